@@ -22,11 +22,12 @@
 /* Most ranks of a timeline: a line of pixels each, on canvases that browsers have. */
 #define MAX_RANKS 4096
 
-/* Tables ------------------------------------------------------------------------------------- */
-
-static const char *name_kind(PipesimFigureKind kind)
+/* A table of the text as columns by their places, and of each run the rows. Titles are for
+ * readers, scripts go by the key of a column in CSV or JSON. */
+static void write_table(PipesimJson *json, const PipesimComparison *comparison, const char *key,
+	PipesimTextTable which)
 {
-	static const char *const names[] = {
+	static const char *const kinds[PIPESIM_NESTED + 1] = {
 		[PIPESIM_TIME] = "time",
 		[PIPESIM_BYTES] = "bytes",
 		[PIPESIM_SHARE] = "share",
@@ -35,14 +36,8 @@ static const char *name_kind(PipesimFigureKind kind)
 		[PIPESIM_LINK] = "text",
 		[PIPESIM_TEXT] = "text",
 	};
-
-	return kind < G_N_ELEMENTS(names) && names[kind] != NULL ? names[kind] : "count";
-}
-
-/* The figures of @which by their places; NULL where there is none. */
-static guint find_columns(const PipesimComparison *comparison, PipesimTextTable which,
-	const PipesimFigure **columns)
-{
+	g_autofree const PipesimFigure **columns =
+		g_new(const PipesimFigure *, pipesim_n_figures);
 	guint n = 0;
 
 	for (guint place = 1; place <= pipesim_n_figures; place++)
@@ -51,47 +46,29 @@ static guint find_columns(const PipesimComparison *comparison, PipesimTextTable 
 				pipesim_figures[i].text.place == place &&
 				pipesim_figure_asked(&pipesim_figures[i], comparison))
 				columns[n++] = &pipesim_figures[i];
-	return n;
-}
-
-static guint count_rows(const PipesimRun *run, PipesimTextTable which)
-{
-	if (run->error != NULL)
-		return 0;
-	if (which == PIPESIM_OF_RUNS)
-		return 1;
-	if (which == PIPESIM_OF_RANKS)
-		return run->shape.ranks;
-	if (run->report->links == NULL)
-		return 0;
-	return which == PIPESIM_OF_LINKS ? 1 : run->report->links->n;
-}
-
-/* A table of the text as columns, and of each run the rows. Titles are for readers, scripts go
- * by the key of a column in CSV or JSON. */
-static void write_table(PipesimJson *json, const PipesimComparison *comparison, const char *key,
-	PipesimTextTable which)
-{
-	g_autofree const PipesimFigure **columns =
-		g_new(const PipesimFigure *, pipesim_n_figures);
-	const guint n = find_columns(comparison, which, columns);
-
 	pipesim_json_open_object(json, key);
 	pipesim_json_open_array(json, "columns");
 	for (guint i = 0; i < n; i++) {
+		const char *kind = kinds[columns[i]->kind];
+
 		pipesim_json_open_line(json, NULL);
 		PIPESIM_MEMBER(json, "key", TEXT,
 			columns[i]->csv != NULL ? columns[i]->csv : columns[i]->json);
 		PIPESIM_MEMBER(json, "group", TEXT, columns[i]->text.group);
 		PIPESIM_MEMBER(json, "title", TEXT, columns[i]->text.title);
-		PIPESIM_MEMBER(json, "kind", TEXT, name_kind(columns[i]->kind));
+		PIPESIM_MEMBER(json, "kind", TEXT, kind != NULL ? kind : "count");
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
 	pipesim_json_open_array(json, "rows");
 	for (guint r = 0; r < comparison->runs->len; r++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, r);
-		const guint rows = count_rows(run, which);
+		const guint rows = run->error != NULL           ? 0
+				   : which == PIPESIM_OF_RUNS   ? 1
+				   : which == PIPESIM_OF_RANKS  ? run->shape.ranks
+				   : run->report->links == NULL ? 0
+				   : which == PIPESIM_OF_LINKS  ? 1
+								: run->report->links->n;
 
 		pipesim_json_open_array(json, NULL);
 		for (guint row = 0; row < rows; row++) {
@@ -107,12 +84,9 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_close(json);
 }
 
-/* Sentences ---------------------------------------------------------------------------------- */
-
-typedef void (*Sentences)(const PipesimComparison *comparison, guint width, GString *out);
-
+/* Each line of @sentences; of the legend column and meaning. */
 static void write_lines(PipesimJson *json, const PipesimComparison *comparison, const char *key,
-	Sentences sentences)
+	void (*sentences)(const PipesimComparison *comparison, guint width, GString *out))
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_auto(GStrv) lines = NULL;
@@ -121,51 +95,33 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 	lines = g_strsplit(text->str, "\n", -1);
 	pipesim_json_open_array(json, key);
 	for (char **line = lines; *line != NULL; line++)
-		if (**line != '\0')
+		if (sentences == pipesim_text_legend && **line != '\0') {
+			g_autofree char *column = g_strndup(*line, PIPESIM_LEGEND_INDENT - 1);
+
+			pipesim_json_open_array(json, NULL);
+			PIPESIM_MEMBER(json, NULL, TEXT, g_strchomp(column));
+			PIPESIM_MEMBER(json, NULL, TEXT, *line + PIPESIM_LEGEND_INDENT);
+			pipesim_json_close(json);
+		} else if (**line != '\0') {
 			PIPESIM_MEMBER(json, NULL, TEXT, *line);
+		}
 	pipesim_json_close(json);
 }
 
-/* [column, meaning] */
-static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
-{
-	g_autoptr(GString) text = g_string_new(NULL);
-	g_auto(GStrv) lines = NULL;
-
-	pipesim_text_legend(comparison, G_MAXUINT, text);
-	lines = g_strsplit(text->str, "\n", -1);
-	pipesim_json_open_array(json, "legend");
-	for (char **line = lines; *line != NULL && **line != '\0'; line++) {
-		g_autofree char *column = g_strndup(*line, PIPESIM_LEGEND_INDENT - 1);
-
-		pipesim_json_open_array(json, NULL);
-		PIPESIM_MEMBER(json, NULL, TEXT, g_strchomp(column));
-		PIPESIM_MEMBER(json, NULL, TEXT, *line + PIPESIM_LEGEND_INDENT);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-}
-
-static void write_looks(PipesimJson *json)
-{
-	pipesim_json_open_object(json, "looks");
-	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		const PipesimLook *look = &pipesim_looks[kind];
-
-		pipesim_json_open_line(json, pipesim_kind_letter(kind));
-		PIPESIM_MEMBER(json, "title", TEXT, pipesim_look_titles[kind]);
-		PIPESIM_LIST(json, "colours", TEXT, 2, look->colours[i]);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-}
-
-/* Colours of ops by how long they took, on light and on dark paper. */
-static void write_speeds(PipesimJson *json)
+/* Of kinds of ops, and by how long ops took, on light and on dark paper. */
+static void write_colours(PipesimJson *json)
 {
 	static const char *const papers[] = {
 		[PIPESIM_THEME_LIGHT] = "light", [PIPESIM_THEME_DARK] = "dark"};
 
+	pipesim_json_open_object(json, "looks");
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		pipesim_json_open_line(json, pipesim_kind_letter(kind));
+		PIPESIM_MEMBER(json, "title", TEXT, pipesim_look_titles[kind]);
+		PIPESIM_LIST(json, "colours", TEXT, 2, pipesim_looks[kind].colours[i]);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
 	pipesim_json_open_object(json, "speeds");
 	PIPESIM_MEMBER(json, "sustained", COUNT, PIPESIM_SPEED_SUSTAINED);
 	PIPESIM_MEMBER(json, "percent", COUNT, PIPESIM_SPEED_PERCENT);
@@ -174,30 +130,21 @@ static void write_speeds(PipesimJson *json)
 		char colour[8];
 
 		PIPESIM_LIST(json, papers[paper], TEXT, PIPESIM_SPEEDS,
-			pipesim_theme_speed(
-				theme, i, PIPESIM_SPEED_SUSTAINED, PIPESIM_SPEEDS, colour));
+			pipesim_theme_speed(theme, i, colour));
 	}
 	pipesim_json_close(json);
 }
 
 /* What was measured, in ms. */
-static void write_components(PipesimJson *json, const PipesimCosts *costs)
+static void put_component(
+	PipesimJson *json, const PipesimComponent *component, guint index G_GNUC_UNUSED)
 {
-	pipesim_json_open_array(json, "components");
-	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
-		const PipesimDistribution *figures = &component->figures;
-
-		pipesim_json_open_line(json, NULL);
-		PIPESIM_MEMBER(json, "component", TEXT, component->component);
-		PIPESIM_MEMBER(json, "phase", TEXT, component->phase);
-		PIPESIM_MEMBER(json, "impl", TEXT, component->impl);
-		PIPESIM_MEMBER(json, "samples", COUNT, figures->samples);
-		PIPESIM_MEMBER(json, "mean_ms", TIME, figures->mean);
-		PIPESIM_MEMBER(json, "sd_ms", TIME, figures->sd);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "component", TEXT, component->component);
+	PIPESIM_MEMBER(json, "phase", TEXT, component->phase);
+	PIPESIM_MEMBER(json, "impl", TEXT, component->impl);
+	PIPESIM_MEMBER(json, "samples", COUNT, component->figures.samples);
+	PIPESIM_MEMBER(json, "mean_ms", TIME, component->figures.mean);
+	PIPESIM_MEMBER(json, "sd_ms", TIME, component->figures.sd);
 }
 
 /* Timelines ---------------------------------------------------------------------------------- */
@@ -209,97 +156,12 @@ typedef struct {
 	guint32 begin, end; /* its ops */
 } Lane;
 
-static gint64 gap_before(const Lane *lane, guint32 op)
-{
-	const PipesimTimeline *timeline = lane->run->step->timeline;
-
-	return timeline->start[op] - (op > lane->begin ? timeline->end[op - 1] : 0);
-}
-
-static gint64 time_taken(const Lane *lane, guint32 op)
-{
-	const PipesimTimeline *timeline = lane->run->step->timeline;
-
-	return timeline->end[op] - timeline->start[op];
-}
-
-static gint64 sustained_time(const Lane *lane, guint32 op)
-{
-	return pipesim_run_sustained(lane->run, lane->rank, op);
-}
-
 /* An op by its index, a message as -2 less its own; -1: nothing. */
 static gint64 print_cause(guint64 cause)
 {
 	if (cause == PIPESIM_NO_CAUSE)
 		return -1;
 	return (cause & PIPESIM_BY_TRANSFER) != 0 ? -2 - (gint64)(guint32)cause : (gint64)cause;
-}
-
-static gint64 cause_of(const Lane *lane, guint32 op)
-{
-	return print_cause(pipesim_report_cause(lane->run->step, lane->rank, op));
-}
-
-static gint64 chunk_of(const Lane *lane, guint32 op)
-{
-	return lane->run->step->program->ops[op].chunk;
-}
-
-static void write_ops(PipesimJson *json, const Lane *lane, const char *key,
-	gint64 (*value)(const Lane *, guint32))
-{
-	PIPESIM_LIST(json, key, NS, lane->end - lane->begin, value(lane, lane->begin + i));
-}
-
-static void write_names(PipesimJson *json, const Lane *lane)
-{
-	const PipesimProgram *program = lane->run->step->program;
-	g_autoptr(GString) names = g_string_new(NULL);
-
-	for (guint32 op = lane->begin; op < lane->end; op++) {
-		g_string_append(names, op > lane->begin ? " " : "");
-		pipesim_op_print(program, lane->rank, &program->ops[op], names);
-	}
-	PIPESIM_MEMBER(json, "ops", TEXT, names->str);
-}
-
-/* Of each pair where its forward half ends, ns after its start, and the chunk of the other. */
-static void write_pairs(PipesimJson *json, const Lane *lane)
-{
-	const PipesimProgram *program = lane->run->step->program;
-	PipesimBox boxes[2];
-
-	pipesim_json_open_array(json, "pairs");
-	for (guint32 op = lane->begin; op < lane->end; op++) {
-		guint n;
-
-		if (program->ops[op].kind != PIPESIM_FB)
-			continue;
-		n = pipesim_layout_boxes(lane->run, lane->rank, op, boxes);
-		PIPESIM_MEMBER(json, NULL, COUNT,
-			n == 0 || boxes[0].kind != PIPESIM_F ? 0
-							     : boxes[0].end - boxes[0].start);
-		PIPESIM_MEMBER(json, NULL, COUNT, program->ops[op].b_chunk);
-	}
-	pipesim_json_close(json);
-}
-
-/* Where each begins: the op counted on its rank, and its name. */
-static void write_phases(PipesimJson *json, const Lane *lane)
-{
-	const PipesimProgram *program = lane->run->step->program;
-	guint8 phase = 0;
-
-	pipesim_json_open_array(json, "phases");
-	for (guint32 op = lane->begin; op < lane->end; op++) {
-		if (program->ops[op].phase == phase)
-			continue;
-		phase = program->ops[op].phase;
-		PIPESIM_MEMBER(json, NULL, COUNT, op - lane->begin);
-		PIPESIM_MEMBER(json, NULL, TEXT, g_ptr_array_index(program->phases, phase));
-	}
-	pipesim_json_close(json);
 }
 
 /* What is told of what a rank holds: of what kinds the bytes are from PARTS on. */
@@ -339,18 +201,21 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	pipesim_json_close(json);
 }
 
-/* Bytes from "rest" on, and of what kinds they are; where the rank first holds more than it
- * may. */
-static void write_bytes(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+/* What the rank holds: activations and, where they are known, bytes from "rest" on, of what
+ * kinds they are, and where it first holds more than it may. */
+static void write_memory(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
 {
 	const PipesimReport *report = lane->run->report;
 	const PipesimHeld none = pipesim_held_begin(report, lane->rank);
 	const PipesimMoment *over =
 		report->memory.over != NULL ? &report->memory.over[lane->rank] : NULL;
 
-	PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
+	if (report->memory.peak != NULL)
+		PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
 	write_held(json, lane, costs, "change", MOMENT);
 	write_held(json, lane, costs, "held", ACTIVATIONS);
+	if (report->memory.peak == NULL)
+		return;
 	write_held(json, lane, costs, "bytes", BYTES);
 	pipesim_json_open_object(json, "parts");
 	for (guint part = 0; part < PIPESIM_N_HELD; part++)
@@ -384,79 +249,83 @@ static void write_stays(PipesimJson *json, const Lane *lane)
 	}
 }
 
+/* Times are ns. */
 static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
 {
-	const PipesimShape *shape = &lane->run->shape;
+	const PipesimRun *run = lane->run;
+	const PipesimProgram *program = run->step->program;
+	const PipesimOp *ops = &program->ops[lane->begin];
+	const gint64 *start = &run->step->timeline->start[lane->begin];
+	const gint64 *end = &run->step->timeline->end[lane->begin];
+	const guint rank = lane->rank, n = lane->end - lane->begin;
+	g_autoptr(GString) names = g_string_new(NULL);
+	guint8 phase = 0;
 
-	pipesim_json_open_line(json, NULL);
-	write_names(json, lane);
-	write_ops(json, lane, "gap", gap_before);
-	write_ops(json, lane, "took", time_taken);
-	write_ops(json, lane, "cause", cause_of);
-	if (pipesim_run_has_speeds(lane->run))
-		write_ops(json, lane, "sustained", sustained_time);
-	if (shape->chunks > 1)
-		write_ops(json, lane, "chunk", chunk_of);
-	write_pairs(json, lane);
-	write_phases(json, lane);
-	if (lane->run->report->memory.peak != NULL) {
-		write_bytes(json, lane, costs);
-	} else {
-		write_held(json, lane, costs, "change", MOMENT);
-		write_held(json, lane, costs, "held", ACTIVATIONS);
+	for (guint i = 0; i < n; i++) {
+		g_string_append(names, i > 0 ? " " : "");
+		pipesim_op_print(program, rank, &ops[i], names);
 	}
-	if (lane->run->step->timeline->n_transfers > 0)
+	pipesim_json_open_line(json, NULL);
+	PIPESIM_MEMBER(json, "ops", TEXT, names->str);
+	PIPESIM_LIST(json, "gap", NS, n, start[i] - (i > 0 ? end[i - 1] : 0));
+	PIPESIM_LIST(json, "took", NS, n, end[i] - start[i]);
+	PIPESIM_LIST(json, "cause", NS, n,
+		print_cause(pipesim_report_cause(run->step, rank, lane->begin + i)));
+	if (pipesim_run_has_speeds(run))
+		PIPESIM_LIST(json, "sustained", NS, n,
+			pipesim_run_sustained(run, rank, lane->begin + i));
+	if (run->shape.chunks > 1)
+		PIPESIM_LIST(json, "chunk", NS, n, ops[i].chunk);
+	/* Where the forward half of each pair ends, after its start, and the chunk of the other. */
+	pipesim_json_open_array(json, "pairs");
+	for (guint i = 0; i < n; i++) {
+		PipesimBox boxes[2];
+
+		if (ops[i].kind != PIPESIM_FB)
+			continue;
+		PIPESIM_MEMBER(json, NULL, COUNT,
+			pipesim_layout_boxes(NULL, run, rank, lane->begin + i, boxes) == 0 ||
+					boxes[0].kind != PIPESIM_F
+				? 0
+				: boxes[0].end - boxes[0].start);
+		PIPESIM_MEMBER(json, NULL, COUNT, ops[i].b_chunk);
+	}
+	pipesim_json_close(json);
+	/* Where each begins: the op counted on its rank, and its name. */
+	pipesim_json_open_array(json, "phases");
+	for (guint i = 0; i < n; i++) {
+		if (ops[i].phase == phase)
+			continue;
+		phase = ops[i].phase;
+		PIPESIM_MEMBER(json, NULL, COUNT, i);
+		PIPESIM_MEMBER(json, NULL, TEXT, g_ptr_array_index(program->phases, phase));
+	}
+	pipesim_json_close(json);
+	write_memory(json, lane, costs);
+	if (run->step->timeline->n_transfers > 0)
 		write_stays(json, lane);
 	pipesim_json_close(json);
 }
 
-static gint64 get_of_transfer(const PipesimTimeline *timeline, guint32 index, guint which)
-{
-	const PipesimTransfer *transfer = &timeline->transfers[index];
-	const gint64 values[] = {transfer->from, transfer->to, transfer->backward,
-		transfer->sent, transfer->received, transfer->start, transfer->end,
-		print_cause(pipesim_timeline_cause(timeline, transfer->cause))};
-
-	return values[which];
-}
-
 static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
 {
-	static const char *const keys[] = {
-		"from", "to", "backward", "sent", "received", "start", "end", "cause"};
+	const PipesimTransfer *transfers = timeline->transfers;
+	const guint n = timeline->n_transfers;
 
-	if (timeline->transfers == NULL) {
+	if (transfers == NULL) {
 		PIPESIM_MEMBER(json, "messages", TEXT, NULL);
 		return;
 	}
 	pipesim_json_open_line(json, "messages");
-	for (guint key = 0; key < G_N_ELEMENTS(keys); key++)
-		PIPESIM_LIST(json, keys[key], NS, timeline->n_transfers,
-			get_of_transfer(timeline, i, key));
-	pipesim_json_close(json);
-}
-
-/* Times are ns. */
-static void write_timeline(
-	PipesimJson *json, const PipesimComparison *comparison, const PipesimRun *run)
-{
-	const guint32 *begin = run->step->program->rank_begin;
-
-	pipesim_json_open_object(json, NULL);
-	PIPESIM_MEMBER(json, "p2p", COUNT, run->times->p2p);
-	PIPESIM_MEMBER(json, "unit", ACTIVATIONS, pipesim_figure_activations(run->report, 1));
-	PIPESIM_MEMBER(json, "chunks", TEXT,
-		run->shape.chunks == 1  ? NULL
-		: run->shape.copies > 1 ? "direction"
-					: "chunk");
-	write_messages(json, run->step->timeline);
-	pipesim_json_open_array(json, "ranks");
-	for (guint rank = 0; rank < run->shape.ranks; rank++) {
-		const Lane lane = {run, rank, begin[rank], begin[rank + 1]};
-
-		write_lane(json, &lane, comparison->costs);
-	}
-	pipesim_json_close(json);
+	PIPESIM_LIST(json, "from", NS, n, transfers[i].from);
+	PIPESIM_LIST(json, "to", NS, n, transfers[i].to);
+	PIPESIM_LIST(json, "backward", NS, n, transfers[i].backward);
+	PIPESIM_LIST(json, "sent", NS, n, transfers[i].sent);
+	PIPESIM_LIST(json, "received", NS, n, transfers[i].received);
+	PIPESIM_LIST(json, "start", NS, n, transfers[i].start);
+	PIPESIM_LIST(json, "end", NS, n, transfers[i].end);
+	PIPESIM_LIST(json, "cause", NS, n,
+		print_cause(pipesim_timeline_cause(timeline, transfers[i].cause)));
 	pipesim_json_close(json);
 }
 
@@ -520,23 +389,49 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 	PIPESIM_MEMBER(json, "left_out", TEXT, left_out);
 	pipesim_json_open_array(json, "timelines");
 	for (guint i = 0; i < comparison->runs->len; i++) {
-		if (shown[i])
-			write_timeline(
-				json, comparison, g_ptr_array_index(comparison->runs, i));
-		else
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (!shown[i]) {
 			PIPESIM_MEMBER(json, NULL, TEXT, NULL);
+			continue;
+		}
+		pipesim_json_open_object(json, NULL);
+		PIPESIM_MEMBER(json, "p2p", COUNT, run->times->p2p);
+		PIPESIM_MEMBER(
+			json, "unit", ACTIVATIONS, pipesim_figure_activations(run->report, 1));
+		PIPESIM_MEMBER(json, "chunks", TEXT,
+			run->shape.chunks == 1  ? NULL
+			: run->shape.copies > 1 ? "direction"
+						: "chunk");
+		write_messages(json, run->step->timeline);
+		pipesim_json_open_array(json, "ranks");
+		for (guint rank = 0; rank < run->shape.ranks; rank++) {
+			const guint32 *begin = &run->step->program->rank_begin[rank];
+
+			write_lane(json, &(Lane){run, rank, begin[0], begin[1]},
+				comparison->costs);
+		}
+		pipesim_json_close(json);
+		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
 }
 
-/* The page ----------------------------------------------------------------------------------- */
-
-static void write_data(const PipesimComparison *comparison, GString *out)
+gboolean pipesim_page_write(
+	const PipesimComparison *comparison, const char *path, GError **error)
 {
+	static const char mark[] = "@DATA@";
 	static const PipesimStyle style = {0};
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-	g_autoptr(GString) result = g_string_new(NULL);
+	const char *place = strstr(page_template, mark);
+	const GPtrArray *components = comparison->costs->components;
+	g_autoptr(GString) data = g_string_new(NULL), result = g_string_new(NULL);
+	g_autoptr(PipesimJson) json = pipesim_json_new(data);
+	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
+	GString *out;
 
+	if (sink == NULL)
+		return FALSE;
+	out = pipesim_sink_text(sink);
 	pipesim_output_json.write(comparison, &style, result);
 	pipesim_json_open_object(json, NULL);
 	PIPESIM_MEMBER(json, "command", TEXT, comparison->command);
@@ -549,27 +444,12 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	write_lines(json, comparison, "titles", pipesim_text_titles);
 	write_lines(json, comparison, "notes", pipesim_text_notes);
 	PIPESIM_MEMBER(json, "notices", TEXTS, comparison->notices);
-	write_legend(json, comparison);
-	write_looks(json);
-	write_speeds(json);
-	write_components(json, comparison->costs);
+	write_lines(json, comparison, "legend", pipesim_text_legend);
+	write_colours(json);
+	PIPESIM_EACH(json, "components", line, components != NULL ? components->len : 0, TRUE,
+		put_component, g_ptr_array_index(components, i));
 	write_timelines(json, comparison);
 	pipesim_json_close(json);
-}
-
-gboolean pipesim_page_write(
-	const PipesimComparison *comparison, const char *path, GError **error)
-{
-	static const char mark[] = "@DATA@";
-	const char *place = strstr(page_template, mark);
-	g_autoptr(GString) data = g_string_new(NULL);
-	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
-	GString *out;
-
-	if (sink == NULL)
-		return FALSE;
-	out = pipesim_sink_text(sink);
-	write_data(comparison, data);
 	g_string_append_len(out, page_template, place - page_template);
 	/* Within a script element only this may not stand; in JSON it stands in strings alone. */
 	for (const char *p = data->str; *p != '\0'; p++)

@@ -206,9 +206,8 @@ static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
 			const double lane = top + rank - panel->first_rank;
 			PipesimBox boxes[2];
-			guint n = pipesim_layout_boxes(run, rank, op, boxes);
+			const guint n = pipesim_layout_boxes(layout, run, rank, op, boxes);
 
-			n = pipesim_layout_cut(layout, boxes, n);
 			for (guint i = 0; i < n; i++)
 				if (boxes[i].end - boxes[i].start >= detail->least)
 					add_box(blocks, layout, &boxes[i], lane, detail);
@@ -235,9 +234,8 @@ static void add_critical_of(GString *out, const PipesimLayout *layout,
 	for (guint i = 0; i < path->n_ops; i++) {
 		const guint rank = pipesim_program_rank(run->step->program, path->ops[i]);
 		PipesimBox boxes[2];
-		guint n = pipesim_layout_boxes(run, rank, path->ops[i], boxes);
+		const guint n = pipesim_layout_boxes(layout, run, rank, path->ops[i], boxes);
 
-		n = pipesim_layout_cut(layout, boxes, n);
 		if (n > 0 && is_shown(panel, rank))
 			append_outline(out, boxes, n, detail, top + rank - panel->first_rank);
 	}
@@ -255,7 +253,8 @@ static void add_stays_of(
 			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
 			PipesimBox box = {.start = stay->begin, .end = stay->end, .rank = rank};
 
-			if (stay->op != PIPESIM_NO_OP && pipesim_layout_cut(layout, &box, 1))
+			if (stay->op != PIPESIM_NO_OP &&
+				pipesim_layout_cut(layout, &box.start, &box.end))
 				append_box(strip, &box, top + lane);
 		}
 	}
@@ -286,7 +285,8 @@ static void add_messages_of(
 						      : to->microbatch,
 			};
 
-			if (is_shown(panel, box.rank) && pipesim_layout_cut(layout, &box, 1))
+			if (is_shown(panel, box.rank) &&
+				pipesim_layout_cut(layout, &box.start, &box.end))
 				append_box(strips[strip_of[k]], &box,
 					top + box.rank - panel->first_rank);
 		}

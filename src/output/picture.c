@@ -129,8 +129,7 @@ static void append_settings(const Picture *picture)
 			"# Of ops by their time against the sustained one, least first.\n");
 		for (guint i = 0; i < PIPESIM_SPEEDS; i++)
 			g_string_append_printf(out, "V%u = '%s'%s", i,
-				pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
-					PIPESIM_SPEEDS, beside),
+				pipesim_theme_speed(theme, i, beside),
 				i + 1 < PIPESIM_SPEEDS ? "; " : "\n");
 	}
 	if (layout->n_messages > 0)

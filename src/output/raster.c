@@ -185,9 +185,7 @@ static void choose_colours(const PipesimTheme *theme, Canvas *canvas)
 		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
 			canvas->kinds[i]);
 	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
-		pipesim_theme_rgb(pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
-					  PIPESIM_SPEEDS, colour),
-			canvas->speeds[i]);
+		pipesim_theme_rgb(pipesim_theme_speed(theme, i, colour), canvas->speeds[i]);
 	pipesim_theme_rgb(theme->paper, canvas->kinds[N_COLOURS - 1]);
 	pipesim_theme_rgb(theme->paper, canvas->speeds[N_COLOURS - 1]);
 }

@@ -98,15 +98,14 @@ const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char
 		theme->ranks[part], theme->ranks[part + 1], at - part * steps, steps, out);
 }
 
-const char *pipesim_theme_speed(
-	const PipesimTheme *theme, guint level, guint sustained, guint n, char out[8])
+const char *pipesim_theme_speed(const PipesimTheme *theme, guint level, char out[8])
 {
-	const char *const *speeds = theme->speeds;
+	const gboolean slower = level >= PIPESIM_SPEED_SUSTAINED;
+	const guint from = slower ? PIPESIM_SPEED_SUSTAINED : 0;
+	const guint to = slower ? PIPESIM_SPEEDS - 1 : PIPESIM_SPEED_SUSTAINED;
 
-	return level < sustained
-		       ? pipesim_theme_mix(speeds[0], speeds[1], level, sustained, out)
-		       : pipesim_theme_mix(speeds[1], speeds[2], level - sustained,
-				 n - 1 - sustained, out);
+	return pipesim_theme_mix(
+		theme->speeds[slower], theme->speeds[slower + 1], level - from, to - from, out);
 }
 
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8])

@@ -32,12 +32,18 @@ typedef struct {
 		[3]; /* of ops that take less than their sustained time, as long, longer */
 } PipesimTheme;
 
+/* How long ops took against their sustained times: in levels of so many percent each, of which
+ * the one at PIPESIM_SPEED_SUSTAINED is as long. The first and the last have all that is beyond
+ * them. */
+#define PIPESIM_SPEEDS          11
+#define PIPESIM_SPEED_SUSTAINED 4
+#define PIPESIM_SPEED_PERCENT   4
+
 /** pipesim_theme: of that name; static. */
 const PipesimTheme *pipesim_theme(PipesimThemeName name);
 
 /** pipesim_theme_rank: the colour of the @i-th of @n lines, from the first to the last;
- * "#RRGGBB" in
- * @out, which it returns. */
+ * "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char out[8]);
 
 /** pipesim_theme_part: the colour of what bytes of a rank are of, PipesimHeldPart by number,
@@ -48,10 +54,9 @@ const char *pipesim_theme_part(const PipesimTheme *theme, guint part, char out[8
  * those of receives that move and that wait; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8]);
 
-/** pipesim_theme_speed: the colour of level @level of pipesim_layout_speed(), of @n of which
- * @sustained is as long as ever; "#RRGGBB" in @out, which it returns. */
-const char *pipesim_theme_speed(
-	const PipesimTheme *theme, guint level, guint sustained, guint n, char out[8]);
+/** pipesim_theme_speed: the colour of @level of pipesim_layout_speed(), below PIPESIM_SPEEDS;
+ * "#RRGGBB" in @out, which it returns. */
+const char *pipesim_theme_speed(const PipesimTheme *theme, guint level, char out[8]);
 
 /** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);

@@ -5,14 +5,21 @@
 #include "output/figures.h"
 #include "output/timeline-layout.h"
 
-guint pipesim_layout_boxes(
-	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
+gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *end)
+{
+	*start = MAX(*start, layout->begin);
+	*end = MIN(*end, layout->end);
+	return *start < *end;
+}
+
+guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, guint rank,
+	guint32 index, PipesimBox boxes[2])
 {
 	const PipesimProgram *program = run->step->program;
 	const PipesimOp *op = &program->ops[index];
 	const gint64 length =
 		run->step->timeline->end[index] - run->step->timeline->start[index];
-	gint64 forward, backward, half;
+	guint n = length > 0, left = 0;
 
 	boxes[0] = (PipesimBox){
 		.start = run->step->timeline->start[index],
@@ -23,23 +30,31 @@ guint pipesim_layout_boxes(
 		.shade = op->chunk % PIPESIM_SHADES,
 		.paired = op->kind == PIPESIM_FB,
 	};
-	if (length == 0 || op->kind != PIPESIM_FB)
-		return length > 0;
-	forward = run->times->stage[PIPESIM_F][pipesim_op_stage(program, rank, op)];
-	backward = run->times->stage[PIPESIM_B][pipesim_op_b_stage(program, rank, op)];
-	half = forward + backward > 0 ? pipesim_time_scale(length, forward, forward + backward)
-				      : length / 2;
-	boxes[1] = boxes[0];
-	boxes[0].kind = PIPESIM_F;
-	boxes[0].end = boxes[1].start = boxes[0].start + half;
-	boxes[1].kind = PIPESIM_B;
-	boxes[1].microbatch = op->b_microbatch;
-	boxes[1].shade = op->b_chunk % PIPESIM_SHADES;
-	if (half > 0 && half < length)
-		return 2;
-	if (half == 0)
-		boxes[0] = boxes[1];
-	return 1;
+	if (length > 0 && op->kind == PIPESIM_FB) {
+		const gint64 forward =
+			run->times->stage[PIPESIM_F][pipesim_op_stage(program, rank, op)];
+		const gint64 both =
+			forward +
+			run->times->stage[PIPESIM_B][pipesim_op_b_stage(program, rank, op)];
+		const gint64 half =
+			both > 0 ? pipesim_time_scale(length, forward, both) : length / 2;
+
+		boxes[1] = boxes[0];
+		boxes[0].kind = PIPESIM_F;
+		boxes[0].end = boxes[1].start = boxes[0].start + half;
+		boxes[1].kind = PIPESIM_B;
+		boxes[1].microbatch = op->b_microbatch;
+		boxes[1].shade = op->b_chunk % PIPESIM_SHADES;
+		n = half > 0 && half < length ? 2 : 1;
+		if (half == 0)
+			boxes[0] = boxes[1];
+	}
+	if (layout == NULL)
+		return n;
+	for (guint i = 0; i < n; i++)
+		if (pipesim_layout_cut(layout, &boxes[i].start, &boxes[i].end))
+			boxes[left++] = boxes[i];
+	return left;
 }
 
 gboolean pipesim_run_has_speeds(const PipesimRun *run)
@@ -67,23 +82,6 @@ guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op)
 
 	return (guint)CLAMP(PIPESIM_SPEED_SUSTAINED + 0.5 + percent / PIPESIM_SPEED_PERCENT, 0,
 		PIPESIM_SPEEDS - 1);
-}
-
-gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gint64 *end)
-{
-	*start = MAX(*start, layout->begin);
-	*end = MIN(*end, layout->end);
-	return *start < *end;
-}
-
-guint pipesim_layout_cut(const PipesimLayout *layout, PipesimBox *boxes, guint n)
-{
-	guint left = 0;
-
-	for (guint i = 0; i < n; i++)
-		if (pipesim_layout_cut_time(layout, &boxes[i].start, &boxes[i].end))
-			boxes[left++] = boxes[i];
-	return left;
 }
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
@@ -128,9 +126,9 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
-			guint n = pipesim_layout_boxes(panel->run, rank, op, boxes);
+			const guint n =
+				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);
 
-			n = pipesim_layout_cut(layout, boxes, n);
 			panel->n_boxes += n;
 			for (guint i = 0; i < n; i++) {
 				const gulong length = (gulong)(boxes[i].end - boxes[i].start);
@@ -326,7 +324,8 @@ void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
 		guint column = 0;
 
 		for (guint32 op = begin[0]; op < begin[1]; op++) {
-			const guint n = pipesim_layout_boxes(panel->run, rank, op, boxes);
+			const guint n =
+				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);
 
 			for (guint i = 0; i < n; i++)
 				pipesim_columns_add(columns, boxes[i].kind, boxes[i].shade,

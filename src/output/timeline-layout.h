@@ -23,13 +23,6 @@ typedef struct {
 	guint64 n_boxes;
 } PipesimPanel;
 
-/* How long ops took against their sustained times: in levels of so many percent each, of which
- * the one at PIPESIM_SPEED_SUSTAINED is as long. The first and the last have all that is beyond
- * them. */
-#define PIPESIM_SPEEDS          11
-#define PIPESIM_SPEED_SUSTAINED 4
-#define PIPESIM_SPEED_PERCENT   4
-
 /* What the axis and the titles count in. */
 typedef struct {
 	const char *name; /* "ms" */
@@ -68,14 +61,14 @@ PipesimLayout *pipesim_layout_new(
 	const PipesimComparison *comparison, const PipesimView *view, guint max_lanes);
 void pipesim_layout_free(PipesimLayout *layout);
 
-/** pipesim_layout_cut: what of @n @boxes, or of the time from @start to @end, is in the window of
- * @layout. Returns how many boxes that is, or whether it is any time. */
-guint pipesim_layout_cut(const PipesimLayout *layout, PipesimBox *boxes, guint n);
-gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gint64 *end);
+/** pipesim_layout_cut: to the window of @layout the time from @start to @end. Returns whether
+ * that leaves any. */
+gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *end);
 
-/** pipesim_layout_boxes: the boxes of op @op of @rank of @run, in order of time. Returns how
- * many: 0 for an op that takes no time. */
-guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, PipesimBox boxes[2]);
+/** pipesim_layout_boxes: the boxes of op @op of @rank of @run, in order of time, as far as they
+ * are in the window of @layout; NULL: whole. Returns how many: 0 for an op that takes no time. */
+guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, guint rank,
+	guint32 op, PipesimBox boxes[2]);
 
 /** pipesim_run_has_speeds: whether ops of @run may take another time than their sustained one. */
 gboolean pipesim_run_has_speeds(const PipesimRun *run);

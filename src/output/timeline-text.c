@@ -72,9 +72,9 @@ static gint64 common_step(const PipesimLayout *layout, gint64 least)
 		for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks;
 			rank++)
 			for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
-				guint n = pipesim_layout_boxes(run, rank, op, boxes);
+				const guint n =
+					pipesim_layout_boxes(layout, run, rank, op, boxes);
 
-				n = pipesim_layout_cut(layout, boxes, n);
 				for (guint i = 0; i < n; i++)
 					step = pipesim_gcd(boxes[i].end - layout->begin,
 						pipesim_gcd(
@@ -193,9 +193,8 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 	for (guint i = 0; i < drawing->columns; i++)
 		cells[i].glyph = ' ';
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		guint n = pipesim_layout_boxes(run, rank, op, boxes);
+		const guint n = pipesim_layout_boxes(drawing->layout, run, rank, op, boxes);
 
-		n = pipesim_layout_cut(drawing->layout, boxes, n);
 		for (guint i = 0; i < n; i++)
 			fill_box(drawing, &boxes[i], numbers, cells);
 	}
@@ -228,7 +227,7 @@ static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, 
 {
 	guint from, to;
 
-	if (!pipesim_layout_cut_time(drawing->layout, &start, &end))
+	if (!pipesim_layout_cut(drawing->layout, &start, &end))
 		return;
 	from = MIN(column_of(drawing, start), drawing->columns - 1);
 	to = MAX(column_of(drawing, end), from + 1);
