@@ -22,7 +22,6 @@ static void append_wrapped(GString *out, const char *text, guint indent)
 		return;
 	g_string_append_printf(out, "%*s", (int)indent, "");
 	pipesim_wrap(out, text, indent, indent, WIDTH);
-	g_string_append_c(out, '\n');
 }
 
 static void append_section(GString *out, const char *title, const char *text)
@@ -182,7 +181,6 @@ static void end_phase(Phases *phases)
 	g_string_append_printf(phases->out, "    %-14s ", name[0] != '\0' ? name : "all");
 	width = 4 + MAX(14, g_utf8_strlen(name, -1)) + 1;
 	pipesim_wrap(phases->out, phases->line->str, 19, (guint)width, WIDTH);
-	g_string_append_c(phases->out, '\n');
 	g_string_truncate(phases->line, 0);
 	phases->begun = FALSE;
 }

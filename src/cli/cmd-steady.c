@@ -142,7 +142,6 @@ static void write_measured(const GPtrArray *rows, GString *out)
 			" micro-batches grow by the same; a period is not proven",
 			state->microbatches, 2 * state->microbatches, 3 * state->microbatches);
 		pipesim_wrap(out, note->str, 2, 0, WIDTH);
-		g_string_append_c(out, '\n');
 	}
 }
 
@@ -175,7 +174,6 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 			g_autofree char *line = g_strdup_printf("%s: %s", row->name, words);
 
 			pipesim_wrap(out, line, 2, 0, WIDTH);
-			g_string_append_c(out, '\n');
 		}
 	}
 	if (!any)

@@ -271,7 +271,7 @@ static void append_captions(Legend *legend, const PipesimComparison *comparison)
 
 		pipesim_wrap(wrapped, *paragraph, 4, 0, letters);
 		lines = g_strsplit(wrapped->str, "\n", -1);
-		for (char **line = lines; *line != NULL; line++) {
+		for (char **line = lines; **line != '\0'; line++) {
 			begin_line(legend);
 			pipesim_gnuplot_quote(legend->out, "set label ", *line,
 				" at screen x(left),screen y(bottom - %u) textcolor rgb "

@@ -240,7 +240,6 @@ void pipesim_samples_text(
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
-	g_string_append_c(out, '\n');
 	if (best >= 0)
 		g_string_append(out, "wins: share of samples in which it is fastest (common "
 				     "random numbers); *: most often\n");

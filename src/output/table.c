@@ -57,23 +57,22 @@ static guint width_of(const char *text)
 	return width;
 }
 
-static void add_row(PipesimTable *table, const Row *row)
+/* What @row holds becomes the table's. */
+static void add_row(PipesimTable *table, const Row row)
 {
 	for (guint i = 0; i < table->n_columns; i++)
-		if (row->cells[i] != NULL) {
+		if (row.cells[i] != NULL) {
 			const guint title = width_of(table->columns[i].title);
-			const guint cell = width_of(row->cells[i]);
+			const guint cell = width_of(row.cells[i]);
 
 			table->widths[i] = MAX(table->widths[i], MAX(title, cell));
 		}
-	g_array_append_vals(table->rows, row, 1);
+	g_array_append_val(table->rows, row);
 }
 
 void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells)
 {
-	const Row row = {look, g_memdup2(cells, table->n_columns * sizeof(*cells)), NULL};
-
-	add_row(table, &row);
+	add_row(table, (Row){look, g_memdup2(cells, table->n_columns * sizeof(*cells)), NULL});
 }
 
 void pipesim_table_add_text(
@@ -82,7 +81,7 @@ void pipesim_table_add_text(
 	const Row row = {look, g_new0(char *, table->n_columns), g_strdup(text)};
 
 	row.cells[0] = g_strdup(first);
-	add_row(table, &row);
+	add_row(table, row);
 }
 
 static void pad(GString *out, guint n)
@@ -99,13 +98,11 @@ static void end_line(GString *out, gsize begin)
 
 static void append_aligned(GString *out, const char *text, guint width, gboolean left)
 {
-	guint blanks = width - MIN(width, width_of(text));
+	const guint blanks = width - MIN(width, width_of(text));
 
-	if (!left)
-		pad(out, blanks);
+	pad(out, left ? 0 : blanks);
 	g_string_append(out, text);
-	if (left)
-		pad(out, blanks);
+	pad(out, left ? blanks : 0);
 }
 
 /* First column after @from that does not stand under the same group. */
@@ -185,6 +182,35 @@ static void print_cells(const PipesimTable *table, char *const *cells, GString *
 	end_line(out, begin);
 }
 
+static void wrap(GString *out, const char *text, guint indent, guint column, guint width)
+{
+	g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
+	gboolean first = TRUE;
+
+	for (char **word = words; *word != NULL; word++) {
+		const guint length = width_of(*word);
+
+		if (length == 0)
+			continue;
+		if (!first && column + 1 + length > width) {
+			g_string_append_c(out, '\n');
+			pad(out, indent);
+			column = indent;
+			first = TRUE;
+		}
+		g_string_append(out, first ? "" : " ");
+		g_string_append(out, *word);
+		column += length + !first;
+		first = FALSE;
+	}
+}
+
+void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width)
+{
+	wrap(out, text, indent, column, width);
+	g_string_append_c(out, '\n');
+}
+
 /* Terminal attributes, until "0"; NULL: none. */
 static void set_look(const PipesimStyle *style, const char *attributes, GString *out)
 {
@@ -220,33 +246,9 @@ void pipesim_table_print(
 			print_cells(table, row->cells, out);
 		} else {
 			append_aligned(out, row->cells[0], indent, TRUE);
-			pipesim_wrap(out, row->text, indent, indent, width);
+			wrap(out, row->text, indent, indent, width);
 		}
 		set_look(style, looks[row->look] != NULL ? "0" : NULL, out);
 		g_string_append_c(out, '\n');
-	}
-}
-
-void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width)
-{
-	g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
-	gboolean first = TRUE;
-
-	for (char **word = words; *word != NULL; word++) {
-		guint length = width_of(*word);
-
-		if (length == 0)
-			continue;
-		if (!first && column + 1 + length > width) {
-			g_string_append_c(out, '\n');
-			pad(out, indent);
-			column = indent;
-			first = TRUE;
-		}
-		if (!first)
-			g_string_append_c(out, ' ');
-		g_string_append(out, *word);
-		column += length + !first;
-		first = FALSE;
 	}
 }

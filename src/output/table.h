@@ -44,7 +44,7 @@ void pipesim_table_print(
 	const PipesimTable *table, guint width, const PipesimStyle *style, GString *out);
 
 /**
- * pipesim_wrap: appends @text, breaking lines at blanks before column @width.
+ * pipesim_wrap: appends @text as lines, broken at blanks before column @width.
  * @indent: blanks before each line but the first
  * @column: where the first line already stands
  */

@@ -186,19 +186,6 @@ static void append_runs(Text *text)
 	figures_end(&figures, text);
 }
 
-static gboolean same_rank(
-	const Figures *figures, const Text *text, const PipesimRun *run, guint a, guint b)
-{
-	for (guint i = 1; i < figures->n_columns; i++) {
-		const PipesimFigure *figure = figures->figures[i];
-
-		if (figure->get(text->comparison, run, a).integer !=
-			figure->get(text->comparison, run, b).integer)
-			return FALSE;
-	}
-	return TRUE;
-}
-
 typedef struct {
 	const Text *text;
 	const PipesimRun *run;
@@ -248,11 +235,15 @@ static void summarise_ranks(Figures *figures, Text *text, const PipesimRun *run)
 static guint next_rank(
 	const Figures *figures, const Text *text, const PipesimRun *run, guint first)
 {
-	guint next = first + 1;
+	for (guint next = first + 1; next < run->shape.ranks; next++)
+		for (guint i = 1; i < figures->n_columns; i++) {
+			const PipesimFigure *figure = figures->figures[i];
 
-	while (next < run->shape.ranks && same_rank(figures, text, run, first, next))
-		next++;
-	return next;
+			if (figure->get(text->comparison, run, first).integer !=
+				figure->get(text->comparison, run, next).integer)
+				return next;
+		}
+	return run->shape.ranks;
 }
 
 /* Where there is one schedule only, what each of its ranks does. */
@@ -346,7 +337,6 @@ static void append_meaning(const Text *text, const char *column, const char *mea
 	g_string_append_printf(text->out, "%-*s ", PIPESIM_LEGEND_INDENT - 1, column);
 	pipesim_wrap(
 		text->out, meaning, PIPESIM_LEGEND_INDENT, PIPESIM_LEGEND_INDENT, text->width);
-	g_string_append_c(text->out, '\n');
 }
 
 /* What runtimes add, where the table is of messages that do not wait. */
@@ -442,7 +432,6 @@ static void append_note(const Text *text, const char *names, const char *words)
 	g_autofree char *note = g_strconcat(names, ": ", words, NULL);
 
 	pipesim_wrap(text->out, note, 2, 0, text->width);
-	g_string_append_c(text->out, '\n');
 }
 
 static gboolean has_reason(const PipesimRun *run, const char *reason)
@@ -477,61 +466,50 @@ static char *name_schedules(const Text *text, guint first, const char *reason)
 	return g_string_free(names, FALSE);
 }
 
-/* From op to op along the path, told rank by rank: "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)". */
-static void append_path(const PipesimRun *run, GString *out)
+/* The path from op to op, told rank by rank: "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)". */
+static void append_critical(const Text *text, const PipesimRun *run)
 {
 	const PipesimProgram *program = run->step->program;
 	const PipesimCriticalPath *path = &run->report->path;
+	const gint64 more = run->report->makespan - path->lower_bound;
+	g_autoptr(GString) words =
+		g_string_new("lower bound for any order of these ops on these ranks: ");
+	PipesimNumber bound, above;
 	guint stretches = 0, n;
 
-	g_string_append_printf(out, "critical path of %u ops: ", path->n_ops);
+	if (!text->comparison->critical || !path->has_bound)
+		return;
+	g_string_append_printf(
+		words, "%s ms; this order ", pipesim_print_ms(bound, path->lower_bound));
+	if (more > 0)
+		g_string_append_printf(
+			words, "takes %s ms more", pipesim_print_ms(above, more));
+	else
+		g_string_append(words, "reaches it");
+	append_note(text, run->name, words->str);
+	if (path->ops == NULL || path->n_ops == 0)
+		return;
+	g_string_printf(words, "critical path of %u ops: ", path->n_ops);
 	for (guint i = 0; i < path->n_ops; i += n) {
 		const guint32 *ops = &path->ops[i];
 		const guint rank = pipesim_program_rank(program, ops[0]);
 
 		if (stretches++ == MAX_STRETCHES) {
-			g_string_append_printf(out, "; and %u more ops", path->n_ops - i);
-			return;
+			g_string_append_printf(words, "; and %u more ops", path->n_ops - i);
+			break;
 		}
 		for (n = 1; i + n < path->n_ops; n++)
 			if (pipesim_program_rank(program, ops[n]) != rank)
 				break;
-		g_string_append_printf(out, "%srank %u: ", i > 0 ? "; " : "", rank);
-		pipesim_op_print(program, rank, &program->ops[ops[0]], out);
+		g_string_append_printf(words, "%srank %u: ", i > 0 ? "; " : "", rank);
+		pipesim_op_print(program, rank, &program->ops[ops[0]], words);
 		if (n == 1)
 			continue;
-		g_string_append(out, n == 2 ? " " : " to ");
-		pipesim_op_print(program, rank, &program->ops[ops[n - 1]], out);
+		g_string_append(words, n == 2 ? " " : " to ");
+		pipesim_op_print(program, rank, &program->ops[ops[n - 1]], words);
 		if (n > 2)
-			g_string_append_printf(out, " (%u ops)", n);
+			g_string_append_printf(words, " (%u ops)", n);
 	}
-}
-
-static void append_critical(const Text *text, const PipesimRun *run)
-{
-	const PipesimReport *report = run->report;
-	g_autoptr(GString) words = g_string_new(NULL);
-	PipesimNumber bound, more;
-
-	if (!text->comparison->critical || !report->path.has_bound)
-		return;
-	pipesim_print_ms(bound, report->path.lower_bound);
-	pipesim_print_ms(more, report->makespan - report->path.lower_bound);
-	if (report->makespan > report->path.lower_bound)
-		g_string_append_printf(words,
-			"lower bound for any order of these ops on these ranks: %s ms; this "
-			"order takes %s ms more",
-			bound, more);
-	else
-		g_string_append_printf(words,
-			"lower bound for any order of these ops on these ranks: %s ms; this "
-			"order reaches it",
-			bound);
-	append_note(text, run->name, words->str);
-	if (report->path.ops == NULL || report->path.n_ops == 0)
-		return;
-	g_string_truncate(words, 0);
-	append_path(run, words);
 	append_note(text, run->name, words->str);
 }
 
@@ -589,16 +567,6 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			"used");
 }
 
-static void append_layers(const Text *text)
-{
-	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(text->comparison);
-
-	for (guint i = 0; i < lines->len; i++) {
-		pipesim_wrap(text->out, g_ptr_array_index(lines, i), 2, 0, text->width);
-		g_string_append_c(text->out, '\n');
-	}
-}
-
 static void write_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
@@ -609,6 +577,7 @@ static void write_text(
 		.width = TABLE_WIDTH,
 		.out = out,
 	};
+	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(comparison);
 
 	measure(&text);
 	pipesim_text_titles(comparison, TABLE_WIDTH, out);
@@ -637,7 +606,8 @@ static void write_text(
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	pipesim_text_notes(comparison, TABLE_WIDTH, out);
-	append_layers(&text);
+	for (guint i = 0; i < lines->len; i++)
+		pipesim_wrap(out, g_ptr_array_index(lines, i), 2, 0, TABLE_WIDTH);
 }
 
 const PipesimOutput pipesim_output_text = {

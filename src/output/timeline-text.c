@@ -307,10 +307,9 @@ static void print_axis(const Drawing *drawing)
 
 static void print_words(const Drawing *drawing, const char *words, guint indent)
 {
-	guint width = drawing->style->width > 0 ? drawing->style->width : PAGE_COLUMNS;
+	const guint width = drawing->style->width;
 
-	pipesim_wrap(drawing->out, words, indent, 0, width);
-	g_string_append_c(drawing->out, '\n');
+	pipesim_wrap(drawing->out, words, indent, 0, width > 0 ? width : PAGE_COLUMNS);
 }
 
 static void print_legend(const Drawing *drawing)

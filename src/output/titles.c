@@ -46,57 +46,39 @@ static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
 	g_string_append(out, " %");
 }
 
-/* Whether it is of another limit than the one that was measured. */
-static gboolean is_extrapolated(const PipesimPower *power)
-{
-	gboolean any = FALSE;
-
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		any |= power->sustained[kind] != PIPESIM_PPM;
-	return any;
-}
-
 /* How power and residence change times, where the costs know it. */
 static void append_power(GString *out, const PipesimCosts *costs, guint width)
 {
 	const PipesimPower *power = costs->power;
-	g_autoptr(GString) text = g_string_new(NULL);
+	gboolean extrapolated = FALSE; /* of another limit than the one that was measured */
+	g_autoptr(GString) text = g_string_new("Power: ");
 
 	if (power == NULL && costs->residence == NULL)
 		return;
-	g_string_append(text, "Power: ");
 	if (power != NULL) {
 		g_autofree char *device =
 			pipesim_printable(power->device != NULL ? power->device : "chips");
 
-		g_string_append_printf(text, "%s", device);
+		g_string_append(text, device);
 		if (power->limit > 0)
 			g_string_append_printf(
 				text, " at %" G_GINT64_FORMAT " W", power->limit);
 		g_string_append(text, ", ops at full clock take ");
 		append_percents(text, power->full_speed);
-		if (is_extrapolated(power)) {
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+			extrapolated |= power->sustained[kind] != PIPESIM_PPM;
+		if (extrapolated) {
 			g_string_append(text, ", sustained ones ");
 			append_percents(text, power->sustained);
 		}
 		g_string_append(text, " of the times above");
 	}
 	if (costs->residence != NULL) {
-		g_string_append(text, power != NULL ? "; beside" : "beside");
-		g_string_append(text, " a receive that waits an op takes ");
+		g_string_append(text, power != NULL ? "; " : "");
+		g_string_append(text, "beside a receive that waits an op takes ");
 		append_percents(text, costs->residence->slowdown);
 	}
 	pipesim_wrap(out, text->str, 7, 0, width);
-	g_string_append_c(out, '\n');
-}
-
-static void append_parts(GString *out, const PipesimCosts *costs)
-{
-	if (costs->part == NULL)
-		return;
-	g_string_append_printf(
-		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
-	pipesim_text_ranges(costs->part, costs->n_parts, out);
 }
 
 /* "1 GB", or "1 GB to 3 GB" where parts differ. */
@@ -118,7 +100,6 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
 }
 
-/* Bytes of which tables print multiples: GB, MB or bytes. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison)
 {
 	gint64 most = 0;
@@ -137,7 +118,6 @@ static gint64 round_to(gint64 bytes, gint64 step)
 	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
 }
 
-/* Decimals that show which memory is above the limit. */
 guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 unit)
 {
 	const gint64 limit = comparison->scenario.memory_limit;
@@ -163,26 +143,14 @@ guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 u
 	return decimals;
 }
 
-static void append_limit(GString *out, const PipesimComparison *comparison)
-{
-	const gint64 limit = comparison->scenario.memory_limit;
-	const gint64 unit = pipesim_text_memory_unit(comparison);
-	const guint decimals = pipesim_text_memory_decimals(comparison, unit);
-	PipesimNumber number;
-
-	g_string_append(out, "; limit ");
-	if (decimals > 1)
-		g_string_append_printf(out, "%s %s",
-			pipesim_figure_fixed(number, (double)limit / (double)unit, decimals),
-			unit == 1000000000 ? "GB" : "MB");
-	else
-		g_string_append(out, pipesim_print_bytes(number, limit));
-}
-
 static void append_memory(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimCosts *costs = comparison->costs;
+	const gint64 limit = comparison->scenario.memory_limit;
+	const gint64 unit = pipesim_text_memory_unit(comparison);
+	const guint decimals = pipesim_text_memory_decimals(comparison, unit);
 	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
+	PipesimNumber number;
 
 	if (!pipesim_costs_has_bytes(costs))
 		return;
@@ -200,10 +168,15 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 		(costs->cutter != NULL ||
 			(costs->network != NULL && costs->network->message_bytes > 0)))
 		g_string_append(text, "; messages as the runtime holds them");
-	if (comparison->scenario.memory_limit > 0)
-		append_limit(text, comparison);
+	if (limit > 0)
+		g_string_append_printf(text, "; limit %s%s",
+			decimals > 1 ? pipesim_figure_fixed(
+					       number, (double)limit / (double)unit, decimals)
+				     : pipesim_print_bytes(number, limit),
+			decimals <= 1        ? ""
+			: unit == 1000000000 ? " GB"
+					     : " MB");
 	pipesim_wrap(out, text->str, 2, 0, width);
-	g_string_append_c(out, '\n');
 }
 
 /* What is asked of a runtime, behind its rule. */
@@ -242,14 +215,13 @@ static void append_sharding(GString *out, const PipesimComparison *comparison, g
 	const PipesimIssuing asked = pipesim_runtime_asked(
 		comparison->scenario.runtime, &comparison->scenario.issuing);
 	g_autoptr(GString) text = g_string_new("FSDP: ");
-	PipesimNumber number;
+	PipesimNumber number, reduce;
 
 	if (sharding->unshard > 0 || sharding->reduce > 0)
-		g_string_append_printf(text, "the stages of a rank are gathered in %s ms",
-			pipesim_print_ms(number, sharding->unshard));
-	if (sharding->unshard > 0 || sharding->reduce > 0)
-		g_string_append_printf(text, " and reduced in %s ms",
-			pipesim_print_ms(number, sharding->reduce));
+		g_string_append_printf(text,
+			"the stages of a rank are gathered in %s ms and reduced in %s ms",
+			pipesim_print_ms(number, sharding->unshard),
+			pipesim_print_ms(reduce, sharding->reduce));
 	if (sharding->bytes > 0)
 		g_string_append_printf(text, "%sthe stages of a rank are %s, once gathered",
 			text->len > 6 ? "; " : "",
@@ -269,7 +241,6 @@ static void append_sharding(GString *out, const PipesimComparison *comparison, g
 	if (asked.defer_reduce_wait)
 		g_string_append(text, "; reductions are waited for late");
 	pipesim_wrap(out, text->str, 2, 0, width);
-	g_string_append_c(out, '\n');
 }
 
 static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
@@ -277,14 +248,11 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(GString) rule = g_string_new(NULL);
-	guint column = sizeof "Messages, : " - 1;
 
 	if (!pipesim_runtime_waits(runtime))
 		return;
-	column += (guint)strlen(runtime->name);
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
-	if (runtime->rule != NULL)
-		g_string_append(rule, runtime->rule);
+	g_string_append(rule, runtime->rule != NULL ? runtime->rule : "");
 	append_asked(rule, pipesim_runtime_asked(runtime, &comparison->scenario.issuing));
 	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
 	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
@@ -302,8 +270,8 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 			before = ", ";
 		}
 	}
-	pipesim_wrap(out, rule->str, 10, column, width);
-	g_string_append_c(out, '\n');
+	pipesim_wrap(out, rule->str, 10,
+		sizeof "Messages, : " - 1 + (guint)strlen(runtime->name), width);
 }
 
 static void append_speed(GString *out, const PipesimLinkSpeed *speed)
@@ -326,24 +294,24 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 		[PIPESIM_LINK_RANK] = "each rank has ",
 		[PIPESIM_LINK_NODE] = "each node has one bus of ",
 	};
-	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(GString) text = g_string_new("Links: a message is ");
 	const char *before = "; while a message is in flight ";
 	PipesimNumber number;
 
-	g_string_append_printf(text, "Links: a message is %s; ",
-		pipesim_print_bytes(number, network->message_bytes));
+	g_string_append_printf(
+		text, "%s; ", pipesim_print_bytes(number, network->message_bytes));
 	if (network->ranks_per_node > 0)
 		g_string_append_printf(text, "within a node of %u ", network->ranks_per_node);
 	g_string_append(text, shares[network->share]);
 	append_speed(text, &network->intra);
 	if (network->ranks_per_node > 0) {
-		g_string_append(text, "; between nodes ");
 		if (network->nics > 1)
-			g_string_append_printf(text, "each of %u NICs has ", network->nics);
-		else if (network->nics == 1)
-			g_string_append(text, "the NIC of a node has ");
+			g_string_append_printf(
+				text, "; between nodes each of %u NICs has ", network->nics);
 		else
-			g_string_append(text, "each pair of ranks has ");
+			g_string_append(text,
+				network->nics == 1 ? "; between nodes the NIC of a node has "
+						   : "; between nodes each pair of ranks has ");
 		append_speed(text, &network->inter);
 	}
 	if (network->shards != PIPESIM_SHARDS_OWN)
@@ -362,45 +330,47 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 		before = ", ";
 	}
 	pipesim_wrap(out, text->str, 2, 0, width);
-	g_string_append_c(out, '\n');
 }
 
 void pipesim_text_titles(const PipesimComparison *comparison, guint width, GString *out)
 {
 	const PipesimCosts *costs = comparison->costs;
+	const PipesimScenario *scenario = &comparison->scenario;
+	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	g_autoptr(GString) times = g_string_new(NULL);
 	gboolean several = FALSE;
 
-	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
-		comparison->scenario.microbatches,
-		comparison->scenario.microbatches == 1 ? "" : "es");
+	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", scenario->ranks,
+		scenario->microbatches, scenario->microbatches == 1 ? "" : "es");
 	/* Only where a schedule has several stages per rank does it make a difference. */
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
 	}
-	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
+	if (at_stages)
 		g_string_append_printf(out,
 			"Compared at equal stages: %u for every schedule, of equal length; v "
 			"stages per rank need %u/v ranks\n",
-			comparison->scenario.ranks, comparison->scenario.ranks);
+			scenario->ranks, scenario->ranks);
 	else if (several)
 		g_string_append_printf(out,
 			"Compared at equal ranks: %u for every schedule; with v stages per "
 			"rank a stage takes 1/v of the time\n",
-			comparison->scenario.ranks);
+			scenario->ranks);
 	pipesim_figure_times(times, costs, "; ");
-	g_string_append_printf(times, " (per micro-batch and %s)",
-		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stage" : "rank");
+	g_string_append_printf(
+		times, " (per micro-batch and %s)", at_stages ? "stage" : "rank");
 	pipesim_wrap(out, times->str, 2, 0, width);
-	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
 		width);
-	g_string_append_c(out, '\n');
 	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
-	append_parts(out, costs);
+	if (costs->part != NULL) {
+		g_string_append_printf(
+			out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
+		pipesim_text_ranges(costs->part, costs->n_parts, out);
+	}
 	pipesim_text_hosts(costs, out);
 	if (costs->whole_layers)
 		g_string_append_printf(out,

@@ -272,7 +272,6 @@ static void append_best(const PipesimSweepTitles *titles, const GPtrArray *block
 		titles->names[schedule], makespan);
 	g_string_append_c(out, '\n');
 	pipesim_wrap(out, line->str, 2, 0, WIDTH);
-	g_string_append_c(out, '\n');
 }
 
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,

@@ -280,7 +280,7 @@ START_TEST(boxes_do_not_overlap)
 
 		for (guint32 op = run->step->program->rank_begin[rank];
 			op < run->step->program->rank_begin[rank + 1]; op++) {
-			guint n = pipesim_layout_boxes(run, rank, op, boxes);
+			guint n = pipesim_layout_boxes(NULL, run, rank, op, boxes);
 
 			for (guint i = 0; i < n; i++) {
 				ck_assert_int_ge(boxes[i].start, last);
@@ -306,7 +306,7 @@ START_TEST(shades_are_directions)
 
 	for (guint32 op = 0; op < run->step->program->n_ops; op++) {
 		guint n = pipesim_layout_boxes(
-			run, pipesim_program_rank(run->step->program, op), op, boxes);
+			NULL, run, pipesim_program_rank(run->step->program, op), op, boxes);
 
 		for (guint i = 0; i < n; i++)
 			ck_assert_uint_eq(boxes[i].shade, boxes[i].microbatch >= 10);
