@@ -4,10 +4,287 @@
 #include "analysis/parts.h"
 #include "engine/lanes.h"
 #include "layout/family.h"
-#include "layout/footprint.h"
 #include "model/split.h"
 #include <math.h>
 #include <string.h>
+
+/* What ranks hold ------------------------------------------------------------------------ */
+
+/* Sums of bytes stay below it. */
+#define MOST_BYTES ((double)(G_GINT64_CONSTANT(1) << 61))
+
+/* Ops of one rank that change what it holds alike. */
+typedef struct {
+	guint8 kind, chunk, b_chunk;
+} Sort;
+
+/* What such an op needs while it runs, what is there then besides what was before it, and what of that stays, bytes. */
+typedef struct {
+	gint64 during, rise, stay;
+} Weight;
+
+/* What ranks hold, as far as the order of a program decides it: the ops at which it may be most,
+ * counted once, and weighed at any number of costs. */
+typedef struct {
+	PipesimShape shape;
+	GArray *ids; /* of guint32: the ops that are weighed, rank by rank, as sorts of their rank */
+	GArray *sorts;     /* of Sort, rank by rank */
+	guint *begin;      /* ranks + 1: into ids */
+	guint *sort_begin; /* ranks + 1: into sorts */
+} Footprint;
+
+/* The fullest moment of a rank, bytes; as in PipesimMemory. */
+typedef struct {
+	gint64 peak, parameters, transient;
+} Fullest;
+
+/* What a rank holds, counted. */
+typedef struct {
+	gint *until_input, *until_weight, *between; /* by chunk; one array */
+	gsize size;                                 /* of all three, bytes */
+} Counts;
+
+/* Where it is among those of the rank that begin at @first. */
+static guint32 id_of(GArray *sorts, guint first, const PipesimOp *op)
+{
+	const Sort sort = {op->kind, op->chunk, op->b_chunk};
+	guint i = first;
+
+	while (i < sorts->len &&
+		memcmp(&g_array_index(sorts, Sort, i), &sort, sizeof sort) != 0)
+		i++;
+	if (i == sorts->len)
+		g_array_append_val(sorts, sort);
+	return i - first;
+}
+
+static void count_forward(Counts *counts, const Sort *op)
+{
+	if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
+		return;
+	counts->until_input[op->chunk]++;
+	counts->until_weight[op->chunk]++;
+}
+
+static void count_backward(Counts *counts, const Sort *op)
+{
+	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+
+	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
+		counts->until_input[chunk]--;
+	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
+		counts->between[chunk] += op->kind == PIPESIM_I ? 1 : -1;
+	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
+		counts->until_weight[chunk]--;
+}
+
+/* Whether the @n ops from @a on do to their rank what those from @b on do. */
+static gboolean is_same(const PipesimOp *a, const PipesimOp *b, guint32 n)
+{
+	for (guint32 i = 0; i < n; i++)
+		if (a[i].kind != b[i].kind || a[i].chunk != b[i].chunk ||
+			a[i].b_chunk != b[i].b_chunk)
+			return FALSE;
+	return TRUE;
+}
+
+/* @loop, whose ops are @ops. */
+static void add_loop(Footprint *footprint, const PipesimLoop *loop, const PipesimOp *ops,
+	guint first, Counts *counts)
+{
+	g_autofree gint *before = g_malloc(counts->size);
+	gboolean still = FALSE; /* the last round that was counted changed nothing */
+
+	for (guint32 round = 0; round < loop->count; round++, ops += loop->n) {
+		if (still && is_same(ops, ops - loop->n, loop->n))
+			continue;
+		memcpy(before, counts->until_input, counts->size);
+		for (guint32 i = 0; i < loop->n; i++) {
+			const guint32 id = id_of(footprint->sorts, first, &ops[i]);
+
+			const Sort sort = {ops[i].kind, ops[i].chunk, ops[i].b_chunk};
+
+			g_array_append_val(footprint->ids, id);
+			count_forward(counts, &sort);
+			count_backward(counts, &sort);
+		}
+		still = memcmp(before, counts->until_input, counts->size) == 0;
+	}
+}
+
+/* Of @order, a schedule's with loops, whose ops are @program. Rounds of a loop that leave what a
+ * rank holds as it was are counted once. */
+static Footprint *footprint_new(const PipesimOrder *order, const PipesimProgram *program)
+{
+	Footprint *footprint = g_new0(Footprint, 1);
+	const guint ranks = order->shape.ranks, chunks = order->shape.chunks;
+	g_autofree gint *room = g_new(gint, 3 * chunks);
+	Counts counts = {room, room + chunks, room + 2 * chunks, 3 * chunks * sizeof *room};
+
+	footprint->shape = order->shape;
+	footprint->ids = g_array_new(FALSE, FALSE, sizeof(guint32));
+	footprint->sorts = g_array_new(FALSE, FALSE, sizeof(Sort));
+	footprint->begin = g_new0(guint, ranks + 1);
+	footprint->sort_begin = g_new0(guint, ranks + 1);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimOp *ops = &program->ops[program->rank_begin[rank]];
+
+		memset(room, 0, counts.size);
+		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
+			l++) {
+			const PipesimLoop *loop = &order->loops[l];
+
+			add_loop(footprint, loop, ops, footprint->sort_begin[rank], &counts);
+			ops += (gsize)loop->n * loop->count;
+		}
+		footprint->begin[rank + 1] = footprint->ids->len;
+		footprint->sort_begin[rank + 1] = footprint->sorts->len;
+	}
+	return footprint;
+}
+
+static void footprint_free(Footprint *footprint)
+{
+	if (footprint == NULL)
+		return;
+	g_array_unref(footprint->ids);
+	g_array_unref(footprint->sorts);
+	g_free(footprint->begin);
+	g_free(footprint->sort_begin);
+	g_free(footprint);
+}
+
+static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage)
+{
+	return times->bytes[sort] != NULL ? times->bytes[sort][stage] : 0;
+}
+
+static Weight weight_of(
+	const Footprint *footprint, const PipesimTimes *times, guint rank, Sort sort)
+{
+	static const PipesimBytes during[PIPESIM_N_KINDS] = {
+		[PIPESIM_F] = PIPESIM_TRANSIENT_FORWARD,
+		[PIPESIM_I] = PIPESIM_TRANSIENT,
+		[PIPESIM_W] = PIPESIM_TRANSIENT_WEIGHT,
+		[PIPESIM_B] = PIPESIM_TRANSIENT,
+		[PIPESIM_FB] = PIPESIM_TRANSIENT};
+	const PipesimShape *shape = &footprint->shape;
+	const guint stage = pipesim_shape_stage(shape, rank, sort.chunk);
+	const guint back = sort.kind == PIPESIM_FB
+				   ? pipesim_shape_stage(shape, rank, sort.b_chunk)
+				   : stage;
+	const gint64 both = bytes_of(times, PIPESIM_UNTIL_INPUT, back) +
+			    bytes_of(times, PIPESIM_UNTIL_WEIGHT, back);
+	const gint64 between = bytes_of(times, PIPESIM_BETWEEN, back);
+	gint64 up = 0, down = 0, most;
+
+	if (sort.kind == PIPESIM_F || sort.kind == PIPESIM_FB)
+		up = bytes_of(times, PIPESIM_UNTIL_INPUT, stage) +
+		     bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage);
+	most = MAX(bytes_of(times, during[sort.kind], stage),
+		bytes_of(times, during[sort.kind], back));
+	if (sort.kind == PIPESIM_B || sort.kind == PIPESIM_FB)
+		down = both;
+	else if (sort.kind == PIPESIM_I)
+		down = bytes_of(times, PIPESIM_UNTIL_INPUT, back) - between;
+	else if (sort.kind == PIPESIM_W)
+		down = bytes_of(times, PIPESIM_UNTIL_WEIGHT, back) + between;
+	return (Weight){most, up + most, up - down};
+}
+
+/* Parameters of @rank and what else stays; FALSE where what it may hold does not fit. */
+static gboolean begin_rank(const Footprint *footprint, const PipesimTimes *times,
+	const PipesimCosts *costs, guint rank, Fullest *fullest)
+{
+	const PipesimShape *shape = &footprint->shape;
+	double most = 0;
+	guint sorts = 0;
+
+	*fullest = (Fullest){0};
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint stage = pipesim_shape_stage(shape, rank, chunk);
+
+		for (PipesimBytes sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+			most += (double)bytes_of(times, sort, stage) *
+				((double)shape->microbatches + 1);
+		fullest->parameters = pipesim_add_capped(
+			fullest->parameters, bytes_of(times, PIPESIM_PARAMETERS, stage));
+		sorts |= times->sorts != NULL ? times->sorts[stage] : 0;
+		/* Rounds that are left out would add to it. */
+		if (bytes_of(times, PIPESIM_UNTIL_STEP, stage) > 0)
+			return FALSE;
+	}
+	if (times->sorts != NULL)
+		fullest->parameters = pipesim_add_capped(
+			fullest->parameters, costs->cutter->fixed(costs->cutter, sorts));
+	fullest->peak = fullest->parameters;
+	return most + (double)fullest->parameters < MOST_BYTES;
+}
+
+/* How many micro-batches @rank keeps of each chunk when it holds most: until I, until W, and from
+ * the one to the other. @counts: [3 * chunks], the chunks of each one after the other. */
+static void held_at_peak(
+	const Footprint *footprint, const PipesimTimes *times, guint rank, gint *counts)
+{
+	const guint chunks = footprint->shape.chunks, begin = footprint->begin[rank];
+	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
+	const Sort *sorts =
+		(const Sort *)(gpointer)footprint->sorts->data + footprint->sort_begin[rank];
+	Counts now = {counts, counts + chunks, counts + 2 * chunks, 0};
+	gint64 held = 0, peak = -1;
+	guint at = begin;
+
+	for (guint i = begin; i < footprint->begin[rank + 1]; i++) {
+		const Weight weight = weight_of(footprint, times, rank, sorts[ids[i]]);
+
+		if (held + weight.rise > peak) {
+			peak = held + weight.rise;
+			at = i;
+		}
+		held += weight.stay;
+	}
+	memset(counts, 0, 3 * chunks * sizeof *counts);
+	for (guint i = begin; i < footprint->begin[rank + 1] && i <= at; i++) {
+		count_forward(&now, &sorts[ids[i]]);
+		if (i < at)
+			count_backward(&now, &sorts[ids[i]]);
+	}
+}
+
+/* Into @fullest, by rank, what pipesim_report_memory() says of each where no runtime's list tells
+ * of messages. FALSE where sums might not fit, or something stays until the step ends. */
+static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
+	const PipesimCosts *costs, Fullest *fullest)
+{
+	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
+	g_autofree Weight *weights = g_new(Weight, MAX(footprint->sorts->len, 1u));
+
+	for (guint rank = 0; rank < footprint->shape.ranks; rank++) {
+		const guint first = footprint->sort_begin[rank];
+		gint64 held, peak, transient = 0;
+
+		if (!begin_rank(footprint, times, costs, rank, &fullest[rank]))
+			return FALSE;
+		for (guint i = first; i < footprint->sort_begin[rank + 1]; i++)
+			weights[i - first] = weight_of(footprint, times, rank,
+				g_array_index(footprint->sorts, Sort, i));
+		held = peak = fullest[rank].parameters;
+		for (guint i = footprint->begin[rank]; i < footprint->begin[rank + 1]; i++) {
+			const Weight *weight = &weights[ids[i]];
+
+			if (held + weight->rise > peak) {
+				peak = held + weight->rise;
+				transient = weight->during;
+			}
+			held += weight->stay;
+		}
+		fullest[rank].peak = peak;
+		fullest[rank].transient = transient;
+	}
+	return TRUE;
+}
+
+/* Families ------------------------------------------------------------------------------- */
 
 /* Ops of an order that is run op by op: what repeats in a longer one is leapt over instead. */
 #define MOST_OPS 65536
@@ -22,7 +299,7 @@ struct _PipesimFamily {
 	PipesimOrder *order;
 	PipesimProgram *program;
 	PipesimLanes *lanes;
-	PipesimFootprint *footprint;
+	Footprint *footprint;
 };
 
 PipesimFamily *pipesim_family_new(
@@ -39,7 +316,7 @@ PipesimFamily *pipesim_family_new(
 
 void pipesim_family_forget(PipesimFamily *family)
 {
-	g_clear_pointer(&family->footprint, pipesim_footprint_free);
+	g_clear_pointer(&family->footprint, footprint_free);
 	g_clear_pointer(&family->lanes, pipesim_lanes_free);
 	g_clear_pointer(&family->program, pipesim_program_unref);
 	g_clear_pointer(&family->order, pipesim_order_unref);
@@ -60,25 +337,20 @@ guint64 pipesim_family_ops(const PipesimFamily *family)
 	return family->program != NULL ? family->program->n_ops : 0;
 }
 
-/* Whether a longest path over one order tells all that is asked. */
-static gboolean can_share(const PipesimFamily *family)
-{
-	const PipesimScenario *scenario = &family->scenario;
-
-	return family->expected > 1 && !pipesim_schedule_is_search(family->schedule) &&
-	       !pipesim_runtime_waits(
-		       pipesim_runtime_resolve(scenario->runtime, family->schedule->runtime)) &&
-	       scenario->samples == 0 && scenario->compare_at == PIPESIM_AT_RANKS;
-}
-
+/* What candidates share, where a longest path over one order tells all that is asked. */
 static void make(PipesimFamily *family, const PipesimShape *shape, const PipesimTimes *times,
 	const PipesimCosts *costs)
 {
+	const PipesimScenario *scenario = &family->scenario;
+
 	family->is_made = TRUE;
-	if (!can_share(family))
+	if (family->expected < 2 || pipesim_schedule_is_search(family->schedule) ||
+		pipesim_runtime_waits(pipesim_runtime_resolve(
+			scenario->runtime, family->schedule->runtime)) ||
+		scenario->samples > 0 || scenario->compare_at != PIPESIM_AT_RANKS)
 		return;
-	family->order = pipesim_best_order(
-		family->schedule, shape, times, &family->scenario, costs, NULL);
+	family->order =
+		pipesim_best_order(family->schedule, shape, times, scenario, costs, NULL);
 	if (family->order == NULL || family->order->program != NULL ||
 		family->order->n_ops > MOST_OPS)
 		return;
@@ -87,7 +359,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 		return;
 	family->lanes = pipesim_lanes_new(family->program, NULL);
 	if (family->lanes != NULL)
-		family->footprint = pipesim_footprint_new(family->order, family->program);
+		family->footprint = footprint_new(family->order, family->program);
 }
 
 /* Whether nothing of @costs hangs on when an op runs. */
@@ -124,25 +396,10 @@ static void take_run(const PipesimRun *run, PipesimBrief *brief)
 	brief->transient = report->memory.fullest[fullest].part[PIPESIM_HELD_TRANSIENT];
 }
 
-static void run_each(const PipesimFamily *family, const PipesimCosts *const *costs, guint n,
-	PipesimBrief *briefs)
-{
-	g_autofree PipesimPoint *points = g_new(PipesimPoint, n);
-	g_autofree PipesimRun **runs = g_new(PipesimRun *, n);
-
-	for (guint i = 0; i < n; i++)
-		points[i] = (PipesimPoint){&family->scenario, costs[i]};
-	pipesim_run_points(family->schedule, points, n, runs);
-	for (guint i = 0; i < n; i++) {
-		take_run(runs[i], &briefs[i]);
-		pipesim_run_free(runs[i]);
-	}
-}
-
 /* Side by side ------------------------------------------------------------------------- */
 
 static void take_step(const PipesimFamily *family, const PipesimStep *step,
-	const PipesimCosts *costs, const PipesimFullest *ranks, PipesimBrief *brief)
+	const PipesimCosts *costs, const Fullest *ranks, PipesimBrief *brief)
 {
 	const PipesimSubject subject = {
 		.step = step, .schedule = family->schedule, .costs = costs};
@@ -178,7 +435,7 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 	g_autofree PipesimStep *room = g_new0(PipesimStep, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
 	g_autofree gint64 *figures = g_new0(gint64, (gsize)n * 3 * ranks);
-	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, ranks);
+	g_autofree Fullest *fullest = g_new(Fullest, ranks);
 	gboolean ok;
 
 	for (guint i = 0; i < n; i++) {
@@ -194,8 +451,7 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 	}
 	ok = pipesim_lanes_run(family->lanes, steps, n);
 	for (guint i = 0; i < n; i++) {
-		ok = ok && pipesim_footprint_weigh(
-				   family->footprint, room[i].job.times, costs[i], fullest);
+		ok = ok && weigh(family->footprint, room[i].job.times, costs[i], fullest);
 		if (ok)
 			take_step(family, &room[i], costs[i], fullest, &briefs[i]);
 		pipesim_times_free((PipesimTimes *)room[i].job.times);
@@ -206,6 +462,8 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 void pipesim_family_run(
 	PipesimFamily *family, const PipesimCosts *const *costs, guint n, PipesimBrief *briefs)
 {
+	g_autofree PipesimPoint *points = NULL;
+	g_autofree PipesimRun **runs = NULL;
 	gboolean plain = TRUE;
 	PipesimShape shape;
 
@@ -224,8 +482,17 @@ void pipesim_family_run(
 		make(family, &shape, times, costs[0]);
 	}
 	g_mutex_unlock(&family->lock);
-	if (!plain || family->footprint == NULL || !run_lanes(family, costs, n, briefs))
-		run_each(family, costs, n, briefs);
+	if (plain && family->footprint != NULL && run_lanes(family, costs, n, briefs))
+		return;
+	points = g_new(PipesimPoint, n);
+	runs = g_new(PipesimRun *, n);
+	for (guint i = 0; i < n; i++)
+		points[i] = (PipesimPoint){&family->scenario, costs[i]};
+	pipesim_run_points(family->schedule, points, n, runs);
+	for (guint i = 0; i < n; i++) {
+		take_run(runs[i], &briefs[i]);
+		pipesim_run_free(runs[i]);
+	}
 }
 
 /* The longest path ------------------------------------------------------------------------- */
@@ -358,6 +625,6 @@ gboolean pipesim_family_held(
 	if (family->footprint == NULL || !is_plain(costs))
 		return FALSE;
 	times = pipesim_times_new(costs, &family->program->shape);
-	pipesim_footprint_counts(family->footprint, times, rank, counts);
+	held_at_peak(family->footprint, times, rank, counts);
 	return TRUE;
 }

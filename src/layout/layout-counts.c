@@ -100,12 +100,7 @@ static int compare_cheap(gconstpointer a, gconstpointer b, gpointer data)
 				    : (x > y) - (x < y);
 }
 
-void pipesim_layout_counts_add(PipesimLayoutCounts *counts, double fixed, const double *cost)
-{
-	pipesim_layout_counts_cap(counts, (double)INFINITY, fixed, cost);
-}
-
-void pipesim_layout_counts_cap(
+void pipesim_layout_counts_add(
 	PipesimLayoutCounts *counts, double most, double fixed, const double *cost)
 {
 	const guint n = counts->items;
@@ -142,11 +137,6 @@ void pipesim_layout_counts_cap(
 		clear_count(&count);
 }
 
-static gboolean is_cap(const Count *cut)
-{
-	return cut->most < (double)INFINITY;
-}
-
 /* The least of @cut where @group has @own of what is shared, and the others what they may. */
 static double least_of(
 	const PipesimLayoutCounts *counts, const Count *cut, guint group, guint own)
@@ -177,28 +167,6 @@ static double least_of(
 	return left > 0 ? (double)INFINITY : sum;
 }
 
-/* How many of what is shared @group has where @cut is least, within what it may: that is convex in it. */
-static guint find_least(const PipesimLayoutCounts *counts, const Count *cut, guint group)
-{
-	guint low = counts->low[group], high = counts->high[group], room = 0;
-
-	/* What others cannot take it has to. */
-	for (guint other = 0; other < counts->groups; other++)
-		room += other == group ? 0 : counts->high[other];
-	low = MAX(low, counts->left - MIN(counts->left, room));
-	high = MAX(high, low);
-	while (low < high) {
-		const guint middle = low + (high - low) / 2;
-
-		if (least_of(counts, cut, group, middle) <=
-			least_of(counts, cut, group, middle + 1))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
 /* From @inside, where @cut is below @limit, the last number of @group towards @end where it still is. */
 static guint find_edge(const PipesimLayoutCounts *counts, const Count *cut, guint group,
 	double limit, guint inside, guint end)
@@ -220,17 +188,29 @@ static guint find_edge(const PipesimLayoutCounts *counts, const Count *cut, guin
 static gboolean narrow(PipesimLayoutCounts *counts, const Count *cut, guint group, double limit,
 	gboolean *news)
 {
-	const guint best = find_least(counts, cut, group);
 	guint *low = &counts->low[group], *high = &counts->high[group];
-	guint from, to;
+	guint best = *low, end = *high, room = 0, from, to;
 
+	/* What others cannot take it has to. */
+	for (guint other = 0; other < counts->groups; other++)
+		room += other == group ? 0 : counts->high[other];
+	best = MAX(best, counts->left - MIN(counts->left, room));
+	/* Where @cut is least, within what it may: that is convex in it. */
+	for (end = MAX(end, best); best < end;) {
+		const guint middle = best + (end - best) / 2;
+
+		if (least_of(counts, cut, group, middle) <=
+			least_of(counts, cut, group, middle + 1))
+			end = middle;
+		else
+			best = middle + 1;
+	}
 	if (best > *high || least_of(counts, cut, group, best) >= limit)
 		return FALSE;
 	from = find_edge(counts, cut, group, limit, best, *low);
-	*news |= from > *low;
-	*low = from;
 	to = find_edge(counts, cut, group, limit, best, *high);
-	*news |= to < *high;
+	*news |= from > *low || to < *high;
+	*low = from;
 	*high = to;
 	return TRUE;
 }
@@ -249,7 +229,8 @@ gboolean pipesim_layout_counts_leaves(PipesimLayoutCounts *counts, double limit)
 			const Count *cut = &g_array_index(counts->cuts, Count, i);
 
 			for (guint group = 0; group < counts->groups; group++)
-				if (!narrow(counts, cut, group, is_cap(cut) ? cut->most : limit,
+				if (!narrow(counts, cut, group,
+					    cut->most < (double)INFINITY ? cut->most : limit,
 					    &news))
 					return FALSE;
 		}
@@ -276,16 +257,6 @@ guint pipesim_layout_counts_most(const PipesimLayoutCounts *counts, guint stage)
 	       counts->high[counts->group[stage]];
 }
 
-/* Ways to share @n over @stages. */
-static double ways_to_share(guint n, guint stages)
-{
-	double ways = 1;
-
-	for (guint i = 1; i < stages; i++)
-		ways = ways * (n + i) / i;
-	return ways;
-}
-
 double pipesim_layout_counts_number(const PipesimLayoutCounts *counts)
 {
 	g_autofree double *ways = g_new0(double, counts->left + 1);
@@ -296,8 +267,13 @@ double pipesim_layout_counts_number(const PipesimLayoutCounts *counts)
 			double sum = 0;
 
 			for (guint own = counts->low[group]; own <= MIN(counts->high[group], n);
-				own++)
-				sum += ways[n - own] * ways_to_share(own, counts->width[group]);
+				own++) {
+				double shares = 1; /* of @own over the stages of the group */
+
+				for (guint i = 1; i < counts->width[group]; i++)
+					shares = shares * (own + i) / i;
+				sum += ways[n - own] * shares;
+			}
 			ways[n] = sum;
 		}
 	return ways[counts->left];

@@ -16,12 +16,9 @@ PipesimLayoutCounts *pipesim_layout_counts_new(
 void pipesim_layout_counts_free(PipesimLayoutCounts *counts);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLayoutCounts, pipesim_layout_counts_free)
 
-/** pipesim_layout_counts_add: a cut: @fixed ns and @cost[stage * items + item] for each item in its stage, the same for all
- * that are alike. */
-void pipesim_layout_counts_add(PipesimLayoutCounts *counts, double fixed, const double *cost);
-
-/** pipesim_layout_counts_cap: what no layout may be above @most, in whatever unit: else as pipesim_layout_counts_add(). */
-void pipesim_layout_counts_cap(
+/** pipesim_layout_counts_add: a cut: @fixed and @cost[stage * items + item] for each item in its stage, the same for all that
+ * are alike. @most: INFINITY: ns; else what no layout may be above, all in whatever unit: a cap. */
+void pipesim_layout_counts_add(
 	PipesimLayoutCounts *counts, double most, double fixed, const double *cost);
 
 /** pipesim_layout_counts_leaves: whether a layout may be left that all cuts say to be below @limit, ns,

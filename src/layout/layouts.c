@@ -163,7 +163,7 @@ static void add_busy(const Search *s, PipesimLayoutCounts *counts)
 			for (guint i = 0; i < s->n; i++)
 				cost[(gsize)stage * s->n + i] =
 					s->group[stage] == group ? s->weight[i] * s->each : 0;
-		pipesim_layout_counts_add(counts, 0, cost);
+		pipesim_layout_counts_add(counts, (double)INFINITY, 0, cost);
 	}
 }
 
@@ -295,7 +295,7 @@ static void add_cut(Search *s, const PipesimFamilyPath *path)
 		}
 	}
 	pipesim_layout_cuts_add(s->cuts, (double)path->fixed, cost);
-	pipesim_layout_counts_add(s->counts, (double)path->fixed, cost);
+	pipesim_layout_counts_add(s->counts, (double)INFINITY, (double)path->fixed, cost);
 }
 
 /* Whether the layout of @costs, whose path takes @step, runs as long and may be the best so far; FALSE where it runs for
@@ -532,7 +532,7 @@ static void add_memory(Search *s)
 		}
 		/* Shares of parameters are rounded up, each by itself. */
 		if (known)
-			pipesim_layout_counts_cap(
+			pipesim_layout_counts_add(
 				s->counts, (double)s->memory * (1 + TOLERANCE), fixed, cost);
 	}
 	pipesim_costs_free(costs);

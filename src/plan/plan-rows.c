@@ -154,7 +154,8 @@ PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat fo
 /* Files ---------------------------------------------------------------------------------- */
 
 const char *const pipesim_plan_files[] = {"plan.json", "layout.txt", "megatron.txt",
-	"torchtitan.toml", "torchtitan.py", "command.txt", "schedule.csv", "timeline.json", NULL};
+	"torchtitan.toml", "torchtitan.py", "command.txt", "schedule.csv", "timeline.json",
+	NULL};
 
 static char *path_in(const char *folder, const char *name)
 {

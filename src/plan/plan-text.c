@@ -208,9 +208,9 @@ void pipesim_plan_text(
 		add_row(table, plan, &g_array_index(best, PipesimCandidate, i), i + 1, i == 0);
 	if (best->len > 0) {
 		pipesim_table_print(table, WIDTH, style, out);
-		g_string_append(
-			out, "\nbubble: ranks that wait; again: recomputation; messages: of TP "
-			     "and EP; after: gradients and optimizer\n");
+		g_string_append(out,
+			"\nbubble: ranks that wait; again: recomputation; messages: of TP "
+			"and EP; after: gradients and optimizer\n");
 	}
 	if (best->len == 0)
 		append_smallest(plan, out);

@@ -19,47 +19,30 @@ gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *tr
 	return (gint64)MIN((double)near * PIPESIM_NETWORK, link);
 }
 
-/* With ZeRO-3 stages are gathered and reduced within the step. */
-static gboolean shards(const PipesimTraining *training)
-{
-	return training->zero == PIPESIM_ZERO_3;
-}
-
-static PipesimRates rates_of(const PipesimWish *wish, const PipesimTraining *training)
-{
-	PipesimRates rates = wish->capture != NULL
-				     ? *wish->capture
-				     : pipesim_device_rates(wish->device, training);
-
-	rates.reduce = shards(training) ? 0 : (double)pipesim_planner_reduce(wish, training);
-	rates.overlap = training->overlap;
-	return rates;
-}
-
-static PipesimCutter *make_cutter(const PipesimWish *wish, const PipesimTraining *training)
-{
-	const PipesimRates rates = rates_of(wish, training);
-	PipesimCutter *cutter = pipesim_cutter_new(
-		pipesim_transformer_copy(wish->model), training, NULL, &rates);
-
-	pipesim_cutter_set_auto(cutter);
-	return cutter;
-}
-
 PipesimCosts *pipesim_planner_balanced(
 	const PipesimWish *wish, const PipesimTraining *training, guint ranks, GError **error)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const gboolean near = wish->device != NULL && wish->gpus <= wish->per_node;
+	PipesimRates rates = wish->capture != NULL
+				     ? *wish->capture
+				     : pipesim_device_rates(wish->device, training);
+	/* With ZeRO-3 stages are gathered and reduced within the step. */
+	const gboolean shards = training->zero == PIPESIM_ZERO_3;
+	PipesimCutter *cutter;
 	const double bandwidth = near ? pipesim_device_message(wish->device) : PIPESIM_NETWORK;
 
 	costs->p2p = (gint64)rint(
 		(double)pipesim_stage_message(wish->model, training) / bandwidth * 1e9);
-	if (shards(training))
+	rates.reduce = shards ? 0 : (double)pipesim_planner_reduce(wish, training);
+	rates.overlap = training->overlap;
+	cutter = pipesim_cutter_new(
+		pipesim_transformer_copy(wish->model), training, NULL, &rates);
+	pipesim_cutter_set_auto(cutter);
+	if (shards)
 		costs->sharding.bandwidth = pipesim_planner_reduce(wish, training);
-	return pipesim_cutter_take(make_cutter(wish, training), ranks, costs, error)
-		       ? g_steal_pointer(&costs)
-		       : NULL;
+	return pipesim_cutter_take(cutter, ranks, costs, error) ? g_steal_pointer(&costs)
+								: NULL;
 }
 
 PipesimCosts *pipesim_planner_costs(

@@ -13,35 +13,6 @@ typedef struct {
 	GError *refusal;    /* of the first that a rule refused, or NULL */
 } PipesimPlanWay;
 
-/* A candidate, at one of the ways. */
-typedef struct {
-	PipesimCandidate candidate;
-	const PipesimPlanWay *way;
-	guint family; /* candidates that share an order have the same number */
-} PipesimPlanItem;
-
-/* All candidates of a plan, and what those of one family share. */
-struct _PipesimPlanner {
-	const PipesimWish *wish;
-	GArray *ways;        /* of PipesimPlanWay */
-	GArray *items;       /* of PipesimPlanItem, in the order of the search */
-	GPtrArray *families; /* of PipesimFamily, owned */
-	GMutex lock;
-	guint *users; /* threads that run each family */
-};
-
-/** pipesim_planner_bundles: at most PIPESIM_TOGETHER of one family each: sorts @items by family, and into @first the first of
- * each bundle, @n + 1 numbers at most; returns how many there are. */
-guint pipesim_planner_bundles(PipesimPlanItem **items, guint n, guint *first);
-
-/** pipesim_planner_bundle: simulates @n of @items, all of one family; from several threads at once. */
-void pipesim_planner_bundle(
-	PipesimPlanner *planner, PipesimPlanItem *const *items, guint n, PipesimBrief *briefs);
-
-/** pipesim_plan_take: what @brief says of @candidate at @way; nothing where it did not run. */
-void pipesim_plan_take(
-	const PipesimPlanWay *way, const PipesimBrief *brief, PipesimCandidate *candidate);
-
 /** pipesim_plan_ways: all ways to divide what @wish asks for, each with its candidates and their bounds, found on all cores,
  * in the order of the search. (transfer full): of PipesimPlanWay; NULL with PIPESIM_ERROR_LIMIT. */
 GArray *pipesim_plan_ways(const PipesimWish *wish, GError **error);

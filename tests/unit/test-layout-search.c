@@ -356,8 +356,8 @@ START_TEST(counts_layouts)
 		}
 		cap = round % 2 > 0 ? g_rand_double_range(random, 30, 60) : G_MAXDOUBLE;
 		for (guint i = 0; i + 1 < CUTS; i++)
-			pipesim_layout_counts_add(counts, fixed[i], cost[i]);
-		pipesim_layout_counts_cap(counts, cap, fixed[CUTS - 1], cost[CUTS - 1]);
+			pipesim_layout_counts_add(counts, (double)INFINITY, fixed[i], cost[i]);
+		pipesim_layout_counts_add(counts, cap, fixed[CUTS - 1], cost[CUTS - 1]);
 		limit = g_rand_double_range(random, 30, 80);
 		bound = pipesim_layout_counts_bound(counts, 0, limit);
 		leaves = pipesim_layout_counts_leaves(counts, limit);
