@@ -103,9 +103,20 @@ void pipesim_costs_set_cutter(PipesimCosts *costs, PipesimCutter *cutter)
 	costs->cutter = cutter;
 }
 
+/* Puts @n of @values, which may be a part of it, in the place of *@set. */
+static void replace(gint64 **set, const gint64 *values, gsize n)
+{
+	gint64 *copy = g_memdup2(values, n * sizeof *values);
+
+	g_free(*set);
+	*set = copy;
+}
+
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error)
 {
+	const gint64 *values = parts != NULL ? (gpointer)parts->data : costs->part;
+	const guint n = parts != NULL ? parts->len / PIPESIM_FB : costs->n_parts;
 	const gint64 pair = costs->time[PIPESIM_FB];
 	const gint64 alone = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
 	gint64 time[PIPESIM_FB];
@@ -114,8 +125,8 @@ gboolean pipesim_costs_set_parts(
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		Wide total = 0;
 
-		for (guint i = kind; i < parts->len; i += PIPESIM_FB)
-			total += g_array_index(parts, gint64, i);
+		for (guint i = 0; i < n; i++)
+			total += values[(gsize)i * PIPESIM_FB + kind];
 		total = (total + ranks / 2) / ranks;
 		if (total > PIPESIM_MAX_TIME_NS)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -129,51 +140,31 @@ gboolean pipesim_costs_set_parts(
 	if (costs->has_pair && alone > 0)
 		costs->time[PIPESIM_FB] =
 			pipesim_time_scale(costs->time[PIPESIM_FB], pair, alone);
-	g_free(costs->part);
-	costs->n_parts = parts->len / PIPESIM_FB;
-	costs->part = g_memdup2(parts->data, parts->len * sizeof(gint64));
+	costs->n_parts = n;
+	replace(&costs->part, values, (gsize)n * PIPESIM_FB);
 	return TRUE;
-}
-
-gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **error)
-{
-	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
-
-	if (costs->part == NULL || ranks == 0)
-		return TRUE;
-	g_array_append_vals(parts, costs->part, costs->n_parts * PIPESIM_FB);
-	return pipesim_costs_set_parts(costs, parts, ranks, error);
 }
 
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error)
 {
+	const gint64 *values = parts != NULL ? (gpointer)parts->data : costs->part_bytes;
+	const guint n = parts != NULL ? parts->len / PIPESIM_N_BYTES : costs->n_part_bytes;
 	gint64 *const average[PIPESIM_N_BYTES] = {
 		&costs->bytes_until_input, &costs->bytes_until_weight, &costs->parameter_bytes};
 	Wide total[PIPESIM_N_BYTES] = {0};
 
-	for (guint i = 0; i < parts->len; i++)
-		total[i % PIPESIM_N_BYTES] += g_array_index(parts, gint64, i);
+	for (gsize i = 0; i < (gsize)n * PIPESIM_N_BYTES; i++)
+		total[i % PIPESIM_N_BYTES] += values[i];
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
 		if (total[sort] > G_MAXINT64)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 				"all stages together hold more bytes than pipesim can count");
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
 		*average[sort] = (gint64)((total[sort] + ranks / 2) / ranks);
-	g_free(costs->part_bytes);
-	costs->n_part_bytes = parts->len / PIPESIM_N_BYTES;
-	costs->part_bytes = g_memdup2(parts->data, parts->len * sizeof(gint64));
+	costs->n_part_bytes = n;
+	replace(&costs->part_bytes, values, (gsize)n * PIPESIM_N_BYTES);
 	return TRUE;
-}
-
-gboolean pipesim_costs_share_part_bytes(PipesimCosts *costs, guint ranks, GError **error)
-{
-	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
-
-	if (costs->part_bytes == NULL || ranks == 0)
-		return TRUE;
-	g_array_append_vals(parts, costs->part_bytes, costs->n_part_bytes * PIPESIM_N_BYTES);
-	return pipesim_costs_set_part_bytes(costs, parts, ranks, error);
 }
 
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs)
@@ -314,8 +305,7 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		       names[one], names[other]);
 }
 
-/* @ranks: that the times are divided by; 0: they are a rank's */
-static gboolean parse_times(
+gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
@@ -356,43 +346,10 @@ static gboolean parse_times(
 	return TRUE;
 }
 
-gboolean pipesim_costs_parse_times(
-	PipesimCosts *costs, const char *text, const char *what, GError **error)
-{
-	return parse_times(costs, text, what, 0, error);
-}
-
-gboolean pipesim_costs_parse_model_times(
-	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
-{
-	return parse_times(costs, text, what, ranks, error);
-}
-
 /* What a list of factors is of: how messages call the list, an element and an example. */
 typedef struct {
 	const char *what, *element, *example;
 } Factors;
-
-static gboolean parse_one_factor(const char *item, const Factors *factors, guint n,
-	PipesimFraction *factor, GError **error)
-{
-	g_autofree char *name = NULL, *text = NULL;
-	guint64 index;
-
-	if (!split_setting(item, factors->what, &name, &text, error) ||
-		!pipesim_parse_count(name, factors->what, 0, n - 1, &index, error))
-		return FALSE;
-	if (factor[index].den != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: %s %" G_GUINT64_FORMAT " is given twice", factors->what,
-			factors->element, index);
-	return pipesim_parse_fraction(text, factors->what, &factor[index], error) &&
-	       (factor[index].num > 0 ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "%s: %s %" G_GUINT64_FORMAT
-			       " must take some time; a factor above 0, for example %s",
-			       factors->what, factors->element, index, factors->example));
-}
 
 /* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given, into *@set and its length. */
 static gboolean parse_factors(const char *text, const Factors *factors, guint n,
@@ -400,13 +357,30 @@ static gboolean parse_factors(const char *text, const Factors *factors, guint n,
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	g_autofree PipesimFraction *factor = g_new0(PipesimFraction, n); /* 0/0: not given */
+	const char *what = factors->what, *element = factors->element;
 
 	if (items[0] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is empty; write for example %s", factors->what, factors->example);
-	for (char **item = items; *item != NULL; item++)
-		if (!parse_one_factor(*item, factors, n, factor, error))
+			"%s is empty; write for example %s", what, factors->example);
+	for (char **item = items; *item != NULL; item++) {
+		g_autofree char *name = NULL, *value = NULL;
+		guint64 i;
+
+		if (!split_setting(*item, what, &name, &value, error) ||
+			!pipesim_parse_count(name, what, 0, n - 1, &i, error))
 			return FALSE;
+		if (factor[i].den != 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: %s %" G_GUINT64_FORMAT " is given twice", what, element,
+				i);
+		if (!pipesim_parse_fraction(value, what, &factor[i], error))
+			return FALSE;
+		if (factor[i].num == 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: %s %" G_GUINT64_FORMAT
+				" must take some time; a factor above 0, for example %s",
+				what, element, i, factors->example);
+	}
 	for (guint i = 0; i < n; i++)
 		if (factor[i].den == 0)
 			factor[i] = (PipesimFraction){1, 1};
@@ -444,23 +418,14 @@ gboolean pipesim_costs_parse_speed(
 	for (guint rank = 0; rank < n; rank++) {
 		const PipesimFraction slow =
 			costs->slow != NULL ? costs->slow[rank] : (PipesimFraction){1, 1};
-		PipesimFraction both;
+		gint64 num, den, common;
 
-		if (speed[rank].num == 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: rank %u would never end; a speed is above 0, such as 0.97",
-				what, rank);
-		if (__builtin_mul_overflow(slow.num, speed[rank].den, &both.num) ||
-			__builtin_mul_overflow(slow.den, speed[rank].num, &both.den))
+		if (__builtin_mul_overflow(slow.num, speed[rank].den, &num) ||
+			__builtin_mul_overflow(slow.den, speed[rank].num, &den))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: the speed of rank %u has too many digits", what, rank);
-		speed[rank] = both;
-	}
-	for (guint rank = 0; rank < n; rank++) {
-		const gint64 common = MAX(pipesim_gcd(speed[rank].num, speed[rank].den), 1);
-
-		speed[rank].num /= common;
-		speed[rank].den /= common;
+		common = pipesim_gcd(num, den);
+		speed[rank] = (PipesimFraction){num / common, den / common};
 	}
 	g_free(costs->slow);
 	costs->slow = g_steal_pointer(&speed);

@@ -191,15 +191,12 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
  * a whole: F and B, or F, I and W are then named, and of I and W one may be the rest of B.
  * @what: how messages call @text, as for pipesim_parse_count()
  *
+ * @ranks: where not 0 the times are those of the whole model: F, I, W, B and FB of one of @ranks
+ * are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W
+ *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
  */
 gboolean pipesim_costs_parse_times(
-	PipesimCosts *costs, const char *text, const char *what, GError **error);
-
-/** pipesim_costs_parse_model_times: the same of the whole model: F, I, W, B and FB of one of
- * @ranks are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W.
- * Errors as above. */
-gboolean pipesim_costs_parse_model_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
 /** pipesim_costs_parse_scale: "0=1.3,7=1.25": lengths of parts 0 to @ranks - 1. Errors as
@@ -210,7 +207,7 @@ gboolean pipesim_costs_parse_scale(
 /**
  * pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after
  * the other, as the times of stages, and their averages as the times of one of @ranks shares of
- * it. FB stays in the proportion to F + B that @costs has.
+ * it. FB stays in the proportion to F + B that @costs has. @parts: NULL = those of @costs.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then
  * unchanged.
@@ -218,20 +215,12 @@ gboolean pipesim_costs_parse_scale(
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 
-/** pipesim_costs_share_parts: where @costs has times of parts of the model, makes those of a
- * rank their averages over one of @ranks shares. Errors as above. */
-gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **error);
-
 /** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the
  * model one after the other, as the bytes of stages, and their averages as those of one of
- * @ranks shares of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is
- * then unchanged. */
+ * @ranks shares of it; NULL = those of @costs. FALSE with PIPESIM_ERROR_LIMIT where a share is too
+ * large; @costs is then unchanged. */
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
-
-/** pipesim_costs_share_part_bytes: where @costs has bytes of parts of the model, makes those of
- * a rank their averages over one of @ranks shares. Errors as above. */
-gboolean pipesim_costs_share_part_bytes(PipesimCosts *costs, guint ranks, GError **error);
 
 /** pipesim_costs_has_bytes: whether anything is known of memory. */
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs);

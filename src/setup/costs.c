@@ -134,7 +134,8 @@ static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GEr
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--model-times: %s says what each stage takes; give one of them",
 			name_base(setup));
-	return pipesim_costs_share_parts(costs, setup->scenario.ranks, error);
+	return setup->scenario.ranks == 0 ||
+	       pipesim_costs_set_parts(costs, NULL, setup->scenario.ranks, error);
 }
 
 /* How messages call what gives stages times of their own. */
@@ -203,7 +204,8 @@ static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs,
 			path != NULL ? "--stage-bytes" : "the [stage-bytes] of --costs",
 			activations ? "--activation-bytes" : "--parameter-bytes");
 	if (path == NULL)
-		return pipesim_costs_share_part_bytes(costs, setup->scenario.ranks, error);
+		return setup->scenario.ranks == 0 ||
+		       pipesim_costs_set_part_bytes(costs, NULL, setup->scenario.ranks, error);
 	return pipesim_costs_read_stage_bytes(
 		costs, pipesim_input_open(path, error), setup->scenario.ranks, error);
 }

@@ -197,7 +197,7 @@ READER(jitter)
 
 READER(times)
 {
-	return pipesim_costs_parse_times(to->costs, text, setting->name, error);
+	return pipesim_costs_parse_times(to->costs, text, setting->name, 0, error);
 }
 
 /* Of parts, stages or ranks. */
@@ -206,7 +206,7 @@ READER(times)
 	{                                                                       \
 		return parse(to->costs, text, setting->name, to->ranks, error); \
 	}
-BY_RANKS(model_times, pipesim_costs_parse_model_times)
+BY_RANKS(model_times, pipesim_costs_parse_times)
 BY_RANKS(scale, pipesim_costs_parse_scale)
 BY_RANKS(slow, pipesim_costs_parse_slow)
 BY_RANKS(speed, pipesim_costs_parse_speed)

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	parse_times(text);
 	parse_sizes(text);
-	pipesim_costs_parse_times(costs, text, "x", NULL);
+	pipesim_costs_parse_times(costs, text, "x", 0, NULL);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		g_assert(
 			costs->time[kind] >= 0 && costs->time[kind] <= 4 * PIPESIM_MAX_TIME_NS);

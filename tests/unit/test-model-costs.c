@@ -70,18 +70,18 @@ START_TEST(times_follow)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
-	ck_assert(pipesim_costs_parse_times(costs, "F=1.5,I=1.3ms,W=800us", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "F=1.5,I=1.3ms,W=800us", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2100000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 3600000);
-	ck_assert(pipesim_costs_parse_times(costs, "FB=2.4,P2P=0.1", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.4,P2P=0.1", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_F], 1500000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
 	ck_assert_int_eq(costs->p2p, 100000);
 	/* A pair that was measured stays so where only what it is not made of changes. */
-	ck_assert(pipesim_costs_parse_times(costs, "P2P=0.2", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "P2P=0.2", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
 	ck_assert(costs->has_pair);
-	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2050000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 3550000);
 	ck_assert(!costs->has_pair);
@@ -102,20 +102,20 @@ START_TEST(times_replace_units)
 	for (gsize i = 0; i < G_N_ELEMENTS(partial); i++) {
 		g_autoptr(GError) error = NULL;
 
-		ck_assert_msg(!pipesim_costs_parse_times(costs, partial[i], "x", &error),
+		ck_assert_msg(!pipesim_costs_parse_times(costs, partial[i], "x", 0, &error),
 			"'%s' was taken", partial[i]);
 		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 		ck_assert_int_eq(costs->time[PIPESIM_F], 1000000);
 	}
-	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5,P2P=0.1", "x", NULL));
-	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5,P2P=0.1", "x", 0, NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_I], 23500000);
 	ck_assert_int_eq(costs->time[PIPESIM_W], 23500000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 71000000);
-	ck_assert(pipesim_costs_parse_times(costs, "F=25", "x", NULL)); /* no units now */
+	ck_assert(pipesim_costs_parse_times(costs, "F=25", "x", 0, NULL)); /* no units now */
 	pipesim_costs_free(costs);
 	costs = pipesim_costs_default();
-	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47,W=20", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47,W=20", "x", 0, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_I], 27000000);
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(scale_averages)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	PipesimTimes *times;
 
-	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5", "x", 0, NULL));
 	ck_assert(pipesim_costs_parse_scale(costs, "0=2,1=2,2=2,3=2", "x", 4, NULL));
 	times = pipesim_times_new(costs, &shape);
 	ck_assert(times->equal_stages);
@@ -155,7 +155,7 @@ START_TEST(times_refused)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_msg(!pipesim_costs_parse_times(costs, bad_times[_i], "x", &error),
+	ck_assert_msg(!pipesim_costs_parse_times(costs, bad_times[_i], "x", 0, &error),
 		"'%s' was taken", bad_times[_i]);
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 	ck_assert(g_str_has_prefix(error->message, "x"));
