@@ -344,7 +344,7 @@ static void add_step(const Task *task)
 
 	if (stages <= 0)
 		return;
-	step = pipesim_step_costs_new();
+	step = g_new0(PipesimStepCosts, 1);
 	begin = mean_of(task, &wish, n);
 	wish.component = "chunk";
 	wish.microbatch = 0;

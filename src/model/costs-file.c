@@ -637,7 +637,7 @@ static void read_costs(Reader *reader)
 	if (pipesim_ini_find(ini, RESIDENCE_GROUP, NULL) != NULL)
 		costs->residence = pipesim_residence_new();
 	if (pipesim_ini_find(ini, STEP_GROUP, NULL) != NULL)
-		costs->step = pipesim_step_costs_new();
+		costs->step = g_new0(PipesimStepCosts, 1);
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
 		if (holder(costs, &costs_keys[i]) != NULL)
 			read_key(reader, costs_keys[i].group, &costs_keys[i],

@@ -2,7 +2,6 @@
 
 #include "model/costs.h"
 #include "model/op-times.h"
-#include "model/parts.h"
 #include <string.h>
 
 /* Sums of products of times and counts. */
@@ -63,6 +62,33 @@ void pipesim_component_free(PipesimComponent *component)
 	g_free(component);
 }
 
+static PipesimStepCosts *copy_step(const PipesimStepCosts *costs)
+{
+	PipesimStepCosts *copy = g_memdup2(costs, sizeof *costs);
+
+	if (copy != NULL)
+		copy->part = g_memdup2(costs->part,
+			(gsize)costs->n_parts * PIPESIM_N_EDGES * sizeof *costs->part);
+	return copy;
+}
+
+void pipesim_step_costs_free(PipesimStepCosts *costs)
+{
+	if (costs == NULL)
+		return;
+	g_free(costs->part);
+	g_free(costs);
+}
+
+void pipesim_op_times_unref(PipesimOpTimes *times)
+{
+	if (times == NULL || !g_atomic_int_dec_and_test(&times->references))
+		return;
+	g_free(times->time);
+	g_free(times->length);
+	g_free(times);
+}
+
 PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 {
 	PipesimCosts *copy = g_memdup2(costs, sizeof *costs);
@@ -82,8 +108,9 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
-	copy->step = pipesim_step_costs_copy(costs->step);
-	copy->op_times = pipesim_op_times_ref(costs->op_times);
+	copy->step = copy_step(costs->step);
+	if (costs->op_times != NULL)
+		g_atomic_int_inc(&copy->op_times->references);
 	if (costs->components != NULL)
 		g_ptr_array_ref(costs->components);
 	if (costs->cutter != NULL)
@@ -222,6 +249,19 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);
 	g_free(costs);
+}
+
+gboolean pipesim_costs_sustain(PipesimCosts *costs)
+{
+	const gboolean any = costs->power != NULL || costs->residence != NULL ||
+			     costs->launch != NULL || costs->step != NULL;
+
+	g_clear_pointer(&costs->power, pipesim_power_free);
+	g_clear_pointer(&costs->residence, g_free);
+	g_clear_pointer(&costs->step, pipesim_step_costs_free);
+	g_clear_pointer(&costs->launch, g_free);
+	costs->n_launches = 0;
+	return any;
 }
 
 /* Splits "NAME=VALUE"; both parts are the caller's. */

@@ -3,7 +3,6 @@
  * bandwidths bytes per second. */
 #pragma once
 #include "base/number.h"
-#include "model/edges.h"
 #include "model/network.h"
 #include "model/power.h"
 #include "model/shape.h"
@@ -93,6 +92,24 @@ typedef struct {
 	gint64 bytes;           /* gathered; a reduction moves as many */
 	gint64 bandwidth; /* at which both go, bytes per second, in place of times; 0 = not told */
 } PipesimSharding;
+
+/* What a step takes besides ops that repeat: its begin, and what backwards do to gradients only
+ * once. */
+typedef enum {
+	PIPESIM_EDGE_FIRST, /* ns that the first backward of a stage takes less: it writes gradients, later ones add to
+			       them */
+	PIPESIM_EDGE_LAST, /* ns that the runtime takes behind the last one, to scale gradients */
+	PIPESIM_N_EDGES,
+} PipesimEdge;
+
+/* As it was measured. */
+typedef struct {
+	gint64 begin; /* ns from the begin of a step until ops are as fast as they are launched, on ranks that need
+			 no message first */
+	/* Of equal parts of the model, at part[i * PIPESIM_N_EDGES + edge]; NULL = not told. */
+	gint64 *part;
+	guint n_parts;
+} PipesimStepCosts;
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
 struct _PipesimCosts {
@@ -242,6 +259,8 @@ gboolean pipesim_costs_parse_slow(
  * pipesim_costs_parse_slow() said. Errors as above. */
 gboolean pipesim_costs_parse_speed(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
+
+void pipesim_step_costs_free(PipesimStepCosts *costs);
 
 /** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every
  * op takes its sustained time alone, whenever it runs. Returns whether there were any. */

@@ -11,6 +11,23 @@ __extension__ typedef __int128 Wide;
 /* Most stretches of longer stages that are told one by one. */
 #define MAX_STRETCHES 4
 
+gboolean pipesim_op_times_fit(
+	const PipesimOpTimes *times, const PipesimShape *shape, GError **error)
+{
+	if (times->microbatches != shape->microbatches)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--op-times has times of %u micro-batches, the step has %u",
+			times->microbatches, shape->microbatches);
+	if (pipesim_shape_parts(shape) > 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"micro-batches run in parts, whose times --op-times does not have");
+	return (guint64)shape->stages * shape->microbatches <= PIPESIM_MAX_OP_TIMES ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		       "%u stages of %u micro-batches; with --op-times %" G_GUINT64_FORMAT
+		       " of both together are the most",
+		       shape->stages, shape->microbatches, PIPESIM_MAX_OP_TIMES);
+}
+
 gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {

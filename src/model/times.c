@@ -2,12 +2,43 @@
 #include "config.h"
 
 #include "model/op-times.h"
-#include "model/parts.h"
 #include "model/split.h"
 #include <string.h>
 
 /* Sums of products of times and counts. */
 __extension__ typedef __int128 Wide;
+
+/* What lies in stage @stage of @times, whose stages and layers are known, of numbers of @n equal parts of
+ * the model, any number of them, @step apart from @first on: over @pieces; rounded to the nearest, half
+ * up, and at most G_MAXINT64. */
+static gint64 sum_parts(const gint64 *first, guint n, guint step, const PipesimTimes *times,
+	guint stage, guint pieces)
+{
+	const guint64 *layer = times->first_layer;
+	const guint64 whole = layer != NULL ? layer[times->stages] : times->stages;
+	/* In @whole-ths of a part. */
+	const guint64 begin = (layer != NULL ? layer[stage] : stage) * n;
+	const guint64 end = (layer != NULL ? layer[stage + 1] : stage + 1) * n;
+	const Wide divisor = (Wide)whole * pieces;
+	Wide total = 0;
+
+	for (guint64 i = begin / whole; i * whole < end; i++)
+		total += (Wide)first[i * step] *
+			 (MIN(end, (i + 1) * whole) - MAX(begin, i * whole));
+	total = (total + divisor / 2) / divisor;
+	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
+}
+
+/* The same of every stage. */
+static gint64 *sum_all(
+	const gint64 *first, guint n, guint step, const PipesimTimes *times, guint pieces)
+{
+	gint64 *sums = g_new(gint64, times->stages);
+
+	for (guint stage = 0; stage < times->stages; stage++)
+		sums[stage] = sum_parts(first, n, step, times, stage, pieces);
+	return sums;
+}
 
 /* @even, of an equal share of the model, of a stage that is longer or shorter. */
 static gint64 stretch(
@@ -23,21 +54,17 @@ static gint64 stretch(
 	return pipesim_time_scale(even, scale.num, scale.den);
 }
 
-/* Times of one chunk. What is derived from others is derived again after they were rounded:
- * formulae that are exact would else be off by some ns. */
-static void divide_times(
-	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+/* Of every stage its share of @share, of a rank, over @pieces: stages that are longer have more. */
+static gint64 *share_out(const PipesimTimes *times, const PipesimCosts *costs,
+	const PipesimShape *shape, gint64 share, guint pieces)
 {
-	const gint64 *share = costs->time;
-	gint64 *chunk = times->chunk;
+	const gint64 even =
+		pipesim_time_scale(share, shape->ranks, (gint64)shape->stages * pieces);
+	gint64 *shares = g_new(gint64, shape->stages);
 
-	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		chunk[kind] = pipesim_time_scale(share[kind], shape->ranks,
-			(gint64)shape->stages * pipesim_shape_parts(shape));
-	if (share[PIPESIM_B] == share[PIPESIM_I] + share[PIPESIM_W])
-		chunk[PIPESIM_B] = chunk[PIPESIM_I] + chunk[PIPESIM_W];
-	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
-		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
+	for (guint stage = 0; stage < shape->stages; stage++)
+		shares[stage] = stretch(times, costs, stage, even);
+	return shares;
 }
 
 static void fill_from_parts(
@@ -50,18 +77,15 @@ static void fill_from_parts(
 
 		sum &= part[PIPESIM_B] == part[PIPESIM_I] + part[PIPESIM_W];
 	}
-	for (guint stage = 0; stage < times->stages; stage++) {
-		for (int kind = 0; kind < PIPESIM_FB; kind++) {
-			const PipesimParts parts = {
-				&costs->part[kind], costs->n_parts, PIPESIM_FB};
+	for (int kind = 0; kind < PIPESIM_FB; kind++) {
+		gint64 *stages = times->stage[kind] = sum_all(&costs->part[kind],
+			costs->n_parts, PIPESIM_FB, times, pipesim_shape_parts(shape));
 
-			times->stage[kind][stage] = pipesim_parts_sum(
-				&parts, times, stage, pipesim_shape_parts(shape));
+		for (guint stage = 0; stage < times->stages; stage++) {
 			if (kind == PIPESIM_B && sum)
-				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
-							    times->stage[PIPESIM_W][stage];
-			times->equal_stages &=
-				times->stage[kind][stage] == times->stage[kind][0];
+				stages[stage] = times->stage[PIPESIM_I][stage] +
+						times->stage[PIPESIM_W][stage];
+			times->equal_stages &= stages[stage] == stages[0];
 		}
 	}
 }
@@ -91,6 +115,8 @@ static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 {
 	const PipesimFraction first = pipesim_costs_stage_scale(costs, 0, times->stages);
 
+	for (int kind = 0; kind < PIPESIM_FB; kind++)
+		times->stage[kind] = g_new(gint64, times->stages);
 	/* All alike, as most are: a sweep asks for such times by the million. */
 	if (costs->scale == NULL && times->first_layer == NULL) {
 		for (int kind = 0; kind < PIPESIM_FB; kind++)
@@ -127,94 +153,49 @@ static void fill_bytes(
 			times->first_layer == NULL))
 		return;
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
-		const PipesimParts parts = {
-			costs->part_bytes != NULL ? &costs->part_bytes[sort] : NULL,
-			costs->n_part_bytes, PIPESIM_N_BYTES};
 		const guint pieces =
 			sort == PIPESIM_PARAMETERS ? 1 : pipesim_shape_parts(shape);
 
-		times->bytes[sort] = g_new(gint64, shape->stages);
-		for (guint stage = 0; stage < shape->stages; stage++) {
-			const gint64 even = pipesim_time_scale(
-				share[sort], shape->ranks, (gint64)shape->stages * pieces);
-
-			times->bytes[sort][stage] =
-				costs->part_bytes != NULL
-					? pipesim_parts_sum(&parts, times, stage, pieces)
-					: stretch(times, costs, stage, even);
-		}
+		times->bytes[sort] =
+			costs->part_bytes != NULL
+				? sum_all(&costs->part_bytes[sort], costs->n_part_bytes,
+					  PIPESIM_N_BYTES, times, pieces)
+				: share_out(times, costs, shape, share[sort], pieces);
 	}
 }
 
-/* What a rank moves takes at its bandwidth, ns. */
-static gint64 move_time(gint64 bytes, gint64 bandwidth)
-{
-	const Wide ns = ((Wide)bytes * 1000000000 + bandwidth - 1) / bandwidth;
-
-	return (gint64)MIN(ns, (Wide)PIPESIM_MAX_TIME_NS);
-}
-
-/* What a rank moves to gather a stage and to reduce it, where no model tells: stages that are
- * longer have more. */
-static void fill_moved(
-	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
-{
-	gint64 **const sizes[] = {&times->gathered, &times->moved[0], &times->moved[1]};
-
-	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
-		*sizes[i] = g_new(gint64, shape->stages);
-		for (guint stage = 0; stage < shape->stages; stage++)
-			(*sizes[i])[stage] = stretch(times, costs, stage,
-				pipesim_time_scale(
-					costs->sharding.bytes, shape->ranks, shape->stages));
-	}
-}
-
-/* What that takes where it shares no link with messages at the moment. */
+/* What a rank moves to gather a stage and to reduce it, where no model tells, and what that takes where
+ * it shares no link with messages at the moment. */
 static void fill_sharding(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
 	const PipesimSharding *sharding = &costs->sharding;
 	const gint64 share[] = {sharding->unshard, sharding->reduce};
 	gint64 **const to[] = {&times->unshard, &times->reduce};
+	gint64 **const sizes[] = {&times->gathered, &times->moved[0], &times->moved[1]};
 	const gboolean over_links =
 		costs->network != NULL && costs->network->shards != PIPESIM_SHARDS_OWN;
+	const gint64 bandwidth = sharding->bandwidth;
 
-	if (times->gathered == NULL && sharding->bytes > 0)
-		fill_moved(times, costs, shape);
+	for (guint i = times->gathered == NULL && sharding->bytes > 0 ? 0 : 3; i < 3; i++)
+		*sizes[i] = share_out(times, costs, shape, sharding->bytes, 1);
 	if (share[0] == 0 && share[1] == 0 &&
-		((sharding->bandwidth == 0 && !over_links) || times->gathered == NULL))
+		((bandwidth == 0 && !over_links) || times->gathered == NULL))
 		return;
 	for (guint i = 0; i < G_N_ELEMENTS(to); i++) {
-		gint64 *time = *to[i] = g_new(gint64, shape->stages);
+		gint64 *time = *to[i] = share_out(times, costs, shape, share[i], 1);
 
 		for (guint stage = 0; stage < shape->stages; stage++) {
-			if (over_links)
+			if (over_links) {
 				time[stage] = pipesim_network_shard_time(
 					costs->network, times->moved[i][stage]);
-			else if (sharding->bandwidth > 0)
-				time[stage] =
-					move_time(times->moved[i][stage], sharding->bandwidth);
-			else
-				time[stage] = stretch(times, costs, stage,
-					pipesim_time_scale(
-						share[i], shape->ranks, shape->stages));
+			} else if (bandwidth > 0) {
+				const Wide ns = (Wide)times->moved[i][stage] * 1000000000;
+
+				time[stage] = (gint64)MIN((ns + bandwidth - 1) / bandwidth,
+					(Wide)PIPESIM_MAX_TIME_NS);
+			}
 		}
-	}
-}
-
-/* A host launches what lies in a stage. */
-static void fill_launches(
-	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
-{
-	for (guint kind = 0; costs->launch != NULL && kind < PIPESIM_FB; kind++) {
-		const PipesimParts parts = {
-			&costs->launch[kind], costs->n_launches, PIPESIM_FB};
-
-		times->launch[kind] = g_new(gint64, times->stages);
-		/* Of a part of a micro-batch it launches as many kernels. */
-		for (guint stage = 0; stage < shape->stages; stage++)
-			times->launch[kind][stage] = pipesim_parts_sum(&parts, times, stage, 1);
 	}
 }
 
@@ -234,6 +215,45 @@ static void slow_ranks(
 			rank < costs->n_slow ? costs->slow[rank] : (PipesimFraction){1, 1};
 }
 
+/* Of single micro-batches, of stages whose average times are known. */
+static void fill_each(PipesimTimes *times, const PipesimOpTimes *of)
+{
+	const guint n = of->microbatches;
+	const gint64 billion = 1000000000;
+	Wide total = 0;
+
+	times->microbatches = n;
+	times->equal_stages = FALSE;
+	times->each = g_new(gint64, (gsize)times->stages * n * PIPESIM_FB);
+	/* Lengths are decimals of at most nine places: whole billionths. */
+	for (guint i = 0; i < n && of->parts == 0; i++)
+		total += (Wide)of->length[i].num * (billion / of->length[i].den);
+	for (guint i = 0; i < n; i++) {
+		gint64 share = 0; /* of the average length, in billionths */
+
+		if (of->parts == 0)
+			share = (gint64)(((Wide)of->length[i].num *
+							 (billion / of->length[i].den) * n *
+							 billion +
+						 total / 2) /
+					 total);
+		for (guint stage = 0; stage < times->stages; stage++)
+			for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+				const gint64 ns =
+					of->parts == 0
+						? pipesim_time_scale(times->stage[kind][stage],
+							  share, billion)
+						: sum_parts(&of->time[(gsize)i * PIPESIM_FB +
+								      kind],
+							  of->parts, n * PIPESIM_FB, times,
+							  stage, 1);
+
+				times->each[((gsize)stage * n + i) * PIPESIM_FB + kind] =
+					MIN(ns, PIPESIM_MAX_TIME_NS);
+			}
+	}
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	return pipesim_times_new_placed(costs, shape, NULL);
@@ -244,6 +264,9 @@ PipesimTimes *pipesim_times_new_placed(
 {
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
 	const guint parts = pipesim_shape_parts(shape);
+	const PipesimStepCosts *step = costs->step;
+	const gint64 *share = costs->time;
+	gint64 *chunk = times->chunk;
 
 	times->stages = shape->stages;
 	times->p2p = costs->p2p;
@@ -251,15 +274,21 @@ PipesimTimes *pipesim_times_new_placed(
 	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;
 	times->first_layer = pipesim_split_layers(costs, shape, stage_of);
-	divide_times(times, costs, shape);
-	memcpy(times->average, times->chunk, sizeof times->average);
+	/* What is derived from others is derived again after they were rounded: formulae that are exact
+	 * would else be off by some ns. */
+	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		chunk[kind] = pipesim_time_scale(
+			share[kind], shape->ranks, (gint64)shape->stages * parts);
+	if (share[PIPESIM_B] == share[PIPESIM_I] + share[PIPESIM_W])
+		chunk[PIPESIM_B] = chunk[PIPESIM_I] + chunk[PIPESIM_W];
+	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
+		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
+	memcpy(times->average, chunk, sizeof times->average);
 	slow_ranks(times, costs, shape);
 	times->power = pipesim_power_copy(costs->power);
 	if (times->power != NULL && shape->ranks > 1)
 		pipesim_power_exchange(times->power);
 	times->residence = g_memdup2(costs->residence, sizeof *costs->residence);
-	for (int kind = 0; kind < PIPESIM_FB; kind++)
-		times->stage[kind] = g_new(gint64, shape->stages);
 	if (costs->part != NULL)
 		fill_from_parts(times, costs, shape);
 	else
@@ -269,12 +298,21 @@ PipesimTimes *pipesim_times_new_placed(
 	else
 		fill_bytes(times, costs, shape);
 	fill_sharding(times, costs, shape);
-	fill_launches(times, costs, shape);
-	pipesim_step_costs_fill(costs->step, times);
+	/* What happens once for a stage, however many parts of micro-batches there are: a host launches as many
+	 * kernels of a part, and gradients are those of the stage. */
+	for (guint kind = 0; costs->launch != NULL && kind < PIPESIM_FB; kind++)
+		times->launch[kind] =
+			sum_all(&costs->launch[kind], costs->n_launches, PIPESIM_FB, times, 1);
+	times->has_edges = step != NULL;
+	times->begin = step != NULL ? step->begin : 0;
+	for (guint edge = 0; step != NULL && step->part != NULL && edge < PIPESIM_N_EDGES;
+		edge++)
+		times->edge[edge] =
+			sum_all(&step->part[edge], step->n_parts, PIPESIM_N_EDGES, times, 1);
 	if (times->tail != NULL)
 		average_stages(times);
 	if (costs->op_times != NULL)
-		pipesim_op_times_fill(costs->op_times, times);
+		fill_each(times, costs->op_times);
 	return times;
 }
 
@@ -282,28 +320,20 @@ void pipesim_times_free(PipesimTimes *times)
 {
 	if (times == NULL)
 		return;
+	gpointer const owned[] = {times->unshard, times->reduce, times->gathered,
+		times->moved[0], times->moved[1], times->late, times->early, times->tail,
+		times->each, times->sorts, times->slow, times->first_layer, times->residence};
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		g_free(times->stage[kind]);
 		g_free(times->launch[kind]);
 	}
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
-	g_free(times->unshard);
-	g_free(times->reduce);
-	g_free(times->gathered);
-	g_free(times->moved[0]);
-	g_free(times->moved[1]);
-	g_free(times->late);
-	g_free(times->early);
-	g_free(times->tail);
-	g_free(times->each);
-	g_free(times->sorts);
-	g_free(times->slow);
-	g_free(times->first_layer);
-	pipesim_power_free(times->power);
-	g_free(times->residence);
 	for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++)
 		g_free(times->edge[edge]);
+	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
+		g_free(owned[i]);
+	pipesim_power_free(times->power);
 	g_free(times);
 }
 

@@ -1,5 +1,4 @@
 /* A file of times of single micro-batches: no crash, and what is taken adds up to the averages. */
-#include "model/op-times-file.h"
 #include "model/op-times.h"
 #include <stddef.h>
 #include <stdint.h>

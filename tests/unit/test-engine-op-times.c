@@ -3,7 +3,6 @@
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "grid.h"
-#include "model/op-times-file.h"
 #include "model/op-times.h"
 #include "model/random.h"
 #include "reference-engine.h"
