@@ -63,15 +63,6 @@ static void choose_lane(
 		detail->turned = 0;
 }
 
-/* All micro-batches have their numbers in boxes of a length, or none has. */
-static PipesimNumbering number_in(const PipesimDetail *detail, double pixels)
-{
-	if (detail->letters > 0 && pixels > detail->letters * 0.56 * detail->widest + 1)
-		return PIPESIM_NUMBER_UPRIGHT;
-	return detail->turned > 0 && pixels > detail->turned * 0.75 + 1 ? PIPESIM_NUMBER_TURNED
-									: PIPESIM_NUMBER_NONE;
-}
-
 /* Room for a number in an average box of the panel that has most boxes a lane. */
 static guint choose_across(const PipesimDetail *detail, const PipesimLayout *layout)
 {
@@ -173,34 +164,16 @@ static void append_outline(GString *out, const PipesimBox *boxes, guint n,
 		append_box(out, &whole, lane);
 }
 
-/* A box, and how its number stands in it. */
-static void add_box(GString **blocks, const PipesimLayout *layout, const PipesimBox *box,
-	double lane, PipesimDetail *detail)
-{
-	const guint block = PIPESIM_SHADES * box->kind + box->shade;
-	const double pixels = (double)(box->end - box->start) /
-			      (double)(layout->end - layout->begin) * detail->across;
-
-	append_box(blocks[block], box, lane);
-	detail->numbered[block][number_in(detail, pixels)] = TRUE;
-}
-
-/* The whole of an op, above its boxes. */
-static void add_speed(GString **blocks, const PipesimPanel *panel, guint32 op,
-	const PipesimBox *boxes, guint n, const PipesimDetail *detail, double lane)
-{
-	const guint level = pipesim_layout_speed(panel->run, boxes[0].rank, op);
-
-	append_outline(blocks[PIPESIM_BLOCK_SPEEDS + level], boxes, n, detail, lane);
-}
-
-/* Of ops that take long enough to be seen, and the outlines of pairs. */
+/* Of ops that take long enough to be seen, the outlines of pairs, and the levels of speeds. */
 static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 	const PipesimPanel *panel, double top, PipesimDetail *detail)
 {
 	const PipesimRun *run = panel->run;
 	const guint32 *begin = run->step->program->rank_begin;
 	const gboolean speeds = detail->speeds && pipesim_run_has_speeds(run);
+	/* All micro-batches have their numbers in boxes of a length, or none has. */
+	const double upright = detail->letters * 0.56 * detail->widest + 1;
+	const double turned = detail->turned * 0.75 + 1;
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
@@ -208,14 +181,30 @@ static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 			PipesimBox boxes[2];
 			const guint n = pipesim_layout_boxes(layout, run, rank, op, boxes);
 
-			for (guint i = 0; i < n; i++)
-				if (boxes[i].end - boxes[i].start >= detail->least)
-					add_box(blocks, layout, &boxes[i], lane, detail);
+			for (guint i = 0; i < n; i++) {
+				const gint64 length = boxes[i].end - boxes[i].start;
+				const guint block =
+					PIPESIM_SHADES * boxes[i].kind + boxes[i].shade;
+				const double pixels = (double)length /
+						      (double)(layout->end - layout->begin) *
+						      detail->across;
+
+				if (length < detail->least)
+					continue;
+				append_box(blocks[block], &boxes[i], lane);
+				detail->numbered[block][detail->letters > 0 && pixels > upright
+								? PIPESIM_NUMBER_UPRIGHT
+							: detail->turned > 0 && pixels > turned
+								? PIPESIM_NUMBER_TURNED
+								: PIPESIM_NUMBER_NONE] = TRUE;
+			}
 			if (n > 0 && boxes[0].paired)
 				append_outline(
 					blocks[PIPESIM_BLOCK_PAIRS], boxes, n, detail, lane);
 			if (n > 0 && speeds)
-				add_speed(blocks, panel, op, boxes, n, detail, lane);
+				append_outline(blocks[PIPESIM_BLOCK_SPEEDS +
+						       pipesim_layout_speed(run, rank, op)],
+					boxes, n, detail, lane);
 		}
 }
 
@@ -241,25 +230,6 @@ static void add_critical_of(GString *out, const PipesimLayout *layout,
 	}
 }
 
-/* Where receives that wait sit beside ops. */
-static void add_stays_of(
-	GString *strip, const PipesimLayout *layout, const PipesimPanel *panel, double top)
-{
-	for (guint lane = 0; lane < panel->ranks; lane++) {
-		const guint rank = panel->first_rank + lane;
-		g_autoptr(GArray) stays = pipesim_message_stays(panel->run->step, rank);
-
-		for (guint i = 0; i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-			PipesimBox box = {.start = stay->begin, .end = stay->end, .rank = rank};
-
-			if (stay->op != PIPESIM_NO_OP &&
-				pipesim_layout_cut(layout, &box.start, &box.end))
-				append_box(strip, &box, top + lane);
-		}
-	}
-}
-
 static void add_messages_of(
 	GString **strips, const PipesimLayout *layout, const PipesimPanel *panel, double top)
 {
@@ -267,7 +237,20 @@ static void add_messages_of(
 	const PipesimTimeline *timeline = run->step->timeline;
 	static const guint strip_of[] = {WAITING_SENDS, WAITING_RECEIVES, SENDS, RECEIVES};
 
-	add_stays_of(strips[BESIDE_OPS], layout, panel, top);
+	/* Where receives that wait sit beside ops. */
+	for (guint lane = 0; lane < panel->ranks; lane++) {
+		const guint rank = panel->first_rank + lane;
+		g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
+
+		for (guint i = 0; i < stays->len; i++) {
+			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+			PipesimBox box = {.start = stay->begin, .end = stay->end, .rank = rank};
+
+			if (stay->op != PIPESIM_NO_OP &&
+				pipesim_layout_cut(layout, &box.start, &box.end))
+				append_box(strips[BESIDE_OPS], &box, top + lane);
+		}
+	}
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *t = &timeline->transfers[i];
 		const PipesimOp *to = &run->step->program->ops[t->to];

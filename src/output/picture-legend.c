@@ -23,9 +23,8 @@ typedef struct {
 	const PipesimLayout *layout;
 	const PipesimDetail *detail;
 	GString *out;
-	double x;                     /* where the next entry begins, pixels */
-	guint below;                  /* of the line that it is on, pixels below the axis */
-	gboolean has[PIPESIM_N_HELD]; /* of bytes */
+	double x;    /* where the next entry begins, pixels */
+	guint below; /* of the line that it is on, pixels below the axis */
 } Legend;
 
 static double words_pixels(const Legend *legend, const char *words)
@@ -65,11 +64,11 @@ static void append_part(Legend *legend, double from, double to, double width, co
 		pipesim_figure_short(top, legend->below + height * (from - 0.5), 1), fill);
 }
 
-static void append_swatch(Legend *legend, const char *fill)
+static void append_swatch(Legend *legend, double from, double to, const char *fill)
 {
 	const guint width = pipesim_detail_pixels(legend->detail, SWATCH_PIXELS);
 
-	append_part(legend, 0, 1, width, fill);
+	append_part(legend, from, to, width, fill);
 	legend->x += width;
 }
 
@@ -88,7 +87,7 @@ static void append_words(Legend *legend, const char *words)
 static void append_entry(Legend *legend, const char *fill, const char *words)
 {
 	begin_entry(legend, 1, words);
-	append_swatch(legend, fill);
+	append_swatch(legend, 0, 1, fill);
 	append_words(legend, words);
 }
 
@@ -108,7 +107,7 @@ static void append_kinds(Legend *legend)
 					look->edge, pipesim_kind_letter(kind), shade);
 
 			if (layout->shown[kind][shade])
-				append_swatch(legend, fill);
+				append_swatch(legend, 0, 1, fill);
 		}
 		append_words(legend, pipesim_look_titles[kind]);
 	}
@@ -180,9 +179,7 @@ static void append_ranks(Legend *legend)
 			pipesim_theme_rank(legend->detail->theme, i, 3, colour));
 
 		begin_entry(legend, 1, names[i]);
-		append_part(legend, 0.4, 0.6,
-			pipesim_detail_pixels(legend->detail, SWATCH_PIXELS), fill);
-		legend->x += pipesim_detail_pixels(legend->detail, SWATCH_PIXELS);
+		append_swatch(legend, 0.4, 0.6, fill);
 		append_words(legend, names[i]);
 	}
 	append_words(legend, legend->layout->most_ranks > PIPESIM_MEMORY_LINES
@@ -190,40 +187,36 @@ static void append_ranks(Legend *legend)
 				     : "(of what ranks hold)");
 }
 
-/* Which kinds of bytes ranks have at their fullest. */
-static void find_held(Legend *legend)
-{
-	for (guint p = 0; p < legend->layout->n_panels; p++) {
-		const PipesimReport *report = legend->layout->panels[p].run->report;
-
-		for (guint rank = 0; rank < report->ranks; rank++)
-			for (guint part = 0; part < PIPESIM_N_HELD; part++)
-				legend->has[part] |=
-					report->memory.fullest[rank].part[part] > 0;
-	}
-}
-
-/* What the bytes of the fullest rank are of. */
+/* What the bytes of the fullest rank are of: the kinds that ranks have at their fullest. */
 static void append_held(Legend *legend)
 {
 	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
 		char colour[8];
 		g_autofree char *fill = g_strdup_printf("fs solid noborder fc rgb '%s'",
 			pipesim_theme_part(legend->detail->theme, part, colour));
+		gboolean has = FALSE;
 
-		if (legend->has[part])
+		for (guint p = 0; p < legend->layout->n_panels; p++) {
+			const PipesimReport *report = legend->layout->panels[p].run->report;
+
+			for (guint rank = 0; rank < report->ranks; rank++)
+				has |= report->memory.fullest[rank].part[part] > 0;
+		}
+		if (has)
 			append_entry(legend, fill, pipesim_held_names[part]);
 	}
 	append_words(legend, "(of the fullest rank)");
 }
 
 /* Lines of words below the colours, on what is drawn and on how. */
-static char *make_captions(const Legend *legend, const PipesimComparison *comparison)
+static void append_captions(Legend *legend, const PipesimComparison *comparison)
 {
 	const PipesimLayout *layout = legend->layout;
 	const PipesimDetail *detail = legend->detail;
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
-	GString *text = g_string_new(NULL);
+	const guint letters = (guint)(detail->across / (1.05 * GLYPH * detail->font));
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_auto(GStrv) paragraphs = NULL;
 
 	pipesim_figure_times(text, comparison->costs, ", ");
 	if (pipesim_runtime_waits(runtime))
@@ -235,43 +228,32 @@ static char *make_captions(const Legend *legend, const PipesimComparison *compar
 	for (guint p = 0; p < layout->n_panels && detail->memory > 0; p++) {
 		const PipesimRun *run = layout->panels[p].run;
 		g_autofree char *words =
-			p > 0 && run == layout->panels[p - 1].run
-				? NULL
-				: pipesim_moment_over(run, comparison->scenario.memory_limit);
+			pipesim_moment_over(run, comparison->scenario.memory_limit);
 
 		if (words != NULL)
 			g_string_append_printf(text, "\n%s: %s", run->name, words);
 	}
-	if (detail->width == 0)
-		return g_string_free(text, FALSE);
-	g_string_append(text,
-		detail->height >= 6 * detail->lanes
-			? "\nBoxes too short to be drawn: in each column of pixels the height "
-			  "of a colour is its share of the time, what is bare is idle"
-			: "\nBoxes too short to be drawn: each pixel has the mean colour of "
-			  "what runs in it, what is bare is idle");
-	if (layout->share > 1)
-		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
-	if (layout->n_messages > 0 && !detail->messages)
-		g_string_append(text, "; messages are too thin to be seen");
-	return g_string_free(text, FALSE);
-}
-
-static void append_captions(Legend *legend, const PipesimComparison *comparison)
-{
-	const PipesimDetail *detail = legend->detail;
-	const guint letters = (guint)(detail->across / (1.05 * GLYPH * detail->font));
-	g_autofree char *text = make_captions(legend, comparison);
-	g_auto(GStrv) paragraphs = g_strsplit(text, "\n", -1);
-
+	if (detail->width > 0) {
+		g_string_append_printf(text, "\nBoxes too short to be drawn: %s is idle",
+			detail->height >= 6 * detail->lanes
+				? "in each column of pixels the height of a colour is its "
+				  "share of the time, what is bare"
+				: "each pixel has the mean colour of what runs in it, what is "
+				  "bare");
+		if (layout->share > 1)
+			g_string_append_printf(text, "; a lane is %u ranks", layout->share);
+		if (layout->n_messages > 0 && !detail->messages)
+			g_string_append(text, "; messages are too thin to be seen");
+	}
 	legend->below += pipesim_detail_pixels(detail, CAPTION_PIXELS - LINE_PIXELS);
+	paragraphs = g_strsplit(text->str, "\n", -1);
 	for (char **paragraph = paragraphs; *paragraph != NULL; paragraph++) {
 		g_autoptr(GString) wrapped = g_string_new(NULL);
 		g_auto(GStrv) lines = NULL;
 
 		pipesim_wrap(wrapped, *paragraph, 4, 0, letters);
 		lines = g_strsplit(wrapped->str, "\n", -1);
-		for (char **line = lines; **line != '\0'; line++) {
+		for (char **line = lines; line[1] != NULL; line++) {
 			begin_line(legend);
 			pipesim_gnuplot_quote(legend->out, "set label ", *line,
 				" at screen x(left),screen y(bottom - %u) textcolor rgb "
@@ -306,7 +288,6 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 		append_ranks(&legend);
 	}
 	if (detail->memory > 0 && layout->bytes) {
-		find_held(&legend);
 		begin_line(&legend);
 		append_held(&legend);
 	}

@@ -78,53 +78,42 @@ static double lane_of(const Memory *memory, double value)
 	return memory->top + memory->height * (1 - CLAMP(part, 0, 1));
 }
 
-/* One box a part of @pile, held from @from to @to. */
-static void append_pile(const Memory *memory, const Pile *pile, gint64 from, gint64 to,
-	PipesimDetail *detail, GString *out)
-{
-	double sum = 0;
-
-	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
-		const double low = lane_of(memory, sum);
-		const double high = lane_of(memory, sum + (double)pile->part[part]);
-		PipesimNumber begin, end, bottom, top;
-		char colour[8];
-
-		sum += (double)pile->part[part];
-		if (pile->part[part] <= 0 || low - high < 1e-6)
-			continue;
-		detail->held_parts |= 1u << part;
-		g_string_append_printf(out, "%u %s %s %s %s 0x%s\n", part,
-			pipesim_print_ms(begin, from), pipesim_print_ms(end, to),
-			pipesim_figure_short(bottom, low, 4),
-			pipesim_figure_short(top, high, 4),
-			pipesim_theme_part(detail->theme, part, colour) + 1);
-	}
-}
-
-/* The rank that is fullest at its peak, by what its bytes are of. */
-static void append_piles(Memory *memory, PipesimDetail *detail, GString *out)
+/* The rank that is fullest at its peak, by what its bytes are of: one box a part of a pile. */
+static void append_piles(Memory *memory, GString *out)
 {
 	const PipesimReport *report = memory->run->report;
 	const gint64 *begin = memory->columns.begin;
 	const guint n = memory->columns.n;
-	const gint64 end = MIN(memory->run->step->timeline->makespan, begin[n]);
+	const gint64 stop = MIN(memory->run->step->timeline->makespan, begin[n]);
 	guint fullest = 0;
 
 	for (guint rank = 0; rank < report->ranks; rank++)
 		if (report->memory.peak[rank] > report->memory.peak[fullest])
 			fullest = rank;
-	memory->parts = TRUE;
 	find_piles(memory, fullest);
-	for (guint i = 0; i < n && begin[i] < end;) {
-		guint next = i + 1;
+	for (guint i = 0, next; i < n && begin[i] < stop; i = next) {
+		const Pile *pile = &memory->piles[i];
+		double sum = 0;
 
-		while (next < n &&
-			memcmp(&memory->piles[next], &memory->piles[i], sizeof(Pile)) == 0)
-			next++;
-		append_pile(memory, &memory->piles[i], begin[i], MIN(begin[next], end), detail,
-			out);
-		i = next;
+		for (next = i + 1; next < n; next++)
+			if (memcmp(&memory->piles[next], pile, sizeof(Pile)) != 0)
+				break;
+		for (guint part = 0; part < PIPESIM_N_HELD; part++) {
+			const double low = lane_of(memory, sum);
+			const double high = lane_of(memory, sum + (double)pile->part[part]);
+			PipesimNumber from, to, bottom, top;
+			char colour[8];
+
+			sum += (double)pile->part[part];
+			if (pile->part[part] <= 0 || low - high < 1e-6)
+				continue;
+			g_string_append_printf(out, "%u %s %s %s %s 0x%s\n", part,
+				pipesim_print_ms(from, begin[i]),
+				pipesim_print_ms(to, MIN(begin[next], stop)),
+				pipesim_figure_short(bottom, low, 4),
+				pipesim_figure_short(top, high, 4),
+				pipesim_theme_part(memory->detail->theme, part, colour) + 1);
+		}
 	}
 }
 
@@ -189,75 +178,49 @@ static void choose_scale(
 	detail->held_to += ROOM * (detail->held_to - detail->held_from);
 }
 
-/* What panel @p has, but for its lines. */
-static Memory begin_panel(
-	const PipesimLayout *layout, PipesimDetail *detail, const PipesimCosts *costs, guint p)
-{
-	const PipesimPanel *panel = &layout->panels[p];
-	Memory memory = {
-		.detail = detail,
-		.run = panel->run,
-		.costs = costs,
-		.height = (double)detail->memory / detail->lane,
-	};
-
-	memory.top = pipesim_detail_top(detail, layout, p) + panel->lanes + detail->below -
-		     memory.height;
-	pipesim_columns_init(&memory.columns, layout, FINE * detail->across);
-	memory.piles = g_new0(Pile, memory.columns.n);
-	return memory;
-}
-
-static void end_panel(Memory *memory)
-{
-	pipesim_columns_clear(&memory->columns);
-	g_free(memory->piles);
-}
-
-static void append_parts(const PipesimLayout *layout, PipesimDetail *detail,
-	const PipesimCosts *costs, GString *out)
-{
-	g_string_append_printf(out,
-		"# %s\n# part, from, to (ms), lanes from the top, colour; the fullest rank\n",
-		pipesim_block_names[PIPESIM_BLOCK_PARTS]);
-	for (guint p = 0; p < layout->n_panels; p++) {
-		Memory memory = begin_panel(layout, detail, costs, p);
-
-		append_piles(&memory, detail, out);
-		end_panel(&memory);
-	}
-	g_string_append(out, "\n\n");
-	detail->drawn[PIPESIM_BLOCK_PARTS] = TRUE;
-}
-
 void pipesim_picture_memory(const PipesimLayout *layout, PipesimDetail *detail,
 	const PipesimCosts *costs, GString *out)
 {
+	g_autoptr(GString) lines = g_string_new(NULL);
+	Memory memory = {.detail = detail,
+		.costs = costs,
+		.height = (double)detail->memory / detail->lane};
+
 	choose_scale(layout, detail, costs);
+	pipesim_columns_init(&memory.columns, layout, FINE * detail->across);
+	memory.piles = g_new0(Pile, memory.columns.n);
 	if (costs != NULL)
-		append_parts(layout, detail, costs, out);
-	g_string_append_printf(out,
-		"# %s\n# rank, %s held, time (ms), colour, lane (from the top); most of each "
-		"column of 1/%u pixel\n",
-		pipesim_block_names[PIPESIM_BLOCK_MEMORY],
-		costs != NULL ? "bytes" : "activations", FINE);
+		g_string_append_printf(out,
+			"# %s\n# part, from, to (ms), lanes from the top, colour; the fullest "
+			"rank\n",
+			pipesim_block_names[PIPESIM_BLOCK_PARTS]);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
-		const guint lines = MIN(panel->ranks, PIPESIM_MEMORY_LINES);
-		Memory memory = begin_panel(layout, detail, costs, p);
+		const guint n = MIN(panel->ranks, PIPESIM_MEMORY_LINES);
 
-		for (guint i = 0; i < lines; i++) {
+		memory.run = panel->run;
+		memory.top = pipesim_detail_top(detail, layout, p) + panel->lanes +
+			     detail->below - memory.height;
+		memory.parts = costs != NULL;
+		if (memory.parts)
+			append_piles(&memory, out);
+		memory.parts = FALSE;
+		for (guint i = 0; i < n; i++) {
+			const guint64 behind = (guint64)i * (panel->ranks - 1);
 			const guint rank =
-				panel->first_rank +
-				(lines > 1 ? (guint)((guint64)i * (panel->ranks - 1) /
-						     (lines - 1))
-					   : 0);
+				panel->first_rank + (n > 1 ? (guint)(behind / (n - 1)) : 0);
 
 			find_piles(&memory, rank);
-			append_rank(&memory, panel, rank, out);
+			append_rank(&memory, panel, rank, lines);
 		}
-		end_panel(&memory);
 	}
-	g_string_append(out, "\n\n");
+	pipesim_columns_clear(&memory.columns);
+	g_free(memory.piles);
+	detail->drawn[PIPESIM_BLOCK_PARTS] = costs != NULL;
 	detail->drawn[PIPESIM_BLOCK_MEMORY] = TRUE;
+	g_string_append_printf(out,
+		"%s# %s\n# rank, %s held, time (ms), colour, lane (from the top); most of each "
+		"column of 1/%u pixel\n%s\n\n",
+		costs != NULL ? "\n\n" : "", pipesim_block_names[PIPESIM_BLOCK_MEMORY],
+		costs != NULL ? "bytes" : "activations", FINE, lines->str);
 }

@@ -142,29 +142,10 @@ static void append_settings(const Picture *picture)
 			theme->messages[1][1], pipesim_theme_beside(theme, beside));
 }
 
-/* What the ends of the scale of what ranks hold are. */
-static void append_memory_axes(const Picture *picture, const char *before)
+/* Lanes of one byte or activation that ranks hold. */
+static double held_scale(const PipesimDetail *detail)
 {
-	const PipesimLayout *layout = picture->layout;
-	const PipesimDetail *detail = &picture->detail;
-	const gboolean bytes = picture->layout->bytes;
-	const double ends[] = {detail->held_from, detail->held_most};
-	const double scale =
-		(detail->memory / (double)detail->lane) / (detail->held_to - detail->held_from);
-
-	for (guint p = 0; p < layout->n_panels; p++)
-		for (guint i = 0; i < 2; i++) {
-			const double at = pipesim_detail_top(detail, layout, p) +
-					  layout->panels[p].lanes + detail->below -
-					  scale * (ends[i] - detail->held_from);
-			PipesimNumber value, place;
-
-			g_string_append_printf(picture->out, "%s'%s' %s", before,
-				bytes ? pipesim_print_bytes(value, (gint64)ends[i])
-				      : pipesim_figure_short(value, ends[i], 2),
-				pipesim_figure_short(place, at, 3));
-			before = ", ";
-		}
+	return (detail->memory / (double)detail->lane) / (detail->held_to - detail->held_from);
 }
 
 static void append_axes(const Picture *picture)
@@ -206,27 +187,22 @@ static void append_axes(const Picture *picture)
 				pipesim_figure_short(number, middle, 3));
 			before = ", ";
 		}
-	if (detail->memory > 0)
-		append_memory_axes(picture, before);
+	/* What the ends of the scale of what ranks hold are. */
+	for (guint p = 0; detail->memory > 0 && p < layout->n_panels; p++)
+		for (guint i = 0; i < 2; i++) {
+			const double end = i == 0 ? detail->held_from : detail->held_most;
+			const double at = pipesim_detail_top(detail, layout, p) +
+					  layout->panels[p].lanes + detail->below -
+					  held_scale(detail) * (end - detail->held_from);
+			PipesimNumber value;
+
+			g_string_append_printf(out, "%s'%s' %s", before,
+				layout->bytes ? pipesim_print_bytes(value, (gint64)end)
+					      : pipesim_figure_short(value, end, 2),
+				pipesim_figure_short(number, at, 3));
+			before = ", ";
+		}
 	g_string_append(out, ")\n");
-}
-
-/* What ranks hold has words above and a frame, as the timeline has. */
-static void append_memory_panel(const Picture *picture, double below, const char *end)
-{
-	const PipesimDetail *detail = &picture->detail;
-	const double height = (double)detail->memory / detail->lane;
-	PipesimNumber words, first, last;
-
-	g_string_append_printf(picture->out,
-		"set label '%s' at begin,%s front textcolor rgb quiet\n"
-		"set object rectangle from begin,%s to %s,%s behind fs empty border rgb frame "
-		"lw 0.5\n",
-		picture->layout->bytes ? "memory of each rank: parameters and activations"
-				       : "activations that each rank holds, whole stages",
-		pipesim_figure_short(words, below + (detail->below - height) * 0.6, 3),
-		pipesim_figure_short(first, below + detail->below - height, 3), end,
-		pipesim_figure_short(last, below + detail->below, 3));
 }
 
 /* The limit, and where the fullest rank first holds more; @bottom: of the scale, in lanes. */
@@ -235,8 +211,7 @@ static void append_limit(
 {
 	const PipesimDetail *detail = &picture->detail;
 	const PipesimMemory *memory = &panel->run->report->memory;
-	const double scale =
-		(detail->memory / (double)detail->lane) / (detail->held_to - detail->held_from);
+	const double scale = held_scale(detail);
 	const PipesimMoment *worst = NULL;
 	PipesimNumber at, bytes, time, number;
 	guint rank = 0;
@@ -306,8 +281,22 @@ static void append_panels(const Picture *picture)
 				pipesim_figure_short(last, top + panel->lanes, 3),
 				detail->width > 0 ? "front" : "behind");
 		if (stop > layout->begin && detail->memory > 0) {
-			append_memory_panel(picture, top + panel->lanes, end);
-			append_limit(picture, panel, top + panel->lanes + detail->below, end);
+			/* Words above and a frame, as the timeline has. */
+			const double below = top + panel->lanes + detail->below;
+			const double height = (double)detail->memory / detail->lane;
+
+			g_string_append_printf(out,
+				"set label '%s' at begin,%s front textcolor rgb quiet\n"
+				"set object rectangle from begin,%s to %s,%s behind fs empty "
+				"border rgb frame lw 0.5\n",
+				layout->bytes
+					? "memory of each rank: parameters and activations"
+					: "activations that each rank holds, whole stages",
+				pipesim_figure_short(title,
+					top + panel->lanes + (detail->below - height) * 0.6, 3),
+				pipesim_figure_short(first, below - height, 3), end,
+				pipesim_figure_short(last, below, 3));
+			append_limit(picture, panel, below, end);
 		}
 	}
 }
@@ -462,16 +451,6 @@ static gboolean set_size(Picture *picture, GError **error)
 	return TRUE;
 }
 
-static gboolean write_raster(const Picture *picture, const char *path, GError **error)
-{
-	const PipesimDetail *detail = &picture->detail;
-	const gsize size = 3 * (gsize)detail->width * detail->height;
-	g_autofree char *raster = pipesim_path_beside(path, "rgb");
-	g_autofree guint8 *pixels = pipesim_raster_paint(picture->layout, detail, error);
-
-	return pixels != NULL && pipesim_write_file(raster, (const char *)pixels, size, error);
-}
-
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *program, GError **error)
 {
@@ -514,6 +493,15 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	append_panels(&picture);
 	g_string_append(picture.out, legend->str);
 	append_plots(&picture);
-	return (picture.detail.width == 0 || write_raster(&picture, path, error)) &&
-	       pipesim_gnuplot_draw(gnuplot, program, error);
+	if (picture.detail.width > 0) {
+		const gsize size = 3 * (gsize)picture.detail.width * picture.detail.height;
+		g_autofree char *raster = pipesim_path_beside(path, "rgb");
+		g_autofree guint8 *pixels =
+			pipesim_raster_paint(layout, &picture.detail, error);
+
+		if (pixels == NULL ||
+			!pipesim_write_file(raster, (const char *)pixels, size, error))
+			return FALSE;
+	}
+	return pipesim_gnuplot_draw(gnuplot, program, error);
 }

@@ -59,7 +59,6 @@ typedef struct {
 	/* The scale of what ranks hold, and the most on it, in bytes or whole stages. */
 	double held_from, held_to, held_most;
 	double held_limit; /* what a rank may hold; 0 = no limit, or far above the scale */
-	guint held_parts;  /* 1 << PipesimHeldPart: of what bytes of the fullest ranks are */
 } PipesimDetail;
 
 /** pipesim_detail_init: how much of @layout is drawn; pipesim_picture_data() finds out what.
