@@ -3,11 +3,6 @@
 #include "output/figures.h"
 #include "output/samples.h"
 
-static gboolean is_column(const PipesimFigure *figure, const PipesimComparison *comparison)
-{
-	return figure->csv != NULL && pipesim_figure_asked(figure, comparison);
-}
-
 static void write_csv(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
@@ -21,10 +16,13 @@ static void write_csv(const PipesimComparison *comparison,
 		g_autoptr(PipesimJson) csv = pipesim_json_new_csv(out, run == NULL);
 
 		PIPESIM_MEMBER(csv, "schedule", TEXT, run->name);
-		for (guint i = 0; i < pipesim_n_figures; i++)
-			if (is_column(&pipesim_figures[i], comparison))
-				pipesim_figure_member(csv, pipesim_figures[i].csv,
-					&pipesim_figures[i], comparison, run, 0);
+		for (guint i = 0; i < pipesim_n_figures; i++) {
+			const PipesimFigure *figure = &pipesim_figures[i];
+
+			if (figure->csv != NULL && pipesim_figure_asked(figure, comparison))
+				pipesim_figure_member(
+					csv, figure->csv, figure, comparison, run, 0);
+		}
 		pipesim_samples_columns(csv, comparison, run);
 		PIPESIM_MEMBER(csv, "notices", TEXT, notices->str);
 		pipesim_json_end_line(csv);

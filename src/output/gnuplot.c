@@ -21,21 +21,15 @@ static const PipesimTerminal terminals[] = {
 	{"pdf", "pdfcairo", "width / 96,height / 96 fontscale 0.75", "0.75"},
 };
 
-static const PipesimTerminal *find_terminal(const char *path)
+PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError **error)
 {
 	const char *extension = pipesim_path_extension(path);
+	const PipesimTerminal *terminal = NULL;
+	PipesimGnuplot *picture;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(terminals); i++)
 		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
-			return &terminals[i];
-	return NULL;
-}
-
-PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError **error)
-{
-	const PipesimTerminal *terminal = find_terminal(path);
-	PipesimGnuplot *picture;
-
+			terminal = &terminals[i];
 	if (terminal == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no picture has the extension of '%s'; %s", path, known);

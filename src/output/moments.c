@@ -66,9 +66,17 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 	return g_string_free(words, FALSE);
 }
 
-static void put_moment(
-	PipesimJson *json, const PipesimMoment *moment, const PipesimReport *report, guint rank)
+/* One of each rank. */
+typedef struct {
+	const PipesimReport *report;
+	const PipesimMoment *moments;
+} Moments;
+
+static void put_moment(PipesimJson *json, const Moments *of, guint rank)
 {
+	const PipesimReport *report = PIPESIM_OF(of, report);
+	const PipesimMoment *moment = of != NULL ? &of->moments[rank] : NULL;
+
 	PIPESIM_MEMBER(json, "rank", COUNT, rank);
 	if (PIPESIM_WHERE(json, moment->op != PIPESIM_NO_OP)) {
 		PIPESIM_MEMBER(json, "kind", TEXT, pipesim_kind_letter(moment->kind));
@@ -84,22 +92,14 @@ static void put_moment(
 		PIPESIM_MEMBER(json, "transient_of", TEXT, moment->transient);
 }
 
-static void put_fullest(PipesimJson *json, const PipesimReport *report, guint index)
-{
-	put_moment(json, report != NULL ? &report->memory.fullest[index] : NULL, report, index);
-}
-
-static void put_over(PipesimJson *json, const PipesimReport *report, guint index)
-{
-	put_moment(json, report != NULL ? &report->memory.over[index] : NULL, report, index);
-}
-
 void pipesim_moments_members(PipesimJson *json, const PipesimReport *report)
 {
 	if (!PIPESIM_WHERE(json, report->memory.peak != NULL))
 		return;
-	PIPESIM_EACH(json, "memory_moments", line, report->ranks, TRUE, put_fullest, report);
+	PIPESIM_EACH(json, "memory_moments", line, report->ranks, TRUE, put_moment,
+		(&(Moments){report, report->memory.fullest}));
 	if (PIPESIM_WHERE(json, report->memory.over != NULL))
 		PIPESIM_EACH(json, "out_of_memory", line, report->ranks,
-			report->memory.over[i].bytes > 0, put_over, report);
+			report->memory.over[i].bytes > 0, put_moment,
+			(&(Moments){report, report->memory.over}));
 }

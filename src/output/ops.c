@@ -4,24 +4,6 @@
 
 #include "output/figures.h"
 
-static void write_op(
-	const PipesimRun *run, const char *schedule, guint rank, guint32 index, GString *out)
-{
-	const PipesimProgram *program = run->step->program;
-	const PipesimTimeline *timeline = run->step->timeline;
-	const PipesimOp *op = &program->ops[index];
-
-	g_string_append_printf(out, "%s,0,%u,%u,%s,%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT,
-		schedule, rank, pipesim_op_stage(program, rank, op),
-		pipesim_kind_letter(op->kind), op->microbatch, timeline->start[index],
-		timeline->end[index] - timeline->start[index]);
-	if (op->kind == PIPESIM_FB)
-		g_string_append_printf(out, ",%u,%u\n", pipesim_op_b_stage(program, rank, op),
-			op->b_microbatch);
-	else
-		g_string_append(out, ",,\n");
-}
-
 static void write_ops(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
@@ -29,15 +11,32 @@ static void write_ops(const PipesimComparison *comparison,
 			     "microbatch\n");
 	for (guint k = 0; k < comparison->runs->len; k++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
+		const PipesimTimeline *timeline = PIPESIM_OF(run->step, timeline);
+		const PipesimProgram *program = PIPESIM_OF(run->step, program);
 		g_autoptr(GString) schedule = g_string_new(NULL);
 
-		if (run->step == NULL || run->step->timeline == NULL)
+		if (timeline == NULL)
 			continue;
 		pipesim_csv_quote(schedule, run->name);
-		for (guint rank = 0; rank < run->step->program->shape.ranks; rank++)
-			for (guint32 i = run->step->program->rank_begin[rank];
-				i < run->step->program->rank_begin[rank + 1]; i++)
-				write_op(run, schedule->str, rank, i, out);
+		for (guint rank = 0, i = 0; rank < program->shape.ranks; rank++)
+			for (; i < program->rank_begin[rank + 1]; i++) {
+				const PipesimOp *op = &program->ops[i];
+
+				g_string_append_printf(out,
+					"%s,0,%u,%u,%s,%u,%" G_GINT64_FORMAT
+					",%" G_GINT64_FORMAT,
+					schedule->str, rank,
+					pipesim_op_stage(program, rank, op),
+					pipesim_kind_letter(op->kind), op->microbatch,
+					timeline->start[i],
+					timeline->end[i] - timeline->start[i]);
+				if (op->kind == PIPESIM_FB)
+					g_string_append_printf(out, ",%u,%u\n",
+						pipesim_op_b_stage(program, rank, op),
+						op->b_microbatch);
+				else
+					g_string_append(out, ",,\n");
+			}
 	}
 }
 

@@ -21,7 +21,6 @@ typedef struct {
 	guint8 *pixels; /* of the whole raster */
 } Canvas;
 
-/* Speeds are counted in the place of kinds and shades. */
 G_STATIC_ASSERT(PIPESIM_SPEEDS < N_COLOURS);
 
 /* The mean colour of the parts [@from, @from + PARTS) of a stack. */
@@ -64,24 +63,6 @@ static void paint_lane(const PipesimDetail *detail, Canvas *canvas, const Colour
 			mix(colours, ends, y * PARTS,
 				&canvas->pixels[3 * (line * detail->width + x)]);
 		}
-	}
-}
-
-/* Speeds ------------------------------------------------------------------------------------ */
-
-/* Of @rank, in columns: by level in place of kind and shade. */
-static void fill_speeds(const PipesimRun *run, guint rank, PipesimColumns *columns)
-{
-	const PipesimTimeline *timeline = run->step->timeline;
-	const guint32 *begin = &run->step->program->rank_begin[rank];
-	guint column = 0;
-
-	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
-	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		const guint level = pipesim_layout_speed(run, rank, op);
-
-		pipesim_columns_add(columns, level / PIPESIM_SHADES, level % PIPESIM_SHADES,
-			timeline->start[op], timeline->end[op], &column);
 	}
 }
 
@@ -130,21 +111,6 @@ static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns
 		memcpy(lines + y * stride, lines, stride);
 }
 
-/* Of receives that wait, beside ops of @rank. */
-static void add_stays(const PipesimRun *run, guint rank, PipesimColumns *columns)
-{
-	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
-	guint column = 0;
-
-	for (guint i = 0; i < stays->len; i++) {
-		const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-
-		if (stay->op != PIPESIM_NO_OP)
-			pipesim_columns_add(
-				columns, 1, BESIDE, stay->begin, stay->end, &column);
-	}
-}
-
 /* @lane: (out): its first pixel; columns->n by @height pixels */
 static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme *theme,
 	PipesimColumns *columns, guint8 *lane, guint height)
@@ -152,6 +118,7 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
 	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
+	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
 
 	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
 	for (guint way = 0; way < 2; way++) {
@@ -167,8 +134,13 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 				way == 0 ? t->sent : t->received, t->start, &column);
 			pipesim_columns_add(columns, way, MOVES, t->start, t->end, &column);
 		}
-		if (way == 1)
-			add_stays(run, rank, columns);
+		for (guint i = 0; way == 1 && i < stays->len; i++) {
+			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+
+			if (stay->op != PIPESIM_NO_OP)
+				pipesim_columns_add(
+					columns, way, BESIDE, stay->begin, stay->end, &column);
+		}
 		if (first < end)
 			paint_strip(theme, columns, way, lane + 3 * (gsize)columns->n * first,
 				end - first);
@@ -176,19 +148,6 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 }
 
 /* Lanes -------------------------------------------------------------------------------------- */
-
-static void choose_colours(const PipesimTheme *theme, Canvas *canvas)
-{
-	char colour[8];
-
-	for (guint i = 0; i + 1 < N_COLOURS; i++)
-		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
-			canvas->kinds[i]);
-	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
-		pipesim_theme_rgb(pipesim_theme_speed(theme, i, colour), canvas->speeds[i]);
-	pipesim_theme_rgb(theme->paper, canvas->kinds[N_COLOURS - 1]);
-	pipesim_theme_rgb(theme->paper, canvas->speeds[N_COLOURS - 1]);
-}
 
 /* Lane @lane of @panel, from line @from of the raster on, @unit lines high: from the top
  * speeds, boxes and messages. */
@@ -202,19 +161,31 @@ static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *d
 	const guint head = detail->speeds ? (guint)(from + 0.24 * unit + 0.5) : first;
 	const guint foot = detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
 	const guint under = (guint)(from + 0.22 * unit + 0.5); /* speeds */
+	const guint rank = panel->first_rank + lane;
+	const PipesimTimeline *timeline = panel->run->step->timeline;
+	const guint32 *begin = &panel->run->step->program->rank_begin[rank];
+	PipesimColumns *columns = &canvas->columns;
+	guint column = 0;
 
-	pipesim_columns_fill(&canvas->columns, layout, panel, lane);
+	pipesim_columns_fill(columns, layout, panel, lane);
 	if (head < foot)
 		paint_lane(detail, canvas, canvas->kinds, head, foot - head,
 			pipesim_layout_ranks(layout, panel, lane));
 	if (detail->speeds && first < under && pipesim_run_has_speeds(panel->run)) {
-		fill_speeds(panel->run, panel->first_rank + lane, &canvas->columns);
+		/* Levels of speeds are counted in the place of kinds and shades. */
+		memset(columns->busy, 0, columns->n * sizeof *columns->busy);
+		for (guint32 op = begin[0]; op < begin[1]; op++) {
+			const guint level = pipesim_layout_speed(panel->run, rank, op);
+
+			pipesim_columns_add(columns, level / PIPESIM_SHADES,
+				level % PIPESIM_SHADES, timeline->start[op], timeline->end[op],
+				&column);
+		}
 		paint_lane(detail, canvas, canvas->speeds, first, under - first, 1);
 	}
-	if (detail->messages && panel->run->step->timeline->n_transfers > 0)
-		paint_messages(panel->run, panel->first_rank + lane, detail->theme,
-			&canvas->columns, canvas->pixels + 3 * (gsize)detail->width * top,
-			end - top);
+	if (detail->messages && timeline->n_transfers > 0)
+		paint_messages(panel->run, rank, detail->theme, columns,
+			canvas->pixels + 3 * (gsize)detail->width * top, end - top);
 }
 
 guint8 *pipesim_raster_paint(
@@ -222,7 +193,9 @@ guint8 *pipesim_raster_paint(
 {
 	const gsize size = 3 * (gsize)detail->width * detail->height;
 	const double unit = (double)detail->height / detail->lanes;
+	const PipesimTheme *theme = detail->theme;
 	Canvas canvas = {.pixels = g_try_malloc(size)};
+	char colour[8];
 
 	if (canvas.pixels == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -230,7 +203,13 @@ guint8 *pipesim_raster_paint(
 			detail->width, detail->height);
 		return NULL;
 	}
-	choose_colours(detail->theme, &canvas);
+	for (guint i = 0; i + 1 < N_COLOURS; i++)
+		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
+			canvas.kinds[i]);
+	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
+		pipesim_theme_rgb(pipesim_theme_speed(theme, i, colour), canvas.speeds[i]);
+	pipesim_theme_rgb(theme->paper, canvas.kinds[N_COLOURS - 1]);
+	pipesim_theme_rgb(theme->paper, canvas.speeds[N_COLOURS - 1]);
 	for (gsize i = 0; i < size; i++)
 		canvas.pixels[i] = canvas.kinds[N_COLOURS - 1][i % 3];
 	pipesim_columns_init(&canvas.columns, layout, detail->width);

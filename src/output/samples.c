@@ -5,11 +5,6 @@
 #include "output/table.h"
 #include <math.h>
 
-static gboolean has_samples(const PipesimComparison *comparison)
-{
-	return comparison->scenario.samples > 0;
-}
-
 /* The three figures of a sample. Times in ns are printed as ms. */
 typedef struct {
 	const char *name, *unit; /* unit: end of a key */
@@ -54,7 +49,7 @@ void pipesim_samples_members_run(
 {
 	const PipesimSamples *samples = PIPESIM_OF(run, samples);
 
-	if (!PIPESIM_WHERE(json, has_samples(comparison)))
+	if (!PIPESIM_WHERE(json, comparison->scenario.samples > 0))
 		return;
 	pipesim_json_open_object(json, "samples");
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
@@ -99,7 +94,7 @@ void pipesim_samples_columns(
 {
 	const PipesimSamples *samples = PIPESIM_OF(run, samples);
 
-	if (!has_samples(comparison))
+	if (comparison->scenario.samples == 0)
 		return;
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
 		for (guint k = 0; k < PIPESIM_N_QUANTILES * G_N_ELEMENTS(ends); k++) {
@@ -208,7 +203,7 @@ void pipesim_samples_text(
 	guint wins = 0, n = 0, decimals;
 	int best = -1; /* the run that wins most, the first of equals */
 
-	if (!has_samples(comparison))
+	if (comparison->scenario.samples == 0)
 		return;
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);

@@ -98,8 +98,8 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	const guint whole = pipesim_shape_whole(&run->shape);
 	const guint parts = pipesim_shape_parts(&run->shape);
 	GString *title = g_string_new(run->name);
-	PipesimNumber number;
-	double peak = pipesim_figure_activations(report, report->held.max_peak);
+	PipesimNumber ratio, number;
+	const double peak = pipesim_figure_activations(report, report->held.max_peak);
 
 	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
 		whole == 1 ? "micro-batch" : "micro-batches");
@@ -109,11 +109,10 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
 	pipesim_layout_time(title, report->bubble.max_idle, unit);
-	g_string_append_printf(title, " (%s %% of all ranks), ",
+	g_string_append_printf(title, " (%s %% of all ranks), %s activation%s",
 		pipesim_figure_fixed(
-			number, 100 * pipesim_figure_fraction(report->bubble.ratio), 1));
-	g_string_append_printf(title, "%s activation%s", pipesim_figure_short(number, peak, 2),
-		peak == 1 ? "" : "s");
+			ratio, 100 * pipesim_figure_fraction(report->bubble.ratio), 1),
+		pipesim_figure_short(number, peak, 2), peak == 1 ? "" : "s");
 	if (run->shape.copies > 1)
 		g_string_append_printf(title, ", %u parameter copies", run->shape.copies);
 	return g_string_free(title, FALSE);
@@ -139,21 +138,6 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 			}
 		}
 	layout->n_boxes += panel->n_boxes;
-}
-
-/* Directions and chunks share the shades; beside each other they need a word for both. */
-static void note_shades(PipesimLayout *layout, const PipesimShape *shape)
-{
-	const char *name = shape->copies == 1   ? "chunk"
-			   : shape->copies == 2 ? "reverse direction"
-						: "pipeline";
-
-	if (shape->chunks == 1)
-		return;
-	if (layout->shade_of != NULL && strcmp(layout->shade_of, name) != 0)
-		name = "reverse direction or chunk";
-	layout->shade_of = name;
-	layout->most_shades = MAX(layout->most_shades, shape->chunks);
 }
 
 gboolean pipesim_layout_check(
@@ -187,39 +171,32 @@ gboolean pipesim_layout_check(
 		       pipesim_print_ms(begin, view->begin), pipesim_print_ms(last, end));
 }
 
-/* The fewest ranks a lane with which all panels fit into @max_lanes. */
-static void share_lanes(PipesimLayout *layout, guint max_lanes)
-{
-	do {
-		layout->share++;
-		layout->lanes = 0;
-		for (guint i = 0; i < layout->n_panels; i++) {
-			PipesimPanel *panel = &layout->panels[i];
-
-			panel->first_lane = layout->lanes;
-			panel->lanes = panel->ranks / layout->share +
-				       (panel->ranks % layout->share > 0);
-			layout->lanes += panel->lanes;
-		}
-	} while (layout->lanes > MAX(max_lanes, layout->n_panels));
-}
-
 static void add_panel(PipesimLayout *layout, const PipesimRun *run, const PipesimView *view)
 {
-	const guint behind = view->behind_rank > 0 ? view->behind_rank : run->shape.ranks;
-	const guint first = MIN(view->first_rank, run->shape.ranks);
+	const PipesimShape *shape = &run->shape;
+	const guint behind = view->behind_rank > 0 ? view->behind_rank : shape->ranks;
+	const guint first = MIN(view->first_rank, shape->ranks);
+	const char *shade = shape->copies == 1   ? "chunk"
+			    : shape->copies == 2 ? "reverse direction"
+						 : "pipeline";
 
 	layout->panels[layout->n_panels++] = (PipesimPanel){
 		.run = run,
 		.first_rank = first,
-		.ranks = MIN(behind, run->shape.ranks) - first,
+		.ranks = MIN(behind, shape->ranks) - first,
 	};
 	layout->end = MAX(layout->end, run->step->timeline->makespan);
 	layout->bytes |= run->report->memory.peak != NULL;
 	layout->n_messages += run->step->timeline->n_transfers;
-	layout->microbatches = MAX(layout->microbatches, run->shape.microbatches);
-	layout->most_ranks = MAX(layout->most_ranks, run->shape.ranks);
-	note_shades(layout, &run->shape);
+	layout->microbatches = MAX(layout->microbatches, shape->microbatches);
+	layout->most_ranks = MAX(layout->most_ranks, shape->ranks);
+	if (shape->chunks == 1)
+		return;
+	/* Directions and chunks share the shades; beside each other they need a word for both. */
+	if (layout->shade_of != NULL && strcmp(layout->shade_of, shade) != 0)
+		shade = "reverse direction or chunk";
+	layout->shade_of = shade;
+	layout->most_shades = MAX(layout->most_shades, shape->chunks);
 }
 
 PipesimLayout *pipesim_layout_new(
@@ -237,7 +214,19 @@ PipesimLayout *pipesim_layout_new(
 		if (run->error == NULL)
 			add_panel(layout, run, view);
 	}
-	share_lanes(layout, max_lanes);
+	/* The fewest ranks a lane with which all panels fit. */
+	do {
+		layout->share++;
+		layout->lanes = 0;
+		for (guint i = 0; i < layout->n_panels; i++) {
+			PipesimPanel *panel = &layout->panels[i];
+
+			panel->first_lane = layout->lanes;
+			panel->lanes = panel->ranks / layout->share +
+				       (panel->ranks % layout->share > 0);
+			layout->lanes += panel->lanes;
+		}
+	} while (layout->lanes > MAX(max_lanes, layout->n_panels));
 	/* Seconds only from ten on: steps are spoken of in ms. */
 	layout->unit = &units[layout->end < 10 * units[0].ns];
 	while (layout->unit->ns > MAX(1, layout->end))

@@ -57,35 +57,6 @@ static guint digits(guint n)
 	return count;
 }
 
-/* The longest time of which every start and end is a multiple; some time below @least where
- * that is below it. */
-static gint64 common_step(const PipesimLayout *layout, gint64 least)
-{
-	PipesimBox boxes[2];
-	gint64 step = 0;
-
-	for (guint p = 0; p < layout->n_panels; p++) {
-		const PipesimPanel *panel = &layout->panels[p];
-		const PipesimRun *run = panel->run;
-		const guint32 *begin = run->step->program->rank_begin;
-
-		for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks;
-			rank++)
-			for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
-				const guint n =
-					pipesim_layout_boxes(layout, run, rank, op, boxes);
-
-				for (guint i = 0; i < n; i++)
-					step = pipesim_gcd(boxes[i].end - layout->begin,
-						pipesim_gcd(
-							boxes[i].start - layout->begin, step));
-				if (n > 0 && step < least)
-					return step;
-			}
-	}
-	return step;
-}
-
 static guint room_in(const Drawing *drawing, guint width)
 {
 	return MAX(width, drawing->margin + 12) - drawing->margin - 2;
@@ -94,13 +65,33 @@ static guint room_in(const Drawing *drawing, guint width)
 static void choose_columns(Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
-	guint width = drawing->style->width;
-	guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
-	guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
+	const guint width = drawing->style->width;
+	const guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
+	const guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
 	const gint64 time = layout->end - layout->begin;
-	gint64 step = pipesim_gcd(time, common_step(layout, time / most));
-	gint64 needed = step > 0 ? time / step : 1;
+	/* The longest time of which every start and end is a multiple; once it is too short for
+	 * @most columns no more than that is asked. */
+	gint64 step = time, needed;
 
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimPanel *panel = &layout->panels[p];
+		const guint32 *begin =
+			&panel->run->step->program->rank_begin[panel->first_rank];
+
+		for (guint i = 0; i < panel->ranks; i++)
+			for (guint32 op = begin[i]; op < begin[i + 1] && step >= time / most;
+				op++) {
+				PipesimBox boxes[2];
+				const guint n = pipesim_layout_boxes(
+					layout, panel->run, panel->first_rank + i, op, boxes);
+
+				for (guint k = 0; k < n; k++)
+					step = pipesim_gcd(boxes[k].end - layout->begin,
+						pipesim_gcd(
+							boxes[k].start - layout->begin, step));
+			}
+	}
+	needed = step > 0 ? time / step : 1;
 	drawing->columns = room;
 	if (needed <= most && layout->share == 1) {
 		drawing->step = step;
