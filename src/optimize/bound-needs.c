@@ -11,28 +11,27 @@ gboolean pipesim_needs_message(const PipesimNeeds *needs, guint lane, guint kind
 	guint *from_lane, guint *from_kind, gint64 *hop)
 {
 	const PipesimInstance *x = needs->x;
-	const gboolean forward = kind == F;
-	guint other;
+	guint32 from = lane * x->kinds + kind;
 
-	*hop = 0;
-	*from_lane = lane;
-	if (kind == W) {
-		*from_kind = I;
-		return !needs->back;
+	if (!needs->back) {
+		from = pipesim_instance_input(x, from, hop);
+	} else if (kind == W) {
+		return FALSE;
+	} else {
+		/* What follows an op comes from the stage behind it, and at the last stage its backward does. */
+		const guint32 other = kind == F ? x->after[lane] : x->before[lane];
+
+		*hop = 0;
+		if (other != PIPESIM_NO_LANE) {
+			from = other * x->kinds + kind;
+			pipesim_instance_input(x, from, hop);
+		} else {
+			from = kind == F ? from + 1 : PIPESIM_NO_LANE;
+		}
 	}
-	/* Forwards come from the stage before; of what follows them it is the other way round. */
-	other = forward != needs->back ? x->before[lane] : x->after[lane];
-	if (other != PIPESIM_NO_LANE) {
-		*from_lane = other;
-		*from_kind = kind;
-		if (forward)
-			*hop = x->hop[needs->back ? other : lane];
-		else
-			*hop = x->hop_back[needs->back ? other : lane];
-		return TRUE;
-	}
-	*from_kind = forward ? I : F;
-	return forward == needs->back; /* at the last stage */
+	*from_lane = from / x->kinds;
+	*from_kind = from % x->kinds;
+	return from != PIPESIM_NO_LANE;
 }
 
 /* Counts that hold whatever the memory: of the ops of the same micro-batch. */

@@ -385,19 +385,22 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 {
 	const PipesimInstance *x = p->x;
 	const guint64 looks = (guint64)x->count * p->flight * p->flight;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Game game = {.ranks = x->ranks,
 		.count = x->count,
 		.flight = p->flight,
-		.latest = g_new0(gint64, x->ranks + 1),
-		.earliest = g_new0(gint64, x->ranks + 1),
+		.latest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
+		.earliest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
 		.weight = p->weight ? x->apart[W][0] : 0,
-		.starts = g_new(gint64, x->count),
-		.after = g_new(gint64, x->count),
-		.least = g_new(gint64, x->count),
+		.starts = pipesim_arena_array(arena, gint64, x->count),
+		.after = pipesim_arena_array(arena, gint64, x->count),
+		.least = pipesim_arena_array(arena, gint64, x->count),
 		.width = DELAYS + p->flight,
 		.most = MOST_STATES};
 	gint64 time;
 
+	if (!pipesim_arena_check(arena, NULL, "ways"))
+		return 0;
 	game.work = x->apart[F][0] + x->apart[I][0] + game.weight;
 	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
 		game.most /= 2;
@@ -407,10 +410,5 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 	g_free(game.now.of);
 	g_free(game.next.of);
 	g_free(game.sorted);
-	g_free(game.latest);
-	g_free(game.earliest);
-	g_free(game.starts);
-	g_free(game.after);
-	g_free(game.least);
 	return time;
 }

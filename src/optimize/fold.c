@@ -66,6 +66,7 @@ struct _PipesimFold {
 	GArray **states; /* [rank]: of State */
 	gint32 *later;   /* [unit]: periods by which I are later than states say */
 	GArray *next;
+	PipesimArena *arena; /* of all of the above but states */
 	gint64 period;
 	guint64 visits;
 	gboolean complete;
@@ -158,12 +159,18 @@ PipesimFold *pipesim_fold_new(const PipesimInstance *x)
 	f->end_code[DOWN_I] = I;
 	f->end_code[UP_F] = x->kinds + F;
 	f->end_code[UP_I] = x->kinds + I;
-	f->circles = g_new(Circle, circles);
-	f->timed = g_new0(Timed, (gsize)circles * x->ranks);
-	f->work = g_new0(gint64, x->ranks);
-	f->inwards = g_new0(gint64, x->ranks);
-	f->states = g_new0(GArray *, x->ranks);
-	f->later = g_new0(gint32, WIDTH);
+	f->arena = pipesim_arena_new();
+	f->circles = pipesim_arena_array(f->arena, Circle, circles);
+	f->timed = pipesim_arena_array(f->arena, Timed, (gsize)circles * x->ranks);
+	f->work = pipesim_arena_array(f->arena, gint64, x->ranks);
+	f->inwards = pipesim_arena_array(f->arena, gint64, x->ranks);
+	f->states = pipesim_arena_array(f->arena, GArray *, x->ranks);
+	f->later = pipesim_arena_array(f->arena, gint32, WIDTH);
+	if (!pipesim_arena_check(f->arena, NULL, "units")) {
+		pipesim_arena_free(f->arena);
+		g_free(f);
+		return NULL;
+	}
 	f->next = g_array_new(FALSE, FALSE, sizeof(State));
 	add_circles(f, &circle, 1);
 	for (guint rank = 0; rank < x->ranks; rank++) {
@@ -184,12 +191,7 @@ void pipesim_fold_free(PipesimFold *f)
 	for (guint rank = 0; rank < f->x->ranks; rank++)
 		g_array_unref(f->states[rank]);
 	g_array_unref(f->next);
-	g_free(f->circles);
-	g_free(f->timed);
-	g_free(f->work);
-	g_free(f->inwards);
-	g_free(f->states);
-	g_free(f->later);
+	pipesim_arena_free(f->arena);
 	g_free(f);
 }
 

@@ -271,6 +271,7 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 	const guint count = s->tight.count, first = s->tight.ranks, most = GROWN_RANKS * first;
 	const gint64 now = g_get_monotonic_time();
 	Grow g = {.s = s, .count = count};
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autofree guint8 *best = NULL;
 	gint64 makespan;
 
@@ -285,18 +286,14 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 	if (of->deadline > 0)
 		g.deadline = now + (gint64)((double)(of->deadline - now) * part);
 	best = g_new(guint8, s->n);
-	g.codes = g_new(guint8, s->n);
-	g.found = g_new(guint8 *, s->n_queue_walks);
-	g.makespans = g_new(gint64, s->n_queue_walks);
-	g.done = g_new(guint, s->n_queue_walks);
-	for (guint i = 0; i < s->n_queue_walks; i++)
-		g.found[i] = g_new(guint8, s->n);
+	g.codes = pipesim_arena_array(arena, guint8, s->n);
+	g.found = pipesim_arena_array(arena, guint8 *, s->n_queue_walks);
+	g.makespans = pipesim_arena_array(arena, gint64, s->n_queue_walks);
+	g.done = pipesim_arena_array(arena, guint, s->n_queue_walks);
+	for (guint i = 0; i < s->n_queue_walks && g.found != NULL; i++)
+		g.found[i] = pipesim_arena_array(arena, guint8, s->n);
+	if (!pipesim_arena_check(arena, NULL, "ops"))
+		return NULL;
 	makespan = grow_some(&g, best);
-	for (guint i = 0; i < s->n_queue_walks; i++)
-		g_free(g.found[i]);
-	g_free(g.found);
-	g_free(g.makespans);
-	g_free(g.done);
-	g_free(g.codes);
 	return makespan < G_MAXINT64 ? g_steal_pointer(&best) : NULL;
 }

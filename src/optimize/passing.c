@@ -34,21 +34,13 @@ static void find_before(Passer *p, const guint32 *first)
 static gint64 ready_at(const Passer *p, guint rank, guint kind)
 {
 	const PipesimInstance *x = p->x;
-	const guint k = p->done[kind][rank], last = x->ranks - 1;
-	guint from = rank, from_kind = kind;
-	gint64 hop = 0;
+	const guint k = p->done[kind][rank];
+	gint64 hop;
+	const guint32 input = pipesim_instance_input(x, rank * x->kinds + kind, &hop);
+	const guint from = input / x->kinds, from_kind = input % x->kinds;
 
-	if (kind == F && rank == 0)
+	if (input == PIPESIM_NO_LANE)
 		return 0;
-	if (kind == F) {
-		from--;
-		hop = x->hop[rank];
-	} else if (rank < last) {
-		from++;
-		hop = x->hop_back[rank];
-	} else {
-		from_kind = F;
-	}
 	return p->done[from_kind][from] > k ? p->end[from_kind][from * x->count + k] + hop : -1;
 }
 
@@ -96,46 +88,32 @@ static gboolean put_next(Passer *p, guint rank)
 	return TRUE;
 }
 
-static gboolean put_all(Passer *p)
-{
-	const PipesimInstance *x = p->x;
-	gboolean more;
-
-	do {
-		more = FALSE;
-		for (guint rank = 0; rank < x->ranks; rank++)
-			while (put_next(p, rank))
-				more = TRUE;
-	} while (more);
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		if (p->done[I][rank] < x->count)
-			return FALSE;
-		put_weights(p, rank, W, G_MAXINT64);
-	}
-	return TRUE;
-}
-
 gboolean pipesim_pass(const PipesimInstance *x, const PipesimBound *bound, guint8 *codes)
 {
 	const gsize n = (gsize)x->ranks * x->count;
 	Passer p = {.x = x, .flight = bound->flight, .codes = codes};
-	gboolean ok;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	gboolean more;
 
-	if (bound->first == NULL)
+	p.before = pipesim_arena_array(arena, guint32, n);
+	p.free_at = pipesim_arena_array(arena, gint64, x->ranks);
+	for (guint kind = F; kind <= I; kind++)
+		p.end[kind] = pipesim_arena_array(arena, gint64, n);
+	for (guint kind = F; kind <= W; kind++)
+		p.done[kind] = pipesim_arena_array(arena, guint, x->ranks);
+	if (bound->first == NULL || !pipesim_arena_check(arena, NULL, "ops"))
 		return FALSE;
-	p.before = g_new(guint32, n);
-	p.free_at = g_new0(gint64, x->ranks);
-	for (guint kind = F; kind <= I; kind++)
-		p.end[kind] = g_new(gint64, n);
-	for (guint kind = F; kind <= W; kind++)
-		p.done[kind] = g_new0(guint, x->ranks);
 	find_before(&p, bound->first);
-	ok = put_all(&p);
-	for (guint kind = F; kind <= I; kind++)
-		g_free(p.end[kind]);
-	for (guint kind = F; kind <= W; kind++)
-		g_free(p.done[kind]);
-	g_free(p.before);
-	g_free(p.free_at);
-	return ok;
+	do {
+		more = FALSE;
+		for (guint rank = 0; rank < x->ranks; rank++)
+			while (put_next(&p, rank))
+				more = TRUE;
+	} while (more);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		if (p.done[I][rank] < x->count)
+			return FALSE;
+		put_weights(&p, rank, W, G_MAXINT64);
+	}
+	return TRUE;
 }

@@ -43,31 +43,24 @@ gboolean pipesim_queue_takes(
 	       x->pair == NULL;
 }
 
-static void connect(PipesimQueue *queue, guint from_lane, guint to_lane, guint kind, gint64 lag)
-{
-	const guint32 from = from_lane * queue->x->kinds + kind;
-	const guint32 to = to_lane * queue->x->kinds + kind;
-
-	queue->target[from] = to;
-	queue->source[to] = from;
-	queue->lag[from] = lag;
-}
-
 static void connect_all(PipesimQueue *queue)
 {
 	const PipesimInstance *x = queue->x;
+	const guint32 codes = x->lanes * x->kinds;
 
-	for (guint32 i = 0; i < x->lanes * x->kinds; i++)
+	for (guint32 i = 0; i < codes; i++)
 		queue->source[i] = queue->target[i] = NO_OP;
-	for (guint lane = 0; lane < x->lanes; lane++) {
-		const guint32 own = lane * x->kinds;
+	for (guint32 code = 0; code < codes; code++) {
+		gint64 hop;
+		const guint32 from = pipesim_instance_input(x, code, &hop);
 
-		if (x->before[lane] != PIPESIM_NO_LANE)
-			connect(queue, x->before[lane], lane, F, x->hop[lane]);
-		if (x->after[lane] != PIPESIM_NO_LANE)
-			connect(queue, x->after[lane], lane, I, x->hop_back[lane]);
-		else
-			queue->source[own + I] = own + F;
+		if (from == PIPESIM_NO_LANE || code % x->kinds == W)
+			continue;
+		queue->source[code] = from;
+		if (from / x->kinds != code / x->kinds) {
+			queue->target[from] = code;
+			queue->lag[from] = hop;
+		}
 	}
 }
 

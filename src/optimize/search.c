@@ -84,6 +84,15 @@ static void add_codes(PipesimSearchState *s, guint8 *codes, gboolean any)
 	}
 }
 
+/* Begins from @codes too where @made says that they are there and they fit; else frees them. */
+static void add_if_fits(PipesimSearchState *s, guint8 *codes, gboolean made, gboolean any)
+{
+	if (made && pipesim_search_fits(s, codes))
+		add_codes(s, codes, any);
+	else
+		g_free(codes);
+}
+
 /* Leaves room for that, unless there is then none for any order. */
 static void tighten(PipesimSearchState *s)
 {
@@ -137,11 +146,8 @@ static gboolean add_program(
 						       rank % s->shape.chunks))
 			return FALSE;
 	codes = g_new(guint8, s->n);
-	if (!pipesim_instance_codes(s->found->instance, program, codes)) {
-		g_free(codes);
-		return FALSE;
-	}
-	if (!pipesim_search_fits(s, codes)) {
+	if (!pipesim_instance_codes(s->found->instance, program, codes) ||
+		!pipesim_search_fits(s, codes)) {
 		g_free(codes);
 		return FALSE;
 	}
@@ -225,10 +231,8 @@ static void add_builds(PipesimSearchState *s)
 		if (way + 1 < PIPESIM_BUILDS && is_enough(s))
 			continue;
 		codes = g_new(guint8, s->n);
-		if (pipesim_build(&s->tight, way, codes) && pipesim_search_fits(s, codes))
-			add_codes(s, codes, way + 1 == PIPESIM_BUILDS);
-		else
-			g_free(codes);
+		add_if_fits(s, codes, pipesim_build(&s->tight, way, codes),
+			way + 1 == PIPESIM_BUILDS);
 	}
 }
 
@@ -240,10 +244,7 @@ static void add_passing(PipesimSearchState *s)
 	if (is_enough(s))
 		return;
 	codes = g_new(guint8, s->n);
-	if (pipesim_pass(&s->tight, s->found->bound, codes) && pipesim_search_fits(s, codes))
-		add_codes(s, codes, FALSE);
-	else
-		g_free(codes);
+	add_if_fits(s, codes, pipesim_pass(&s->tight, s->found->bound, codes), FALSE);
 }
 
 /* What becomes of these where all ops are put together anew. */
@@ -284,16 +285,6 @@ static gint64 judge_stretch(const guint8 *codes, gpointer data)
 	return s->walks[0].makespan;
 }
 
-/* The best of all stretches of @walk. */
-static void add_stretched(PipesimSearchState *s, const PipesimWalk *walk)
-{
-	g_autofree guint8 *codes = g_new(guint8, s->n);
-
-	if (pipesim_stretch_best(walk, s->found->instance, PIPESIM_STRETCH_UNIT, judge_stretch,
-		    s, codes) < G_MAXINT64)
-		add_codes(s, g_steal_pointer(&codes), FALSE);
-}
-
 /* While the short one is searched the long one stands as it does. */
 static gboolean tell_short(const PipesimSearchNews *news, gpointer data)
 {
@@ -313,7 +304,7 @@ static void add_short(PipesimSearchState *s)
 	const guint part = s->queue_walks != NULL ? QUEUE_SHORT_PART : SHORT_PART;
 	g_autoptr(PipesimFound) found = NULL;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autofree guint8 *codes = NULL;
+	g_autofree guint8 *codes = NULL, *stretched = NULL;
 	PipesimWalk walk;
 
 	scenario.microbatches = short_count(s);
@@ -342,11 +333,14 @@ static void add_short(PipesimSearchState *s)
 	if (found == NULL)
 		return;
 	codes = g_new(guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+	stretched = g_new(guint8, s->n);
 	pipesim_walk_init(&walk, found->instance, 0, 0, arena);
 	if (pipesim_arena_check(arena, NULL, "ops") &&
 		pipesim_instance_codes(found->instance, found->program, codes) &&
-		pipesim_walk_begin(&walk, codes))
-		add_stretched(s, &walk);
+		pipesim_walk_begin(&walk, codes) &&
+		pipesim_stretch_best(&walk, s->found->instance, PIPESIM_STRETCH_UNIT,
+			judge_stretch, s, stretched) < G_MAXINT64)
+		add_codes(s, g_steal_pointer(&stretched), FALSE);
 	s->found->moves = s->moves_before += found->moves;
 }
 
@@ -358,22 +352,10 @@ static void add_units(PipesimSearchState *s)
 	if (is_enough(s))
 		return;
 	codes = pipesim_search_units(s);
-	if (codes != NULL && pipesim_search_fits(s, codes))
-		add_codes(s, codes, FALSE);
-	else
-		g_free(codes);
+	add_if_fits(s, codes, codes != NULL, FALSE);
 }
 
 /* Search --------------------------------------------------------------------------------- */
-
-static guint count_walks(const PipesimSearchState *s)
-{
-	const PipesimSearchOf *of = s->of;
-	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
-	const guint64 wanted = of->moves > 0 ? of->moves / MOVES_A_WALK : threads;
-
-	return s->n > PIPESIM_SEARCH_LONG ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
-}
 
 /* Walks that know of queues. */
 static void reserve_queues(PipesimSearchState *s)
@@ -395,10 +377,14 @@ static void reserve_queues(PipesimSearchState *s)
 static gboolean reserve(PipesimSearchState *s, GError **error)
 {
 	const PipesimInstance *x = s->found->instance;
+	const PipesimSearchOf *of = s->of;
+	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
+	const guint64 walks = of->moves > 0 ? of->moves / MOVES_A_WALK : threads;
 	double took = 0;
 
 	s->n = (gsize)x->ranks * x->per_rank;
-	s->n_walks = count_walks(s);
+	s->n_walks =
+		s->n > PIPESIM_SEARCH_LONG ? 1 : (guint)CLAMP(walks, LEAST_WALKS, MOST_WALKS);
 	s->arena = pipesim_arena_new();
 	s->walks = pipesim_arena_array(s->arena, PipesimWalk, s->n_walks);
 	s->best = pipesim_arena_array(s->arena, guint8, s->n);
@@ -417,7 +403,7 @@ static gboolean reserve(PipesimSearchState *s, GError **error)
 		memcpy(s->tight.room[i].limit, x->room[i].limit,
 			sizeof *x->room[i].limit * x->ranks);
 	for (guint i = 0; i < s->n_walks; i++) {
-		pipesim_walk_init(&s->walks[i], &s->tight, s->of->seed, i, s->arena);
+		pipesim_walk_init(&s->walks[i], &s->tight, of->seed, i, s->arena);
 		s->judged_codes[i] = pipesim_arena_array(s->arena, guint8, s->n);
 	}
 	pipesim_search_init_justifiers(s);
@@ -430,16 +416,6 @@ static gboolean reserve(PipesimSearchState *s, GError **error)
 	s->codes = g_ptr_array_new_with_free_func(g_free);
 	s->spans = g_array_new(FALSE, FALSE, sizeof(gint64));
 	return TRUE;
-}
-
-static void release(PipesimSearchState *s)
-{
-	if (s->codes != NULL)
-		g_ptr_array_unref(s->codes);
-	if (s->spans != NULL)
-		g_array_unref(s->spans);
-	pipesim_arena_free(s->arena);
-	pipesim_judge_clear(&s->judge);
 }
 
 /* Why none of the orders known is one. */
@@ -578,7 +554,10 @@ PipesimFound *pipesim_search_within(
 	if (bound == NULL)
 		found->bound = pipesim_search_bound(of, found->instance, FALSE, error);
 	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
-	release(&s);
+	g_clear_pointer(&s.codes, g_ptr_array_unref);
+	g_clear_pointer(&s.spans, g_array_unref);
+	pipesim_arena_free(s.arena);
+	pipesim_judge_clear(&s.judge);
 	return ok ? g_steal_pointer(&found) : NULL;
 }
 

@@ -6,37 +6,26 @@
 
 #define NO_OP PIPESIM_NO_OP
 
-static void connect(PipesimWalk *walk, guint32 from, guint32 to, gint64 lag)
-{
-	walk->input[to] = from;
-	walk->lag[to] = lag;
-	walk->output[from] = to;
-}
-
 static void connect_all(PipesimWalk *walk)
 {
 	const PipesimInstance *x = walk->x;
-	const guint32 count = x->count;
 
 	for (guint32 op = 0; op < walk->n; op++) {
 		walk->took[op] =
 			x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
 		walk->input[op] = walk->output[op] = NO_OP;
 	}
-	for (guint32 lane = 0; lane < x->lanes; lane++)
-		for (guint32 k = 0; k < count; k++) {
-			const guint32 forward = lane * x->kinds * count + k;
-			const guint32 backward = forward + count;
+	for (guint32 code = 0; code < x->lanes * x->kinds; code++) {
+		gint64 hop;
+		const guint32 from = pipesim_instance_input(x, code, &hop);
 
-			if (x->before[lane] != PIPESIM_NO_LANE)
-				connect(walk, x->before[lane] * x->kinds * count + k, forward,
-					x->hop[lane]);
-			if (x->after[lane] != PIPESIM_NO_LANE)
-				connect(walk, (x->after[lane] * x->kinds + I) * count + k,
-					backward, x->hop_back[lane]);
-			else
-				connect(walk, forward, backward, 0);
+		for (guint32 k = 0;
+			k < x->count && from != PIPESIM_NO_LANE && code % x->kinds != W; k++) {
+			walk->input[code * x->count + k] = from * x->count + k;
+			walk->output[from * x->count + k] = code * x->count + k;
+			walk->lag[code * x->count + k] = hop;
 		}
+	}
 }
 
 void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed,

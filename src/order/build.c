@@ -31,26 +31,13 @@ typedef struct {
 static gint64 ready_at(const Build *b, guint lane, guint kind)
 {
 	const PipesimInstance *x = b->x;
-	const guint k = b->done[lane * x->kinds + kind];
-	guint from = lane, from_kind = kind - 1;
-	gint64 hop = 0;
+	const guint code = lane * x->kinds + kind, k = b->done[code];
+	gint64 hop;
+	const guint32 from = pipesim_instance_input(x, code, &hop);
 
-	if (k == x->count)
+	if (k == x->count || (from != PIPESIM_NO_LANE && b->done[from] <= k))
 		return NEVER;
-	if (kind == F) {
-		from_kind = F;
-		from = x->before[lane];
-		hop = x->hop[lane];
-	} else if (kind == I && x->after[lane] != PIPESIM_NO_LANE) {
-		from_kind = I;
-		from = x->after[lane];
-		hop = x->hop_back[lane];
-	}
-	if (from == PIPESIM_NO_LANE)
-		return 0;
-	if (b->done[from * x->kinds + from_kind] <= k)
-		return NEVER;
-	return b->end[((gsize)from * x->kinds + from_kind) * x->count + k] + hop;
+	return from == PIPESIM_NO_LANE ? 0 : b->end[(gsize)from * x->count + k] + hop;
 }
 
 /* Room that ops need besides while they run, a W that is apart from its I, and what stays. */
@@ -115,12 +102,6 @@ static guint waiting_weight(const Build *b, guint rank)
 	return found;
 }
 
-/* Whether an op that is ready at @ready goes before one at @best, on a rank that is free at @free_at. */
-static gboolean goes_first(gint64 ready, gint64 best, gint64 free_at)
-{
-	return MAX(ready, free_at) < MAX(best, free_at);
-}
-
 /* What @rank would run next, and when. */
 static void choose(Build *b, guint rank)
 {
@@ -136,7 +117,8 @@ static void choose(Build *b, guint rank)
 			const guint lane = pipesim_instance_lane(x, rank, chunk);
 			const gint64 ready = ready_at(b, lane, kind);
 
-			if (ready == NEVER || !goes_first(ready, best, free_at) ||
+			/* Before what goes first so far, on a rank that is free at @free_at. */
+			if (ready == NEVER || MAX(ready, free_at) >= MAX(best, free_at) ||
 				(kind == F && !has_room(b, rank, lane)))
 				continue;
 			best = ready;
@@ -234,30 +216,24 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 			.fill = way / 6 % 2 == 0},
 		.n_codes = x->chunks * x->kinds};
 	const gsize n = (gsize)x->ranks * x->per_rank;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	gsize placed = 0;
 
 	if (way + 1 == PIPESIM_BUILDS) {
 		run_one_by_one(x, codes);
 		return TRUE;
 	}
-	b.done = g_new0(guint, (gsize)x->ranks * b.n_codes);
-	b.end = g_new0(gint64, n);
-	b.free_at = g_new0(gint64, x->ranks);
-	b.placed = g_new0(guint, x->ranks);
-	b.next = g_new(guint, x->ranks);
-	b.start = g_new(gint64, x->ranks);
+	b.done = pipesim_arena_array(arena, guint, (gsize)x->ranks * b.n_codes);
+	b.end = pipesim_arena_array(arena, gint64, n);
+	b.free_at = pipesim_arena_array(arena, gint64, x->ranks);
+	b.placed = pipesim_arena_array(arena, guint, x->ranks);
+	b.next = pipesim_arena_array(arena, guint, x->ranks);
+	b.start = pipesim_arena_array(arena, gint64, x->ranks);
 	for (guint i = 0; i < x->n_rooms; i++)
-		b.held[i] = g_new0(gint64, x->ranks);
-	if (pipesim_tournament_init(&b.queue, x->ranks))
+		b.held[i] = pipesim_arena_array(arena, gint64, x->ranks);
+	if (pipesim_arena_check(arena, NULL, "ops") &&
+		pipesim_tournament_init(&b.queue, x->ranks))
 		placed = put_all(&b, codes);
 	pipesim_tournament_clear(&b.queue);
-	for (guint i = 0; i < x->n_rooms; i++)
-		g_free(b.held[i]);
-	g_free(b.done);
-	g_free(b.end);
-	g_free(b.free_at);
-	g_free(b.placed);
-	g_free(b.next);
-	g_free(b.start);
 	return placed == n;
 }

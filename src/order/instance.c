@@ -88,14 +88,14 @@ static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
 
 	if (of->whole || !pipesim_instance_has_flags(x))
 		return;
-	x->whole = g_new(gint64, x->lanes);
-	for (guint lane = 0; lane < x->lanes; lane++) {
+	x->whole = pipesim_arena_array(x->arena, gint64, x->lanes);
+	for (guint lane = 0; lane < x->lanes && x->whole != NULL; lane++) {
 		x->whole[lane] = time_of(of, x, lane, PIPESIM_B);
 		better |= x->whole[lane] < x->time[I][lane] + x->time[W][lane] ||
 			  pipesim_instance_is_leaner(x, lane);
 	}
 	if (!better && x->pair == NULL)
-		g_clear_pointer(&x->whole, g_free);
+		x->whole = NULL;
 }
 
 /* Returns whether some pair of @rank is shorter than F and then B. */
@@ -155,11 +155,11 @@ static void fill_pairs(PipesimInstance *x, const PipesimInstanceOf *of)
 	gboolean shorter = FALSE;
 
 	if (of->pairs && pipesim_instance_has_flags(x)) {
-		x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
-		for (guint rank = 0; rank < x->ranks; rank++)
+		x->pair = pipesim_arena_array(x->arena, gint64, (gsize)x->lanes * x->chunks);
+		for (guint rank = 0; rank < x->ranks && x->pair != NULL; rank++)
 			shorter |= fill_pairs_of(x, of, rank);
 		if (!shorter)
-			g_clear_pointer(&x->pair, g_free);
+			x->pair = NULL;
 	}
 	for (guint kind = 0; kind < x->kinds; kind++)
 		memcpy(x->apart[kind], x->least[kind], sizeof *x->apart[kind] * x->lanes);
@@ -199,10 +199,12 @@ static void limit_cut(PipesimInstance *x, const PipesimInstanceOf *of, PipesimRo
 
 	if (of->times->sorts == NULL)
 		return;
-	room->between = g_new0(gint64, x->lanes);
-	room->stays = g_new0(gint64, x->lanes);
+	room->between = pipesim_arena_array(x->arena, gint64, x->lanes);
+	room->stays = pipesim_arena_array(x->arena, gint64, x->lanes);
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++)
-		room->passing[kind] = g_new0(gint64, x->lanes);
+		room->passing[kind] = pipesim_arena_array(x->arena, gint64, x->lanes);
+	if (!pipesim_arena_check(x->arena, NULL, "stages"))
+		return;
 	for (guint lane = 0; lane < x->lanes; lane++) {
 		const guint stage = x->depth[lane];
 
@@ -335,26 +337,28 @@ static gboolean check_room(
 	return TRUE;
 }
 
-static void allocate(PipesimInstance *x)
+static gboolean allocate(PipesimInstance *x, GError **error)
 {
+	x->arena = pipesim_arena_new();
 	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
-		x->room[i].held = g_new0(gint64, x->lanes);
-		x->room[i].freed = g_new0(gint64, x->lanes);
-		x->room[i].limit = g_new0(gint64, x->ranks);
+		x->room[i].held = pipesim_arena_array(x->arena, gint64, x->lanes);
+		x->room[i].freed = pipesim_arena_array(x->arena, gint64, x->lanes);
+		x->room[i].limit = pipesim_arena_array(x->arena, gint64, x->ranks);
 		x->room[i].units = 1;
 	}
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
-		x->time[kind] = g_new0(gint64, x->lanes);
-		x->least[kind] = g_new0(gint64, x->lanes);
-		x->apart[kind] = g_new0(gint64, x->lanes);
+		x->time[kind] = pipesim_arena_array(x->arena, gint64, x->lanes);
+		x->least[kind] = pipesim_arena_array(x->arena, gint64, x->lanes);
+		x->apart[kind] = pipesim_arena_array(x->arena, gint64, x->lanes);
 	}
 	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
-		x->saved[i] = g_new0(gint64, x->ranks);
-	x->before = g_new0(guint32, x->lanes);
-	x->after = g_new0(guint32, x->lanes);
-	x->depth = g_new0(guint32, x->lanes);
-	x->hop = g_new0(gint64, x->lanes);
-	x->hop_back = g_new0(gint64, x->lanes);
+		x->saved[i] = pipesim_arena_array(x->arena, gint64, x->ranks);
+	x->before = pipesim_arena_array(x->arena, guint32, x->lanes);
+	x->after = pipesim_arena_array(x->arena, guint32, x->lanes);
+	x->depth = pipesim_arena_array(x->arena, guint32, x->lanes);
+	x->hop = pipesim_arena_array(x->arena, gint64, x->lanes);
+	x->hop_back = pipesim_arena_array(x->arena, gint64, x->lanes);
+	return pipesim_arena_check(x->arena, error, "%u stages", x->lanes);
 }
 
 PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error)
@@ -375,11 +379,12 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 	if (ops > PIPESIM_MAX_OPS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops are more than the %u that a search takes; "
-					     "take fewer ranks or micro-batches",
+			"take fewer ranks or micro-batches",
 			ops, PIPESIM_MAX_OPS);
 		return NULL;
 	}
-	allocate(x);
+	if (!allocate(x, error))
+		return NULL;
 	place_lanes(x, of);
 	if (!fill_times(x, of)) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -394,36 +399,16 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 		limit_bytes(x, of);
 	fill_pairs(x, of);
 	fill_whole(x, of);
-	return check_room(x, of, error) ? g_steal_pointer(&x) : NULL;
+	return pipesim_arena_check(x->arena, error, "%u stages", x->lanes) &&
+			       check_room(x, of, error)
+		       ? g_steal_pointer(&x)
+		       : NULL;
 }
 
 void pipesim_instance_free(PipesimInstance *x)
 {
-	if (x == NULL)
-		return;
-	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
-		g_free(x->room[i].held);
-		g_free(x->room[i].freed);
-		g_free(x->room[i].limit);
-		g_free(x->room[i].between);
-		g_free(x->room[i].stays);
-		for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++)
-			g_free(x->room[i].passing[kind]);
-	}
-	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
-		g_free(x->time[kind]);
-		g_free(x->least[kind]);
-		g_free(x->apart[kind]);
-	}
-	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
-		g_free(x->saved[i]);
-	g_free(x->whole);
-	g_free(x->pair);
-	g_free(x->before);
-	g_free(x->after);
-	g_free(x->depth);
-	g_free(x->hop);
-	g_free(x->hop_back);
+	if (x != NULL)
+		pipesim_arena_free(x->arena);
 	g_free(x);
 }
 

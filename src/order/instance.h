@@ -30,7 +30,7 @@ enum {
 	PIPESIM_PAIR_PARTS,
 };
 
-#define PIPESIM_NO_LANE   G_MAXUINT32
+#define PIPESIM_NO_LANE   G_MAXUINT32 /* nor a code of a lane */
 #define PIPESIM_MAX_ROOMS 2
 
 /* One limit on what ranks hold: a forward of a chunk takes @held, its backward for input gives back
@@ -113,6 +113,7 @@ typedef struct {
 	gint64 *pair;
 	PipesimRoom room[PIPESIM_MAX_ROOMS];
 	guint n_rooms;
+	PipesimArena *arena; /* of all of the above */
 } PipesimInstance;
 
 /** pipesim_instance_has_flags: whether codes leave room for flags. */
@@ -156,6 +157,25 @@ static inline guint pipesim_instance_lane(
 	const PipesimInstance *instance, guint rank, guint chunk)
 {
 	return rank * instance->chunks + chunk;
+}
+
+/** pipesim_instance_input: the code, lane * kinds + kind, whose op of the same micro-batch that of @code of @lane waits
+ * for; PIPESIM_NO_LANE: none.
+ * @hop: (out): what its message takes, ns; 0 on the same lane */
+static inline guint32 pipesim_instance_input(
+	const PipesimInstance *instance, guint32 code, gint64 *hop)
+{
+	const guint32 lane = code / instance->kinds, kind = code % instance->kinds;
+	const gboolean forward = kind == PIPESIM_CODE_F;
+	const guint32 from = forward                  ? instance->before[lane]
+			     : kind == PIPESIM_CODE_I ? instance->after[lane]
+						      : PIPESIM_NO_LANE;
+
+	*hop = 0;
+	if (from == PIPESIM_NO_LANE)
+		return forward ? PIPESIM_NO_LANE : code - 1;
+	*hop = forward ? instance->hop[lane] : instance->hop_back[lane];
+	return from * instance->kinds + kind;
 }
 
 /** pipesim_instance_same_way: whether the micro-batches of both lanes of one rank are the same. */

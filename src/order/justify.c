@@ -16,35 +16,6 @@ static guint32 draw(PipesimJustifier *j, guint32 below)
 	return pipesim_random_below(j->random, j->drawn++, below);
 }
 
-/* The codes that the ops of @code wait for, looking one way. */
-static void find_inputs(const PipesimInstance *x, gboolean back, guint code, PipesimPutting *p)
-{
-	const guint lane = code / x->kinds, kind = code % x->kinds;
-	const guint32 before = x->before[lane], after = x->after[lane];
-
-	if (!back && kind == F && before != PIPESIM_NO_LANE) {
-		p->input[p->n_inputs] = before * x->kinds + F;
-		p->lag[p->n_inputs++] = x->hop[lane];
-	} else if (!back && kind == I && after != PIPESIM_NO_LANE) {
-		p->input[p->n_inputs] = after * x->kinds + I;
-		p->lag[p->n_inputs++] = x->hop_back[lane];
-	} else if (!back && kind != F) {
-		p->input[p->n_inputs++] = code - 1;
-	} else if (back && kind == F && after != PIPESIM_NO_LANE) {
-		p->input[p->n_inputs] = after * x->kinds + F;
-		p->lag[p->n_inputs++] = x->hop[after];
-	} else if (back && kind == F) {
-		p->input[p->n_inputs++] = code + 1;
-	} else if (back && kind == I) {
-		if (x->kinds > 2)
-			p->input[p->n_inputs++] = code + 1;
-		if (before != PIPESIM_NO_LANE) {
-			p->input[p->n_inputs] = before * x->kinds + I;
-			p->lag[p->n_inputs++] = x->hop_back[before];
-		}
-	}
-}
-
 static gint64 takes(
 	const PipesimInstance *x, const PipesimRoom *room, gboolean back, guint code)
 {
@@ -64,16 +35,24 @@ static void find_puttings(PipesimJustifier *j)
 	const PipesimInstance *x = j->x;
 	const guint codes = x->lanes * x->kinds;
 
-	for (guint code = 0; code < 2 * codes; code++) {
-		const gboolean back = code >= codes;
-		const guint of = code % codes;
-		PipesimPutting *p = &j->putting[back][of];
+	for (guint code = 0; code < codes; code++) {
+		gint64 hop;
+		const guint32 from = pipesim_instance_input(x, code, &hop);
 
-		*p = (PipesimPutting){.rank = of / x->kinds / x->chunks};
-		j->op += back ? 0 : x->time[of % x->kinds][of / x->kinds] / codes;
-		find_inputs(x, back, of, p);
-		for (guint r = 0; r < x->n_rooms; r++)
-			p->takes[r] = takes(x, &x->room[r], back, of);
+		j->op += x->time[code % x->kinds][code / x->kinds] / codes;
+		for (guint back = FALSE; back <= TRUE; back++) {
+			PipesimPutting *p = &j->putting[back][code];
+
+			p->rank = code / x->kinds / x->chunks;
+			for (guint r = 0; r < x->n_rooms; r++)
+				p->takes[r] = takes(x, &x->room[r], back, code);
+			if (from == PIPESIM_NO_LANE)
+				continue;
+			/* Looking backwards an op waits for those that wait for it. */
+			p = &j->putting[back][back ? from : code];
+			p->input[p->n_inputs] = back ? code : from;
+			p->lag[p->n_inputs++] = hop;
+		}
 	}
 }
 
