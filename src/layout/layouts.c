@@ -167,15 +167,8 @@ static void add_busy(const Search *s, PipesimLayoutCounts *counts)
 	}
 }
 
-/* Whether the paths that are known leave it open that s->ends is as short as the best so far. */
-static gboolean may_help(const Search *s)
-{
-	return !s->brief.fits || s->broken ||
-	       pipesim_layout_cuts_value(s->cuts, s->ends) <=
-		       (double)length(&s->brief) * (1 + TOLERANCE);
-}
-
-/* To the best of the neighbours, until none is better. */
+/* To the best of the neighbours, until none is better, of those that the paths that are known leave open to be as short as
+ * the best so far. */
 static void climb(Search *s)
 {
 	gboolean more = TRUE;
@@ -183,12 +176,18 @@ static void climb(Search *s)
 	for (s->better = TRUE; s->better && more;) {
 		s->better = FALSE;
 		for (guint from = 0; from < s->stages && more; from++)
-			for (guint to = 0; to < s->stages && more; to++)
-				if (from != to &&
-					(s->stages <= MOST_FREE ||
-						ABS((int)from - (int)to) == 1) &&
-					move(s, from, to) && may_help(s))
+			for (guint to = 0; to < s->stages && more; to++) {
+				const double most = (double)length(&s->brief) * (1 + TOLERANCE);
+
+				if (from == to ||
+					(s->stages > MOST_FREE &&
+						ABS((int)from - (int)to) != 1) ||
+					!move(s, from, to))
+					continue;
+				if (!s->brief.fits || s->broken ||
+					pipesim_layout_cuts_value(s->cuts, s->ends) <= most)
 					more = ask(s);
+			}
 		run_waiting(s);
 	}
 }
@@ -237,24 +236,19 @@ static gboolean count_leaf(Search *s)
 	return ++s->leaves <= s->left;
 }
 
-/* Whether there are too many within s->limit: counted without a walk. */
-static gboolean are_too_many(const Search *s)
+/* All that could be better, unless they are too many. */
+static gboolean walk_all(Search *s)
 {
 	g_autoptr(PipesimLayoutCounts) counts =
 		pipesim_layout_counts_new(s->stages, s->n, s->like, s->group, s->groups);
 
-	add_busy(s, counts);
-	return pipesim_layout_counts_leaves(counts, s->limit * (1 + TOLERANCE)) &&
-	       pipesim_layout_counts_number(counts) > (double)s->left * WELL_ABOVE;
-}
-
-/* All that could be better, unless they are too many. */
-static gboolean walk_all(Search *s)
-{
 	/* Each op may be rounded up by a nanosecond. */
 	s->limit = MIN(s->brief.fits ? (double)length(&s->brief) : (double)INFINITY, s->below) +
 		   3 * s->each;
-	if (are_too_many(s))
+	/* Whether there are too many within it is counted without a walk. */
+	add_busy(s, counts);
+	if (pipesim_layout_counts_leaves(counts, s->limit * (1 + TOLERANCE)) &&
+		pipesim_layout_counts_number(counts) > (double)s->left * WELL_ABOVE)
 		return FALSE;
 	s->take = count_leaf;
 	if (!walk(s, 0, 0))
@@ -389,13 +383,6 @@ static gboolean take_item_of(Search *s, guint stage, guint group)
 	return FALSE;
 }
 
-/* From the ranks that are busy for longest, so that none but those of @stage are. */
-static gboolean take_item(Search *s, guint stage)
-{
-	return take_item_of(s, stage, busiest_group(s)) ||
-	       take_item_of(s, stage, s->group[stage]);
-}
-
 /* Paths that hang on the ranks of one group after the other: they have an item more than in the best layout so far. */
 static gboolean lean_on_each(Search *s)
 {
@@ -407,7 +394,9 @@ static gboolean lean_on_each(Search *s)
 		if (seen[s->group[stage]])
 			continue;
 		memcpy(s->ends, best, s->stages * sizeof *best);
-		seen[s->group[stage]] = take_item(s, stage);
+		/* From the ranks that are busy for longest, so that none but those of @stage are. */
+		seen[s->group[stage]] = take_item_of(s, stage, busiest_group(s)) ||
+					take_item_of(s, stage, s->group[stage]);
 		ok = !seen[s->group[stage]] || bound_by(s, s->ends);
 	}
 	return ok;
@@ -438,17 +427,6 @@ static gboolean raise_bound(Search *s, guint runs, double *bound)
 	return TRUE;
 }
 
-static void sum_again(Search *s, guint stages)
-{
-	const guint width = PIPESIM_LAYOUT_CUTS + 1;
-
-	pipesim_layout_cuts_start(s->cuts, s->sums);
-	for (guint stage = 0; stage < stages; stage++)
-		pipesim_layout_cuts_take(s->cuts, &s->sums[(gsize)stage * width], stage,
-			stage > 0 ? s->ends[stage - 1] : 0, s->ends[stage],
-			&s->sums[(gsize)(stage + 1) * width]);
-}
-
 /* Layouts from @stage on, which begins at item @begin, that no cut says to be no better. FALSE where they are too
  * many. */
 static gboolean descend(Search *s, guint stage, guint begin)
@@ -460,7 +438,12 @@ static gboolean descend(Search *s, guint stage, guint begin)
 	if (stage == s->stages) {
 		if (!bound_by(s, s->ends))
 			return FALSE;
-		sum_again(s, stage);
+		/* The cut that came with it is in no sum yet. */
+		pipesim_layout_cuts_start(s->cuts, s->sums);
+		for (guint i = 0; i < stage; i++)
+			pipesim_layout_cuts_take(s->cuts, &s->sums[(gsize)i * width], i,
+				i > 0 ? s->ends[i - 1] : 0, s->ends[i],
+				&s->sums[(gsize)(i + 1) * width]);
 		return TRUE;
 	}
 	pipesim_layout_cuts_ends(s->cuts, stage, begin, &end, &last);
@@ -583,22 +566,6 @@ static double prove(Search *s, guint64 ops)
 	return open ? 1 - bound / (double)length(&s->brief) : 0;
 }
 
-/* Whether no layout is below @below. */
-static gboolean none_is_below(Search *s, guint64 ops, gint64 below)
-{
-	const guint64 left = s->left;
-	double bound;
-	gboolean any;
-
-	s->below = (double)below;
-	any = leaves_any(s, ops, &bound);
-	s->left = left;
-	s->nodes = MOST_NODES;
-	return !any && s->brief.fits
-		       ? (double)length(&s->brief) >= (double)below * (1 - TOLERANCE)
-		       : !any;
-}
-
 /* Of two ranks that share a stage both are of the group of the first. */
 static void init_groups(Search *s)
 {
@@ -630,23 +597,11 @@ static void init_groups(Search *s)
 	}
 }
 
-/* The items that there are most of. */
-static void init_like(Search *s)
-{
-	guint dense = 0;
-
-	for (guint i = 0; i < s->n; i++)
-		dense += pipesim_stages_item(s->model, i) == PIPESIM_PART_DENSE;
-	s->like = g_new0(guint8, s->n);
-	for (guint i = 0; i < s->n; i++)
-		s->like[i] = pipesim_stages_item(s->model, i) ==
-			     (dense > s->model->layers - dense ? PIPESIM_PART_DENSE
-							       : PIPESIM_PART_SPARSE);
-}
-
 static void init(Search *s, const PipesimStages *begin)
 {
 	const double *weights = pipesim_cutter_weights(s->costs->cutter);
+	PipesimPart most;
+	guint dense = 0;
 
 	s->weight = g_new(double, s->n);
 	s->waiting = g_new(guint, (gsize)BATCH * s->stages);
@@ -663,7 +618,13 @@ static void init(Search *s, const PipesimStages *begin)
 			s->rank_of[(gsize)stage * s->shape->copies + i] = rank;
 		}
 	init_groups(s);
-	init_like(s);
+	/* The items that there are most of. */
+	for (guint i = 0; i < s->n; i++)
+		dense += pipesim_stages_item(s->model, i) == PIPESIM_PART_DENSE;
+	most = dense > s->model->layers - dense ? PIPESIM_PART_DENSE : PIPESIM_PART_SPARSE;
+	s->like = g_new0(guint8, s->n);
+	for (guint i = 0; i < s->n; i++)
+		s->like[i] = pipesim_stages_item(s->model, i) == most;
 	s->cuts = pipesim_layout_cuts_new(s->stages, s->n);
 	s->counts = pipesim_layout_counts_new(s->stages, s->n, s->like, s->group, s->groups);
 	s->sums = g_new(double, (gsize)(s->stages + 1) * (PIPESIM_LAYOUT_CUTS + 1));
@@ -701,31 +662,17 @@ static void clear(Search *s)
 	pipesim_family_free(s->family);
 }
 
-/* What bounds steps: ranks are busy, and paths are there however messages wait. */
-static void find_bounds(
-	Search *s, const PipesimSchedule *schedule, const PipesimScenario *scenario)
-{
-	const PipesimCosts *costs = s->costs;
-	PipesimScenario own = *scenario;
-
-	s->plain = costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
-		   costs->op_times == NULL && !costs->has_pair;
-	s->paths = s->family;
-	own.runtime = NULL;
-	if (s->waits)
-		s->paths =
-			s->plain ? pipesim_family_new(schedule, &own, MOST_PROOF_RUNS) : NULL;
-}
-
 /* Into s->best what is shortest; FALSE where no layout has a step below @below. */
 static gboolean find(Search *s, guint64 ops, gint64 below, double *gap)
 {
+	const double limit = (double)below * (1 - TOLERANCE);
 	guint64 left;
+	double bound;
+	gboolean any;
 
 	*gap = 0;
 	/* Ranks alone may be busy for longer. */
-	if (below < G_MAXINT64 &&
-		!pipesim_layout_counts_leaves(s->counts, (double)below * (1 - TOLERANCE)))
+	if (below < G_MAXINT64 && !pipesim_layout_counts_leaves(s->counts, limit))
 		return FALSE;
 	memcpy(s->best, s->ends, s->stages * sizeof *s->best);
 	ask(s);
@@ -735,8 +682,15 @@ static gboolean find(Search *s, guint64 ops, gint64 below, double *gap)
 		*gap = 1;
 		return TRUE;
 	}
-	if (below < G_MAXINT64 && none_is_below(s, ops, below))
-		return FALSE;
+	if (below < G_MAXINT64) {
+		left = s->left;
+		s->below = (double)below;
+		any = leaves_any(s, ops, &bound);
+		s->left = left;
+		s->nodes = MOST_NODES;
+		if (!any && (!s->brief.fits || (double)length(&s->brief) >= limit))
+			return FALSE;
+	}
 	/* Where each run takes long, paths are told first, which take none. */
 	left = s->left;
 	if (s->waits)
@@ -780,7 +734,13 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	s.n = pipesim_stages_items(s.model);
 	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
-	find_bounds(&s, schedule, &own);
+	/* What bounds steps: ranks are busy, and paths are there however messages wait. */
+	s.plain = costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
+		  costs->op_times == NULL && !costs->has_pair;
+	own.runtime = NULL;
+	s.paths = !s.waits  ? s.family
+		  : s.plain ? pipesim_family_new(schedule, &own, MOST_PROOF_RUNS)
+			    : NULL;
 	init(&s, begin);
 	if (find(&s, ops, below, gap))
 		found = pipesim_stages_of_items(s.model, s.best, s.stages);

@@ -54,38 +54,46 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		[PIPESIM_ADAM_FP16] = " --fp16",
 		[PIPESIM_ADAM_FP32] = "",
 		[PIPESIM_SGD] = " --bf16 --optimizer sgd"};
-
-	g_string_append(out, optimizers[training->optimizer]);
-	if (training->bf16_gradients)
-		g_string_append(out, " --grad-reduce-in-bf16");
-	if (training->fp8)
-		g_string_append_printf(out, " --fp8-format hybrid%s",
-			training->fp8_parameters ? " --fp8-param-gather" : "");
+	const PipesimZero zero = training->zero;
+	const PipesimLoss loss = training->loss;
 	/* With FSDP the optimizer is distributed too, and gradients are not added up in a kernel's epilogue. */
-	if (training->zero == PIPESIM_ZERO_2 || training->zero == PIPESIM_ZERO_3)
-		g_string_append_printf(out,
-			" --use-distributed-optimizer --use-megatron-fsdp "
-			"--data-parallel-sharding-strategy optim_grads%s "
-			"--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor",
-			training->zero == PIPESIM_ZERO_3 ? "_params" : "");
-	else if (training->zero != PIPESIM_ZERO_0)
-		g_string_append(out, " --use-distributed-optimizer");
-	if (training->overlap)
-		g_string_append(out, " --overlap-grad-reduce");
-	if (training->overlap && training->zero != PIPESIM_ZERO_0)
-		g_string_append(out, " --overlap-param-gather");
-	if (training->unfused)
-		g_string_append(out, " --attention-backend unfused");
-	if (training->loss == PIPESIM_LOSS_TE || training->loss == PIPESIM_LOSS_NATIVE)
-		g_string_append_printf(out,
-			" --cross-entropy-loss-fusion --cross-entropy-fusion-impl %s",
-			training->loss == PIPESIM_LOSS_TE ? "te" : "native");
+	const gboolean fsdp = zero == PIPESIM_ZERO_2 || zero == PIPESIM_ZERO_3;
+	const struct {
+		gboolean holds;
+		const char *flags;
+	} rows[] = {{TRUE, optimizers[training->optimizer]},
+		{training->bf16_gradients, " --grad-reduce-in-bf16"},
+		{training->fp8, " --fp8-format hybrid"},
+		{training->fp8 && training->fp8_parameters, " --fp8-param-gather"},
+		{zero != PIPESIM_ZERO_0, " --use-distributed-optimizer"},
+		{fsdp, " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads"},
+		{zero == PIPESIM_ZERO_3, "_params"},
+		{fsdp, " --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor"},
+		{training->overlap, " --overlap-grad-reduce"},
+		{training->overlap && zero != PIPESIM_ZERO_0, " --overlap-param-gather"},
+		{training->unfused, " --attention-backend unfused"},
+		{loss == PIPESIM_LOSS_TE,
+			" --cross-entropy-loss-fusion --cross-entropy-fusion-impl te"},
+		{loss == PIPESIM_LOSS_NATIVE,
+			" --cross-entropy-loss-fusion --cross-entropy-fusion-impl native"}};
+
+	for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
+		g_string_append(out, rows[i].holds ? rows[i].flags : "");
 }
 
-static void append_megatron_recompute(const PipesimTraining *training, GString *out)
+void pipesim_plan_megatron(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
+	const PipesimTraining *training = &candidate->training;
 	g_autofree char *modules = pipesim_plan_recompute(training, " ");
 
+	if (!pipesim_runtime_names(&pipesim_runtime_megatron, candidate->schedule->name))
+		g_string_append_printf(out,
+			"# Megatron-LM runs 1F1B and interleaved 1F1B; with these it does so "
+			"on the layout of %s\n",
+			candidate->schedule->name);
+	append_megatron_sizes(plan, candidate, out);
+	append_megatron_precision(&candidate->training, out);
 	if (training->full)
 		g_string_append_printf(out,
 			" --recompute-granularity full --recompute-method %s "
@@ -95,19 +103,6 @@ static void append_megatron_recompute(const PipesimTraining *training, GString *
 	else if (training->recompute != 0)
 		g_string_append_printf(out,
 			" --recompute-granularity selective --recompute-modules %s", modules);
-}
-
-void pipesim_plan_megatron(
-	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
-{
-	if (!pipesim_runtime_names(&pipesim_runtime_megatron, candidate->schedule->name))
-		g_string_append_printf(out,
-			"# Megatron-LM runs 1F1B and interleaved 1F1B; with these it does so "
-			"on the layout of %s\n",
-			candidate->schedule->name);
-	append_megatron_sizes(plan, candidate, out);
-	append_megatron_precision(&candidate->training, out);
-	append_megatron_recompute(&candidate->training, out);
 	g_string_append_c(out, '\n');
 }
 
@@ -149,8 +144,8 @@ static void append_limits(
 			"parameters stay gathered in a step\n");
 	if (plan->wish.model->experts > 0 && training->ep < training->tp)
 		g_string_append(out,
-			"# a torchtitan of late 2026 wants at least as much expert as tensor "
-			"parallelism\n");
+			"# a torchtitan of late 2026 wants at least as much expert as "
+			"tensor parallelism\n");
 	if (training->fp8)
 		g_string_append(out, "# FP8: convert linear layers to Float8, of torchao\n");
 	if (plan->wish.model->mtp > 0)
