@@ -11,27 +11,9 @@
 
 /* What is cut: embedding, layers, multi-token prediction as one, head. */
 typedef struct {
-	const PipesimTransformer *model;
-	const double *part; /* weight by PipesimPart */
 	guint n;
-	double *sum; /* of the items before */
+	const double *sum; /* of the weights of the items before */
 } Items;
-
-static void init_items(Items *items)
-{
-	const PipesimTransformer *model = items->model;
-	double sum = 0;
-
-	items->n = pipesim_stages_items(model);
-	items->sum = g_new(double, (gsize)items->n + 1);
-	for (guint i = 0; i < items->n; i++) {
-		const PipesimPart part = pipesim_stages_item(model, i);
-
-		items->sum[i] = sum;
-		sum += items->part[part] * (part == PIPESIM_PART_MTP ? (double)model->mtp : 1);
-	}
-	items->sum[items->n] = sum;
-}
 
 static double weight(const Items *items, guint begin, guint end)
 {
@@ -116,22 +98,6 @@ static void choose_alike(const Items *items, guint stages, double most, guint *e
 	}
 }
 
-/* Left to right, with an item left for every stage that follows. */
-static void choose_filled(const Items *items, guint stages, double most, guint *ends)
-{
-	guint begin = 0;
-
-	for (guint stage = 0; stage < stages; stage++) {
-		const guint last = items->n - (stages - 1 - stage);
-		guint end = begin + 1;
-
-		while (end < last && weight(items, begin, end + 1) <= most)
-			end++;
-		ends[stage] = stage + 1 == stages ? items->n : end;
-		begin = ends[stage];
-	}
-}
-
 guint pipesim_stages_items(const PipesimTransformer *model)
 {
 	return (guint)model->layers + 2 + (model->mtp > 0);
@@ -175,25 +141,37 @@ PipesimStages *pipesim_stages_of_items(
 PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error)
 {
-	Items items = {.model = model, .part = parts};
+	Items items = {.n = pipesim_stages_items(model)};
+	g_autofree double *sum = g_new0(double, (gsize)items.n + 1);
 	g_autofree guint *ends = NULL;
 	double most;
 
-	init_items(&items);
+	items.sum = sum;
+	for (guint i = 0; i < items.n; i++) {
+		const PipesimPart part = pipesim_stages_item(model, i);
+
+		sum[i + 1] = sum[i] +
+			     parts[part] * (part == PIPESIM_PART_MTP ? (double)model->mtp : 1);
+	}
+
 	if (stages > items.n) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%u stages, but %s has %" G_GINT64_FORMAT
 			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
 			stages, model->name, model->layers, model->layers);
-		g_free(items.sum);
 		return NULL;
 	}
 	ends = g_new(guint, stages);
 	most = shortest(&items, stages);
 	if (items.n <= MOST_ITEMS)
 		choose_alike(&items, stages, most, ends);
-	else
-		choose_filled(&items, stages, most, ends);
-	g_free(items.sum);
+	/* Else left to right, with an item left for every stage that follows. */
+	for (guint stage = 0, end = 0; stage < stages && items.n > MOST_ITEMS; stage++) {
+		const guint begin = end++, last = items.n - (stages - 1 - stage);
+
+		while (end < last && weight(&items, begin, end + 1) <= most)
+			end++;
+		ends[stage] = end = stage + 1 == stages ? items.n : end;
+	}
 	return pipesim_stages_of_items(model, ends, stages);
 }
