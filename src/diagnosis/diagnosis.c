@@ -37,6 +37,7 @@ typedef struct {
 	gint64 *level[N_LEVELS]; /* what each op takes, with the wait before it, ns */
 	gint64 *trial;
 	gint64 makespan[N_LEVELS];
+	GError *failed; /* what ended the first replay of a trial that failed */
 } Doctor;
 
 const char *pipesim_cause_name(PipesimCauseKind kind)
@@ -119,6 +120,14 @@ static gint64 replay(const Doctor *doctor, const PipesimStep *step, const gint64
 	if (out != NULL)
 		*out = g_steal_pointer(&timeline);
 	return makespan;
+}
+
+/* The makespan where ops take what the trial says; -1 where that does not run, which ends the diagnosis: causes told
+ * from some of their replays would be others. */
+static gint64 replay_trial(Doctor *doctor)
+{
+	return replay(doctor, doctor->step, doctor->trial, 0, NULL,
+		doctor->failed == NULL ? &doctor->failed : NULL);
 }
 
 /* What each op waited for until it could begin, and began: ends of measured ops, in an order in which
@@ -245,10 +254,14 @@ static gboolean fill_levels(Doctor *doctor, GError **error)
 	const PipesimMedians *medians = doctor->medians;
 	g_autofree Moment *moments = g_try_new(Moment, program->n_ops);
 
-	for (guint level = 0; level < N_LEVELS && moments != NULL; level++)
+	gboolean fits = moments != NULL;
+
+	for (guint level = 0; level < N_LEVELS && fits; level++) {
 		doctor->level[level] = g_try_new0(gint64, program->n_ops);
-	doctor->trial = g_try_new0(gint64, program->n_ops);
-	if (moments == NULL || doctor->trial == NULL || doctor->level[HOST] == NULL)
+		fits = doctor->level[level] != NULL;
+	}
+	doctor->trial = fits ? g_try_new0(gint64, program->n_ops) : NULL;
+	if (doctor->trial == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
 	if (!find_moments(doctor, pipeline, moments, error))
@@ -315,8 +328,7 @@ static gint find_rank(Doctor *doctor, Level level)
 
 		memcpy(doctor->trial, before, program->n_ops * sizeof *before);
 		memcpy(&doctor->trial[begin], &here[begin], n * sizeof *here);
-		cost = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL) -
-		       doctor->makespan[level - 1];
+		cost = replay_trial(doctor) - doctor->makespan[level - 1];
 		if (cost > most) {
 			most = cost;
 			found = (gint)rank;
@@ -336,7 +348,7 @@ static gint64 step_without(Doctor *doctor, Level level)
 			MAX(doctor->level[HOST][i] -
 					(doctor->level[level][i] - doctor->level[level - 1][i]),
 				0);
-	makespan = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
+	makespan = replay_trial(doctor);
 	return makespan < 0 ? -1 : out->measured - doctor->makespan[HOST] + makespan;
 }
 
@@ -431,7 +443,7 @@ static void find_losses(Doctor *doctor)
 		gint64 makespan;
 
 		doctor->trial[loss->op] -= loss->ns;
-		makespan = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
+		makespan = replay_trial(doctor);
 		loss->step = makespan < 0 ? 0 : doctor->makespan[HOST] - makespan;
 		doctor->trial[loss->op] += loss->ns;
 	}
@@ -676,6 +688,10 @@ static gboolean diagnose(Doctor *doctor, GError **error)
 		return FALSE;
 	find_causes(doctor);
 	find_losses(doctor);
+	if (doctor->failed != NULL) {
+		g_propagate_error(error, g_steal_pointer(&doctor->failed));
+		return FALSE;
+	}
 	g_autofree Moment *moments = g_new(Moment, out->program->n_ops);
 	return simulate_steps(doctor, moments, error);
 }
