@@ -81,7 +81,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!pipesim_setup_check_view(setup, error) ||
-		!pipesim_choices_add_schedules(choices, setup, error) ||
+		!pipesim_choices_add_list(choices, setup->text[PIPESIM_SET_SCHEDULE], error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))

@@ -16,8 +16,7 @@
 /* A sweep under way. */
 typedef struct {
 	const PipesimSetup *setup;
-	const char *heat_map, *lines, *winners; /* paths, or NULL */
-	PipesimMetric metric;
+	guint metric; /* by the words of --metric */
 	const GPtrArray *choices;
 	PipesimGrid *grid;
 	/* Costs before options change them, by the text of --layers: files are read once. */
@@ -29,23 +28,17 @@ typedef struct {
 /* Of Sweep.bases: several threads solve points. */
 static GMutex bases_lock;
 
-/* Options -------------------------------------------------------------------------------- */
+static const PipesimSettingId pictures[] = {[PIPESIM_SWEEP_HEAT_MAP] = PIPESIM_SET_HEAT_MAP,
+	[PIPESIM_SWEEP_LINES] = PIPESIM_SET_LINES,
+	[PIPESIM_SWEEP_WINNERS] = PIPESIM_SET_WINNERS};
 
 static gboolean is_drawn(const Sweep *sweep)
 {
-	return sweep->heat_map != NULL || sweep->lines != NULL || sweep->winners != NULL;
-}
+	gboolean drawn = FALSE;
 
-static gboolean read_format(Sweep *sweep, GError **error)
-{
-	return pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT], sweep->run.output,
-		       &sweep->titles.format, error) &&
-	       pipesim_sweep_run_check(
-		       sweep->setup, sweep->run.output, sweep->titles.format, error) &&
-	       (!sweep->setup->flag[PIPESIM_SET_RESUME] || !is_drawn(sweep) ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "--resume computes only the missing rows, and a picture needs "
-			       "all of them; leave out one of the two"));
+	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
+		drawn |= sweep->setup->text[pictures[i]] != NULL;
+	return drawn;
 }
 
 /* Points --------------------------------------------------------------------------------- */
@@ -150,12 +143,11 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 	}
 	if (!pipesim_sweep_run_finish(run, answer, error) || *answer == PIPESIM_EXIT_STOPPED)
 		return *answer == PIPESIM_EXIT_STOPPED;
-	return pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, run->kept,
-		       sweep->metric, sweep->heat_map, error) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, run->kept,
-		       sweep->metric, sweep->lines, error) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_WINNERS, &sweep->titles, run->kept,
-		       sweep->metric, sweep->winners, error);
+	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
+		if (!pipesim_sweep_picture_draw((PipesimSweepPicture)i, &sweep->titles,
+			    run->kept, sweep->metric, sweep->setup->text[pictures[i]], error))
+			return FALSE;
+	return TRUE;
 }
 
 /* All but who writes what where, and by how many threads; costs are told by what they say. */
@@ -211,13 +203,10 @@ static gboolean open_results(Sweep *sweep, GError **error)
 		sweep->run.kept = g_ptr_array_new_with_free_func(
 			(GDestroyNotify)pipesim_sweep_block_free);
 	}
-	if (!pipesim_sweep_picture_check(
-		    PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->heat_map, error) ||
-		!pipesim_sweep_picture_check(
-			PIPESIM_SWEEP_LINES, &sweep->titles, sweep->lines, error) ||
-		!pipesim_sweep_picture_check(
-			PIPESIM_SWEEP_WINNERS, &sweep->titles, sweep->winners, error))
-		return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
+		if (!pipesim_sweep_picture_check((PipesimSweepPicture)i, &sweep->titles,
+			    sweep->setup->text[pictures[i]], error))
+			return FALSE;
 	/* The first point was read. */
 	made_of = pipesim_sweep_run_id(sweep->setup, decides, error);
 	if (made_of == NULL)
@@ -238,15 +227,12 @@ static gboolean tell_layers_of(Sweep *sweep, guint64 number)
 			const PipesimChoice *choice = g_ptr_array_index(sweep->choices, k);
 			g_autofree char *words =
 				pipesim_choice_layers(choice, &point.scenario, point.costs);
-			g_autofree char *line =
-				words != NULL ? g_strdup_printf("for example %s at PP %u: %s",
-							pipesim_choice_name(choice),
-							point.scenario.ranks, words)
-					      : NULL;
+			g_autofree char *line = g_strdup_printf("for example %s at PP %u: %s",
+				pipesim_choice_name(choice), point.scenario.ranks, words);
 
-			if (line != NULL)
+			told = words != NULL;
+			if (told)
 				pipesim_setup_notice(sweep->setup, line);
-			told = line != NULL;
 		}
 	point_clear(&point);
 	return told;
@@ -260,9 +246,9 @@ static gboolean tell_layers(Sweep *sweep, guint axis, guint64 number, guint *lef
 	const PipesimAxis *at;
 	gboolean decides = FALSE;
 
-	if (axis == pipesim_grid_axes(sweep->grid))
+	if (axis == sweep->grid->axes->len)
 		return (*left)-- == 0 || tell_layers_of(sweep, number);
-	at = pipesim_grid_axis(sweep->grid, axis);
+	at = g_ptr_array_index(sweep->grid->axes, axis);
 	for (guint i = 0; i < G_N_ELEMENTS(deciding); i++)
 		decides |= strcmp(at->name, deciding[i]) == 0;
 	for (guint i = 0; i < (decides ? at->values->len : 1); i++)
@@ -275,7 +261,7 @@ static gboolean tell_layers(Sweep *sweep, guint axis, guint64 number, guint *lef
 static void tell_what_is_held(Sweep *sweep)
 {
 	const PipesimAxis *pp = sweep->setup->text[PIPESIM_SET_PP] != NULL
-					? pipesim_grid_axis(sweep->grid, 0)
+					? g_ptr_array_index(sweep->grid->axes, 0)
 					: NULL;
 
 	if (sweep->run.processes.rank > 0)
@@ -300,13 +286,23 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	/* Of other --layers than those of the first point more may be said while rows are written. */
 	g_autoptr(GPtrArray) notices = NULL;
+	const char *metric = sweep->setup->text[PIPESIM_SET_METRIC];
 	gboolean ok;
 
 	sweep->run.processes = pipesim_mpi_start();
-	ok = read_format(sweep, error) &&
-	     pipesim_metric_find(
-		     sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
-	     pipesim_sweep_run_share(&sweep->run, pipesim_grid_points(sweep->grid), error);
+	ok = pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT], sweep->run.output,
+		     &sweep->titles.format, error) &&
+	     pipesim_sweep_run_check(
+		     sweep->setup, sweep->run.output, sweep->titles.format, error);
+	if (ok && sweep->setup->flag[PIPESIM_SET_RESUME] && is_drawn(sweep))
+		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--resume computes only the missing rows, and a picture needs all of "
+			"them; "
+			"leave out one of the two");
+	if (ok && metric != NULL)
+		ok = pipesim_word_find(pipesim_settings[PIPESIM_SET_METRIC].values, metric,
+			"unknown metric", &sweep->metric, error);
+	ok = ok && pipesim_sweep_run_share(&sweep->run, sweep->grid->points, error);
 	if (ok) {
 		sweep->run.rows = pipesim_rows_of_sweep(&sweep->titles);
 		tell_what_is_held(sweep);
@@ -330,9 +326,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autofree const char **names = NULL;
 	Sweep sweep = {
 		.setup = setup,
-		.heat_map = setup->text[PIPESIM_SET_HEAT_MAP],
-		.lines = setup->text[PIPESIM_SET_LINES],
-		.winners = setup->text[PIPESIM_SET_WINNERS],
 		.choices = choices,
 		.grid = grid,
 		.bases = bases,
@@ -343,7 +336,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	PipesimSetup first;
 	gboolean ok;
 
-	if (!pipesim_choices_add_schedules(choices, setup, error) ||
+	if (!pipesim_choices_add_list(choices, setup->text[PIPESIM_SET_SCHEDULE], error) ||
 		!pipesim_setup_load_model(setup, error))
 		return FALSE;
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {

@@ -24,16 +24,29 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
 }
 
-/* How messages fare under the ways of communicating, by the names of these. */
-typedef struct {
-	GString *run, *hang, *cross;
-	GString *none; /* of runtimes with orders of their own */
-} Fates;
+/* How messages fare under the ways of communicating: the names of these, and what is said before them. */
+enum {
+	RUN,
+	HANG,
+	CROSS,
+	NONE,
+	N_FATES
+};
+static const char *const words[N_FATES] = {[RUN] = ", no deadlock under",
+	[HANG] = "; deadlock under",
+	[CROSS] = "; wrong tensors received under",
+	[NONE] = "; no such order in"}; /* runtimes with orders of their own */
+
+/* "A, B, C". */
+static void append_name(GString *names, const char *name)
+{
+	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
+}
 
 /* Sorts one way of communicating into @fates; says on standard error where messages hang or meet the wrong
  * ones and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
-	const PipesimLowering *lowering, const Fates *fates, GError **error)
+	const PipesimLowering *lowering, GString *const *fates, GError **error)
 {
 	const char *name =
 		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
@@ -51,10 +64,10 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		!validation->all || lowering->from_file || !lowering->runtime->waits ||
 		lowering->runtime == pipesim_runtime_resolve(
 					     &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
-	GString *names = runs ? fates->run
-			 : g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK)
-				 ? fates->hang
-				 : fates->cross;
+	const guint fate = runs ? RUN
+			   : g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK)
+				   ? HANG
+				   : CROSS;
 
 	if (!runs && !is_answer(fault)) {
 		g_propagate_error(error, g_steal_pointer(&fault));
@@ -64,7 +77,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		g_printerr("%s\n", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
 	}
-	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
+	append_name(fates[fate], name);
 	return TRUE;
 }
 
@@ -96,7 +109,7 @@ static gboolean report(
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(GString) run = g_string_new(NULL), hang = g_string_new(NULL),
 			   cross = g_string_new(NULL), none = g_string_new(NULL);
-	const Fates fates = {run, hang, cross, none};
+	GString *const fates[N_FATES] = {run, hang, cross, none};
 	GString *out = validation->out;
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
@@ -111,8 +124,7 @@ static gboolean report(
 		lowering = pipesim_lower(file->program, runtimes[i], &issuing, &fault);
 		if (lowering == NULL &&
 			g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
-			g_string_append_printf(
-				none, "%s%s", none->len > 0 ? ", " : "", runtimes[i]->name);
+			append_name(none, runtimes[i]->name);
 			if (validation->all)
 				continue;
 			g_printerr("%s: %s\n", path, fault->message);
@@ -123,27 +135,22 @@ static gboolean report(
 			g_propagate_error(error, g_steal_pointer(&fault));
 			return FALSE;
 		}
-		if (!try_comm(validation, file, lowering, &fates, error))
+		if (!try_comm(validation, file, lowering, fates, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && !is_for(validation, file->lowering, path))
 		*validation->worst = PIPESIM_EXIT_NO;
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
-		!try_comm(validation, file, file->lowering, &fates, error))
+		!try_comm(validation, file, file->lowering, fates, error))
 		return FALSE;
 	g_string_append_printf(out, "%s: ", path);
 	append_count(out, shape->ranks, "rank", "s");
 	append_count(out, shape->stages, "stage", "s");
 	append_count(out, shape->microbatches, "micro-batch", "es");
 	g_string_append_printf(out, "%u ops: complete, acyclic", file->program->n_ops);
-	if (run->len > 0)
-		g_string_append_printf(out, ", no deadlock under %s", run->str);
-	if (hang->len > 0)
-		g_string_append_printf(out, "; deadlock under %s", hang->str);
-	if (cross->len > 0)
-		g_string_append_printf(out, "; wrong tensors received under %s", cross->str);
-	if (none->len > 0)
-		g_string_append_printf(out, "; no such order in %s", none->str);
+	for (guint fate = 0; fate < N_FATES; fate++)
+		if (fates[fate]->len > 0)
+			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);
 	g_string_append_c(out, '\n');
 	return TRUE;
 }

@@ -295,11 +295,16 @@ gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **
 {
 	const char *text = run->setup->text[PIPESIM_SET_THREADS];
 	guint64 threads = MAX(1u, g_get_num_processors() / run->processes.local_size);
+	const char *shard = run->setup->text[PIPESIM_SET_SHARD];
+	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
 	guint64 index = 0, count = 1;
 
-	if (!pipesim_sweep_parse_shard(
-		    run->setup->text[PIPESIM_SET_SHARD], &index, &count, error))
-		return FALSE;
+	if (shard != NULL &&
+		(g_strv_length(parts) != 2 ||
+			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
+			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
 	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
 		return FALSE;
 	/* At most 2^40 points and 2^20 parts: no overflow. */

@@ -92,17 +92,9 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	return read_name(choice, name, error);
 }
 
-gboolean pipesim_choices_add_schedules(
-	GPtrArray *choices, const PipesimSetup *setup, GError **error)
-{
-	const char *names = setup->text[PIPESIM_SET_SCHEDULE];
-
-	return pipesim_choices_add_list(choices, names != NULL ? names : "all", error);
-}
-
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error)
 {
-	g_auto(GStrv) items = g_strsplit(names, ",", -1);
+	g_auto(GStrv) items = g_strsplit(names != NULL ? names : "all", ",", -1);
 
 	if (items[0] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -32,13 +32,9 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
  * reading the file gives. */
 gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error);
 
-/** pipesim_choices_add_list: the same for names separated by commas; "all" is every built-in
- * schedule. */
+/** pipesim_choices_add_list: the same for names separated by commas; "all", or NULL, is every
+ * built-in schedule. */
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error);
-
-/** pipesim_choices_add_schedules: the same for what --schedule of @setup names, or all. */
-gboolean pipesim_choices_add_schedules(
-	GPtrArray *choices, const PipesimSetup *setup, GError **error);
 
 /** pipesim_choices_shape: what @scenario leaves open of ranks and micro-batches is taken from
  * the first file of @choices. */

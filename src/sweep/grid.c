@@ -19,11 +19,6 @@ typedef struct {
 	guint first;      /* of its axes */
 } Option;
 
-struct _PipesimGrid {
-	GPtrArray *options, *axes;
-	guint64 points;
-};
-
 static void free_option(gpointer data)
 {
 	Option *option = data;
@@ -266,26 +261,18 @@ gboolean pipesim_grid_add(
 
 /* Points --------------------------------------------------------------------------------- */
 
-guint pipesim_grid_axes(const PipesimGrid *grid)
-{
-	return grid->axes->len;
-}
-
 const PipesimAxis *pipesim_grid_axis(const PipesimGrid *grid, guint axis)
 {
 	return g_ptr_array_index(grid->axes, axis);
 }
 
-guint64 pipesim_grid_points(const PipesimGrid *grid)
+const char *pipesim_grid_value(const PipesimGrid *grid, guint64 point, guint axis)
 {
-	return grid->points;
-}
+	const GPtrArray *values = pipesim_grid_axis(grid, axis)->values;
 
-guint pipesim_grid_index(const PipesimGrid *grid, guint64 point, guint axis)
-{
 	for (guint later = grid->axes->len; later-- > axis + 1;)
 		point /= pipesim_grid_axis(grid, later)->values->len;
-	return (guint)(point % pipesim_grid_axis(grid, axis)->values->len);
+	return g_ptr_array_index(values, point % values->len);
 }
 
 char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point)
@@ -302,10 +289,7 @@ char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point
 		return NULL;
 	text = g_string_new(option->texts->pdata[0]);
 	for (guint i = 1; i < option->texts->len; i++) {
-		const guint axis = option->first + i - 1;
-		const GPtrArray *values = pipesim_grid_axis(grid, axis)->values;
-
-		g_string_append(text, values->pdata[pipesim_grid_index(grid, point, axis)]);
+		g_string_append(text, pipesim_grid_value(grid, point, option->first + i - 1));
 		g_string_append(text, option->texts->pdata[i]);
 	}
 	return g_string_free(text, FALSE);

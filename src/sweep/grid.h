@@ -30,7 +30,12 @@ typedef struct {
 gboolean pipesim_range_expand(
 	const char *text, const char *what, GPtrArray *values, GError **error);
 
-typedef struct _PipesimGrid PipesimGrid;
+/* All of it. */
+typedef struct {
+	GPtrArray *options; /* what was added */
+	GPtrArray *axes;    /* of PipesimAxis *, in order */
+	guint64 points;     /* combinations; 1 where nothing is swept */
+} PipesimGrid;
 
 PipesimGrid *pipesim_grid_new(void);
 void pipesim_grid_free(PipesimGrid *grid);
@@ -46,15 +51,11 @@ void pipesim_grid_free(PipesimGrid *grid);
 gboolean pipesim_grid_add(PipesimGrid *grid, const char *option, const char *text,
 	gboolean plain, GError **error);
 
-/** pipesim_grid_axes, pipesim_grid_axis: what is swept, in order; owned by @grid. */
-guint pipesim_grid_axes(const PipesimGrid *grid);
+/** pipesim_grid_axis: number @axis of @grid. */
 const PipesimAxis *pipesim_grid_axis(const PipesimGrid *grid, guint axis);
 
-/** pipesim_grid_points: how many combinations; 1 where nothing is swept. */
-guint64 pipesim_grid_points(const PipesimGrid *grid);
-
-/** pipesim_grid_index: which value of @axis point @point has. */
-guint pipesim_grid_index(const PipesimGrid *grid, guint64 point, guint axis);
+/** pipesim_grid_value: of @axis at point @point. */
+const char *pipesim_grid_value(const PipesimGrid *grid, guint64 point, guint axis);
 
 /** pipesim_grid_text: the value of @option at @point, for the parser of that option; NULL where
  * it was not added. For g_free(). */

@@ -28,31 +28,18 @@
 #define LEAST_LEAD 0.0005
 
 static const struct {
-	const char *name, *title;
+	const char *title;
 	PipesimFigureId figure;
 } metrics[] = {
-	{"bubble", "bubble, % of all ranks' time", PIPESIM_FIGURE_RATIO},
-	{"makespan", "makespan, ms", PIPESIM_FIGURE_MAKESPAN},
-	{"microbatch", "makespan over micro-batches, ms", PIPESIM_FIGURE_MICROBATCH},
-	{"activations", "peak activations, whole stages", PIPESIM_FIGURE_HELD},
+	/* in the order of the words of --metric */
+	{"bubble, % of all ranks' time", PIPESIM_FIGURE_RATIO},
+	{"makespan, ms", PIPESIM_FIGURE_MAKESPAN},
+	{"makespan over micro-batches, ms", PIPESIM_FIGURE_MICROBATCH},
+	{"peak activations, whole stages", PIPESIM_FIGURE_HELD},
 };
 
-gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error)
-{
-	*metric = 0;
-	for (guint i = 0; name != NULL && i < G_N_ELEMENTS(metrics); i++)
-		if (strcmp(metrics[i].name, name) == 0) {
-			*metric = i;
-			return TRUE;
-		}
-	return name == NULL ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "unknown metric '%s'; bubble, makespan, microbatch or activations",
-		       name);
-}
-
 /* Of a result that is one, in the unit of the title. */
-static double value_of(const PipesimSweepResult *result, PipesimMetric metric)
+static double value_of(const PipesimSweepResult *result, guint metric)
 {
 	const PipesimFigure *figure = pipesim_figure(metrics[metric].figure);
 	const PipesimValue value = result->values[figure->id];
@@ -67,7 +54,7 @@ typedef struct {
 	PipesimSweepPicture kind;
 	const PipesimSweepTitles *titles;
 	const GPtrArray *blocks;
-	PipesimMetric metric;
+	guint metric;
 	guint n_swept;    /* axes with more than one value */
 	guint across, up; /* the last of them, and the one before; axis 0 where there is none */
 	guint third;      /* the one before these, where three are swept */
@@ -76,8 +63,9 @@ typedef struct {
 	guint columns, rows; /* of panels */
 	guint width, height; /* of a panel, pixels */
 	guint key;           /* height of the legend, pixels */
-	gboolean words;      /* cells of a map have room for them */
-	double least, most;  /* of all values */
+	guint whole_width, whole_height;
+	gboolean words;     /* cells of a map have room for them */
+	double least, most; /* of all values */
 	PipesimGnuplot *picture;
 } Drawing;
 
@@ -116,7 +104,7 @@ static char *axis_words(const Drawing *drawing, guint number)
 		{"link_bandwidth", "bandwidth of a link", "bytes/s"},
 		{"interference", "slowdown of compute beside a message", ""},
 	};
-	const PipesimAxis *axis = pipesim_grid_axis(drawing->titles->grid, number);
+	const PipesimAxis *axis = g_ptr_array_index(drawing->titles->grid->axes, number);
 	GString *text = g_string_new(axis->name);
 	const char *unit = axis->unit;
 
@@ -215,15 +203,14 @@ static void drawing_init(
 		.n_schedules = g_strv_length((char **)titles->names),
 		.columns = 1,
 	};
-	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
+	for (guint axis = 0; axis < titles->grid->axes->len; axis++)
 		if (n_values(drawing, axis) > 1) {
 			drawing->third = drawing->up;
 			drawing->up = drawing->across;
 			drawing->across = axis;
 			drawing->n_swept++;
 		}
-	drawing->n_panels =
-		pipesim_grid_points(titles->grid) / n_values(drawing, drawing->across);
+	drawing->n_panels = titles->grid->points / n_values(drawing, drawing->across);
 	if (kind != PIPESIM_SWEEP_LINES)
 		drawing->n_panels /= n_values(drawing, drawing->up);
 	if (kind == PIPESIM_SWEEP_HEAT_MAP)
@@ -257,25 +244,17 @@ static void choose_sizes(Drawing *drawing)
 			(drawing->height - TITLE_PIXELS - FOOT_PIXELS) / up >=
 				(winners ? 2 * CELL_HEIGHT : CELL_HEIGHT);
 	}
-	/* Cells with words need no legend. */
-	if (drawing->kind == PIPESIM_SWEEP_HEAT_MAP || drawing->words)
-		return;
-	drawing->key = drawing->columns * drawing->width / KEY_WIDTH;
-	drawing->key = KEY_PIXELS * ((drawing->n_schedules + drawing->key - 1) / drawing->key) +
-		       KEY_PIXELS / 2;
-}
+	drawing->whole_width = drawing->columns * drawing->width;
+	/* Heat maps have their scale at the right; cells with words need no legend. */
+	if (drawing->kind == PIPESIM_SWEEP_HEAT_MAP) {
+		drawing->whole_width += LEFT_PIXELS;
+	} else if (!drawing->words) {
+		const guint fit = drawing->whole_width / KEY_WIDTH;
 
-/* The room of the picture: heat maps have their scale at the right. */
-static guint whole_width(const Drawing *drawing)
-{
-	const guint scale = drawing->kind == PIPESIM_SWEEP_HEAT_MAP ? LEFT_PIXELS : 0;
-
-	return drawing->columns * drawing->width + scale;
-}
-
-static guint whole_height(const Drawing *drawing)
-{
-	return HEAD_PIXELS + drawing->rows * drawing->height + drawing->key;
+		drawing->key =
+			KEY_PIXELS * ((drawing->n_schedules + fit - 1) / fit) + KEY_PIXELS / 2;
+	}
+	drawing->whole_height = HEAD_PIXELS + drawing->rows * drawing->height + drawing->key;
 }
 
 static void begin_script(const Drawing *drawing)
@@ -291,8 +270,8 @@ static void begin_script(const Drawing *drawing)
 	g_string_append(
 		out, "# gnuplot script; the rows of the sweep are in the .dat beside it\n");
 	pipesim_gnuplot_files(drawing->picture);
-	g_string_append_printf(out, "width = %u.0\nheight = %u.0\n", whole_width(drawing),
-		whole_height(drawing));
+	g_string_append_printf(out, "width = %u.0\nheight = %u.0\n", drawing->whole_width,
+		drawing->whole_height);
 	pipesim_gnuplot_terminal(drawing->picture);
 	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out scale 0.6\n"
 			     "unset key\nset multiplot\n");
@@ -328,8 +307,7 @@ static char *name_values(const Drawing *drawing, guint64 point, guint end)
 	GString *text = g_string_new(NULL);
 
 	for (guint axis = 0; axis < end; axis++) {
-		const char *value =
-			axis_text(drawing, axis, pipesim_grid_index(grid, point, axis));
+		const char *value = pipesim_grid_value(grid, point, axis);
 		g_autofree char *words = axis_words(drawing, axis);
 		char *unit = strstr(words, ", ");
 
@@ -356,7 +334,7 @@ static void append_key(const Drawing *drawing)
 		"set xrange [0:1]\nset yrange [0:1]\n"
 		"set key at screen 0.5,screen %u / height center center horizontal maxcols %u "
 		"samplen 3 Left reverse noenhanced\nplot 2 with lines notitle",
-		drawing->key, drawing->key / 2, whole_width(drawing) / KEY_WIDTH);
+		drawing->key, drawing->key / 2, drawing->whole_width / KEY_WIDTH);
 	for (guint i = 0; i < drawing->n_schedules; i++) {
 		const PipesimSeries series = pipesim_series(drawing->titles->names, i);
 		char tint[8];
@@ -464,7 +442,7 @@ static void append_heat(const Drawing *drawing, guint64 panel)
 
 static void draw_heat(const Drawing *drawing)
 {
-	const guint width = whole_width(drawing), height = whole_height(drawing);
+	const guint width = drawing->whole_width, height = drawing->whole_height;
 	GString *out = drawing->picture->script;
 	PipesimNumber middle;
 
@@ -574,38 +552,6 @@ static gboolean is_geometric(const Drawing *drawing, guint axis)
 	return n > 2 && pow(ratio, n - 1) >= LEAST_LOG;
 }
 
-/* The values themselves are marked, at most 12 of them; lines end inside of the frame. */
-static void append_line_axes(const Drawing *drawing)
-{
-	const guint n = n_values(drawing, drawing->across), step = (n + 11) / 12;
-	const gboolean log = is_geometric(drawing, drawing->across);
-	GString *out = drawing->picture->script;
-	double least = G_MAXDOUBLE, most = -G_MAXDOUBLE;
-	PipesimNumber from, to;
-
-	g_string_append(out, "set xtics (");
-	for (guint i = 0; i < n; i++) {
-		const char *text = axis_text(drawing, drawing->across, i);
-		const double value = g_ascii_strtod(text, NULL);
-
-		least = MIN(least, value);
-		most = MAX(most, value);
-		if (i % step == 0)
-			pipesim_gnuplot_quote(out, i > 0 ? ", " : "", text, " %s", text);
-	}
-	g_string_append_printf(out, ")\n%s", log ? "set logscale x\n" : "");
-	if (least < most && log)
-		g_string_append_printf(out, "set xrange [%s / 1.15:%s * 1.15]\n",
-			pipesim_print_double(from, least), pipesim_print_double(to, most));
-	else if (least < most)
-		g_string_append_printf(out, "set xrange [%s:%s]\n",
-			pipesim_print_double(from, least - 0.04 * (most - least)),
-			pipesim_print_double(to, most + 0.04 * (most - least)));
-	append_scale(drawing, "yrange", 0.06, out);
-	pipesim_gnuplot_quote(out, "set ylabel ", metrics[drawing->metric].title, "\n");
-	g_string_append(out, "set grid ytics lc rgb '#C0C0C0' lw 0.75\nset border 3\n");
-}
-
 /* A block of data a panel: a line a value, a column a schedule; and the commands to draw it. */
 static void append_panel(const Drawing *drawing, guint64 panel)
 {
@@ -636,16 +582,43 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 	g_string_append_c(script, '\n');
 }
 
+/* The values themselves are marked, at most 12 of them; lines end inside of the frame. */
 static void draw_lines(const Drawing *drawing)
 {
-	append_line_axes(drawing);
+	const guint n = n_values(drawing, drawing->across), step = (n + 11) / 12;
+	const gboolean log = is_geometric(drawing, drawing->across);
+	GString *out = drawing->picture->script;
+	double least = G_MAXDOUBLE, most = -G_MAXDOUBLE;
+	PipesimNumber from, to;
+
+	g_string_append(out, "set xtics (");
+	for (guint i = 0; i < n; i++) {
+		const char *text = axis_text(drawing, drawing->across, i);
+		const double value = g_ascii_strtod(text, NULL);
+
+		least = MIN(least, value);
+		most = MAX(most, value);
+		if (i % step == 0)
+			pipesim_gnuplot_quote(out, i > 0 ? ", " : "", text, " %s", text);
+	}
+	g_string_append_printf(out, ")\n%s", log ? "set logscale x\n" : "");
+	if (least < most && log)
+		g_string_append_printf(out, "set xrange [%s / 1.15:%s * 1.15]\n",
+			pipesim_print_double(from, least), pipesim_print_double(to, most));
+	else if (least < most)
+		g_string_append_printf(out, "set xrange [%s:%s]\n",
+			pipesim_print_double(from, least - 0.04 * (most - least)),
+			pipesim_print_double(to, most + 0.04 * (most - least)));
+	append_scale(drawing, "yrange", 0.06, out);
+	pipesim_gnuplot_quote(out, "set ylabel ", metrics[drawing->metric].title, "\n");
+	g_string_append(out, "set grid ytics lc rgb '#C0C0C0' lw 0.75\nset border 3\n");
 	for (guint64 panel = 0; panel < drawing->n_panels; panel++)
 		append_panel(drawing, panel);
 	append_key(drawing);
 }
 
 gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
-	const GPtrArray *blocks, PipesimMetric metric, const char *path, GError **error)
+	const GPtrArray *blocks, guint metric, const char *path, GError **error)
 {
 	static void (*const draw[])(const Drawing *) = {
 		[PIPESIM_SWEEP_HEAT_MAP] = draw_heat,

@@ -2,12 +2,6 @@
 #pragma once
 #include "sweep/rows.h"
 
-/* What is drawn of a result: one of the metrics that pipesim_metric_find() knows. */
-typedef guint PipesimMetric;
-
-/** pipesim_metric_find: NULL is the bubble. FALSE with PIPESIM_ERROR_USAGE. */
-gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error);
-
 typedef enum {
 	/* A panel a schedule, the last of two swept numbers across, the other upwards, the value in
 	 * each cell where it fits; bare: no result. Of three the first has a panel a value. */
@@ -26,7 +20,8 @@ typedef enum {
 gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
 	const char *path, GError **error);
 
-/** pipesim_sweep_picture_draw: what was checked. @blocks: of PipesimSweepBlock. Errors as
+/** pipesim_sweep_picture_draw: what was checked. @blocks: of PipesimSweepBlock. @metric: what is drawn of a
+ * result, by the words of --metric. Errors as
  * pipesim_gnuplot_draw(). */
 gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
-	const GPtrArray *blocks, PipesimMetric metric, const char *path, GError **error);
+	const GPtrArray *blocks, guint metric, const char *path, GError **error);

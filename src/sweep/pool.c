@@ -38,21 +38,6 @@ void pipesim_sweep_block_free(PipesimSweepBlock *block)
 	g_free(block);
 }
 
-gboolean pipesim_sweep_parse_shard(
-	const char *text, guint64 *index, guint64 *count, GError **error)
-{
-	g_auto(GStrv) parts = text != NULL ? g_strsplit(text, "/", 2) : NULL;
-
-	*index = 0;
-	*count = 1;
-	return text == NULL ||
-	       (g_strv_length(parts) == 2 &&
-		       pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, count, NULL) &&
-		       pipesim_parse_count(parts[0], "--shard", 0, *count - 1, index, NULL)) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--shard: '%s'; write I/N, with I from 0 to N - 1", text);
-}
-
 guint64 pipesim_sweep_blocks(const PipesimSweepWork *work)
 {
 	return (work->end - work->first + work->block - 1) / work->block;

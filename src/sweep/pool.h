@@ -39,11 +39,6 @@ typedef struct {
 	const gint *stop; /* atomic: not 0 = hand out what is done, begin nothing more */
 } PipesimSweepWork;
 
-/** pipesim_sweep_parse_shard: "I/N" as --shard takes it: part @index of @count; NULL is 0 of 1. FALSE with
- * PIPESIM_ERROR_USAGE. */
-gboolean pipesim_sweep_parse_shard(
-	const char *text, guint64 *index, guint64 *count, GError **error);
-
 /** pipesim_sweep_blocks: blocks of the whole of @work, of all parts. */
 guint64 pipesim_sweep_blocks(const PipesimSweepWork *work);
 

@@ -77,12 +77,10 @@ static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint
 	const gboolean json_refusal =
 		titles->format == PIPESIM_ROWS_JSONL && result != NULL && result->error != NULL;
 
-	for (guint k = 0; k < pipesim_grid_axes(titles->grid); k++) {
-		const PipesimAxis *axis = pipesim_grid_axis(titles->grid, k);
+	for (guint k = 0; k < titles->grid->axes->len; k++) {
+		const char *name = pipesim_grid_axis(titles->grid, k)->column;
 
-		PIPESIM_MEMBER(json, axis->column, NESTED,
-			g_ptr_array_index(
-				axis->values, pipesim_grid_index(titles->grid, point, k)));
+		PIPESIM_MEMBER(json, name, NESTED, pipesim_grid_value(titles->grid, point, k));
 	}
 	PIPESIM_MEMBER(json, "schedule", TEXT, titles->names[line]);
 	if (!PIPESIM_WHERE(json, result != NULL))
@@ -184,16 +182,14 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	const PipesimSweepResult *results, guint width)
 {
 	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
-	const guint axes = pipesim_grid_axes(titles->grid);
+	const guint axes = titles->grid->axes->len;
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = pipesim_rows_best(results, width, -1);
 	const int next = pipesim_rows_best(results, width, best);
 	PipesimNumber number;
 
 	for (guint axis = 0; axis < axes; axis++)
-		cells[axis] = g_strdup(
-			g_ptr_array_index(pipesim_grid_axis(titles->grid, axis)->values,
-				pipesim_grid_index(titles->grid, point, axis)));
+		cells[axis] = g_strdup(pipesim_grid_value(titles->grid, point, axis));
 	cells[axes + BEST] = g_strdup(best < 0 ? "none runs or fits" : titles->names[best]);
 	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++)
 		cells[axes + FIGURES + i] =
@@ -250,21 +246,16 @@ static void append_best(const PipesimSweepTitles *titles, const GPtrArray *block
 			schedule = k % block->width;
 		}
 	}
-	if (found == NULL || pipesim_grid_points(titles->grid) == 1)
+	if (found == NULL || titles->grid->points == 1)
 		return;
-	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++) {
+	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
 		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
 
 		if (swept->values->len > 1 && !is_choice(swept))
 			return;
-	}
-	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++) {
-		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
-
 		if (swept->values->len > 1)
 			g_string_append_printf(line, " %s %s,", swept->column,
-				(const char *)g_ptr_array_index(swept->values,
-					pipesim_grid_index(titles->grid, at, axis)));
+				pipesim_grid_value(titles->grid, at, axis));
 	}
 	makespan = pipesim_value_print(
 		PIPESIM_TIME, found->values[PIPESIM_FIGURE_MAKESPAN], &numbers);
@@ -277,7 +268,7 @@ static void append_best(const PipesimSweepTitles *titles, const GPtrArray *block
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	const PipesimStyle *style, GString *out)
 {
-	const guint axes = pipesim_grid_axes(titles->grid);
+	const guint axes = titles->grid->axes->len;
 	g_autofree PipesimColumn *columns = g_new(PipesimColumn, axes + N_COLUMNS);
 	g_autoptr(PipesimTable) table = NULL;
 

@@ -70,11 +70,11 @@ START_TEST(first_option_varies_slowest)
 	ck_assert(pipesim_grid_add(grid, "--pp", "4,8", TRUE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--times", "F=1/1.5,I=1,FB=2:3:0.5ms", FALSE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--slow-rank", "3=1.1", FALSE, NULL));
-	ck_assert_uint_eq(pipesim_grid_axes(grid), 3);
+	ck_assert_uint_eq(grid->axes->len, 3);
 	ck_assert_str_eq(pipesim_grid_axis(grid, 0)->name, "pp");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 1)->name, "times_F");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 2)->column, "times_FB_ms");
-	ck_assert_uint_eq(pipesim_grid_points(grid), 12);
+	ck_assert_uint_eq(grid->points, 12);
 	assert_text(grid, "--pp", 5, "4");
 	assert_text(grid, "--pp", 6, "8");
 	assert_text(grid, "--times", 0, "F=1,I=1,FB=2ms");
