@@ -2,7 +2,6 @@
 
 #include "base/decimal.h"
 #include "cli/command.h"
-#include "cli/terminal.h"
 #include "diagnosis/traces.h"
 #include "effects/print.h"
 #include "model/costs-file.h"

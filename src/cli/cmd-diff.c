@@ -95,32 +95,6 @@ static void add_rank(const Pair *pair, PipesimTable *table, guint rank)
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
-static void append_run(GString *out, char letter, const PipesimRun *run)
-{
-	PipesimNumber makespan, idle;
-
-	g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n", letter, run->name,
-		pipesim_print_ms(makespan, run->report->makespan),
-		pipesim_print_ms(idle, run->report->bubble.max_idle));
-}
-
-static void append_cost(const Pair *pair, GString *out)
-{
-	const gint64 change = pair->difference->change;
-	gint64 tenths; /* of a per cent */
-	PipesimNumber number, percent;
-
-	if (change == 0) {
-		g_string_append(out, "B takes as long as A.\n");
-		return;
-	}
-	tenths = pipesim_time_scale(ABS(change), 1000, MAX(pair->a->report->makespan, 1));
-	g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n",
-		pipesim_print_ms(number, ABS(change)),
-		pipesim_figure_fixed(percent, (double)tenths / 10, 1),
-		change > 0 ? "longer" : "less");
-}
-
 static gboolean compares_messages(const PipesimDifference *difference)
 {
 	return difference->list_a != NULL && difference->list_b != NULL;
@@ -156,9 +130,16 @@ static void append_messages(const Pair *pair, GString *out)
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	const gint64 change = pair->difference->change;
+	PipesimNumber number, other;
 
-	append_run(out, 'A', pair->a);
-	append_run(out, 'B', pair->b);
+	for (guint i = 0; i < 2; i++) {
+		const PipesimRun *run = i == 0 ? pair->a : pair->b;
+
+		g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n", "AB"[i],
+			run -> name, pipesim_print_ms(number, run->report->makespan),
+			pipesim_print_ms(other, run->report->bubble.max_idle));
+	}
 	if (pair->difference->same) {
 		g_string_append_printf(out,
 			"\nThe same ops%s in the same order on every rank.\n",
@@ -166,8 +147,17 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 		append_messages(pair, out);
 		return;
 	}
-	append_cost(pair, out);
-	g_string_append_c(out, '\n');
+	if (change == 0) {
+		g_string_append(out, "B takes as long as A.\n\n");
+	} else {
+		const gint64 tenths = pipesim_time_scale(ABS(change), 1000,
+			MAX(pair->a->report->makespan, 1)); /* of a per cent */
+
+		g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n\n",
+			pipesim_print_ms(number, ABS(change)),
+			pipesim_figure_fixed(other, (double)tenths / 10, 1),
+			change > 0 ? "longer" : "less");
+	}
 	for (guint rank = 0; rank < pair->difference->ranks; rank++)
 		add_rank(pair, table, rank);
 	pipesim_table_print(table, WIDTH, style, out);

@@ -112,23 +112,6 @@ static guint count_rounds(const PipesimOp *verbs, guint n, guint period)
 	return same / period;
 }
 
-/* The period whose rounds take up most of the verbs; the shortest of equals. */
-static guint choose_period(const PipesimOp *verbs, guint n, guint *rounds)
-{
-	guint best = 1;
-
-	*rounds = count_rounds(verbs, n, 1);
-	for (guint period = 2; period <= MIN(MAX_PERIOD, n / 2); period++) {
-		const guint count = count_rounds(verbs, n, period);
-
-		if (count > 1 && count * period > *rounds * best) {
-			best = period;
-			*rounds = count;
-		}
-	}
-	return best;
-}
-
 /* What a rank runs, phase by phase. */
 typedef struct {
 	const PipesimOrder *order;
@@ -161,13 +144,22 @@ static void append_rounds(Phases *phases, const PipesimOp *verbs, guint n, guint
 static void append_sequence(Phases *phases, const PipesimOp *verbs, guint n)
 {
 	while (n > 0) {
-		guint rounds;
-		const guint period = choose_period(verbs, n, &rounds);
-		const guint taken = rounds > 1 ? period * rounds : 1;
+		guint best = 1, rounds = count_rounds(verbs, n, 1);
 
-		append_rounds(phases, verbs, rounds > 1 ? period : 1, rounds);
-		verbs += taken;
-		n -= taken;
+		/* The period whose rounds take up most of the verbs; the shortest of equals. */
+		for (guint period = 2; period <= MIN(MAX_PERIOD, n / 2); period++) {
+			const guint count = count_rounds(verbs, n, period);
+
+			if (count > 1 && count * period > rounds * best) {
+				best = period;
+				rounds = count;
+			}
+		}
+		if (rounds == 1)
+			best = 1;
+		append_rounds(phases, verbs, best, rounds);
+		verbs += best * rounds;
+		n -= best * rounds;
 	}
 }
 

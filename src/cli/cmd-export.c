@@ -6,17 +6,6 @@
 #include "setup/choice.h"
 #include <string.h>
 
-/* Whatever says how they are issued wants them. */
-static gboolean wants_messages(const PipesimSetup *setup)
-{
-	gboolean wants = setup->flag[PIPESIM_SET_WITH_COMMS];
-
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		wants |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
-			 (setup->text[id] != NULL || setup->flag[id]);
-	return wants;
-}
-
 static gboolean heed(const PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
 	PipesimScenario scenario = setup->scenario;
@@ -127,20 +116,6 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	return TRUE;
 }
 
-/* What _PipelineScheduleRuntime reads. */
-static gboolean check_reader(const PipesimSetup *setup, gboolean for_pytorch, GError **error)
-{
-	const PipesimRuntime *runtime =
-		pipesim_runtime_resolve(setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES);
-
-	return setup->text[PIPESIM_SET_RUNTIME] == NULL || !for_pytorch ||
-	       runtime->runs_files ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--runtime %s: PyTorch runs the messages of every file by its own "
-		       "rules; leave --runtime out or give pytorch-2.11 or pytorch-2.15",
-		       setup->text[PIPESIM_SET_RUNTIME]);
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
@@ -149,6 +124,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimProgram) program = NULL;
+	const PipesimRuntime *runtime =
+		pipesim_runtime_resolve(setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES);
+	gboolean messages = setup->flag[PIPESIM_SET_WITH_COMMS];
 	const PipesimChoice *choice;
 
 	if (setup->n_operands > (name == NULL ? 1 : 0))
@@ -162,14 +140,23 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--for: '%s' is not known; pytorch or pipesim", reader);
-	if (!check_reader(setup, for_pytorch, error) ||
-		!pipesim_choices_add(choices, name, error))
+	if (setup->text[PIPESIM_SET_RUNTIME] != NULL && for_pytorch && !runtime->runs_files)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--runtime %s: PyTorch runs the messages of every file by its own "
+			"rules; "
+			"leave --runtime out or give pytorch-2.11 or pytorch-2.15",
+			setup->text[PIPESIM_SET_RUNTIME]);
+	if (!pipesim_choices_add(choices, name, error))
 		return FALSE;
 	choice = g_ptr_array_index(choices, 0);
 	program = find_program(setup, choice, error);
 	if (program == NULL || (for_pytorch && !check_pytorch(program, error)))
 		return FALSE;
-	if (!wants_messages(setup))
+	/* Whatever says how they are issued wants messages. */
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		messages |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
+			    (setup->text[id] != NULL || setup->flag[id]);
+	if (!messages)
 		pipesim_schedule_write_csv(program, out);
 	else if (!append_lowering(setup, for_pytorch, choice, program, out, error))
 		return FALSE;

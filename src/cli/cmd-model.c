@@ -36,11 +36,6 @@ typedef struct {
 	PipesimTheory theory;
 } Answer;
 
-static guint stage_of(const Answer *answer, guint rank, guint chunk)
-{
-	return pipesim_shape_stage(&answer->run->shape, rank, chunk);
-}
-
 static void append_cut(GString *out, const PipesimCut *cut)
 {
 	g_autoptr(GString) text = g_string_new(cut->embedding ? "E" : "");
@@ -63,7 +58,7 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 
 	sum->chunks = g_string_new(NULL);
 	for (guint chunk = 0; chunk < answer->run->shape.chunks; chunk++) {
-		const guint stage = stage_of(answer, rank, chunk);
+		const guint stage = pipesim_shape_stage(&answer->run->shape, rank, chunk);
 		const PipesimStage *of = &answer->sums[stage];
 
 		g_string_append(sum->chunks, chunk > 0 ? ";" : "");
@@ -464,8 +459,8 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	PipesimCosts *laid_out = NULL;
 	const PipesimChoice *choice;
+	g_autoptr(PipesimRun) run = NULL;
 	PipesimScenario own;
-	PipesimRun *run;
 
 	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
 		return NULL;
@@ -491,78 +486,45 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 		setup->costs = laid_out;
 	}
 	run = pipesim_choice_run(choice, scenario, setup->costs);
-	if (pipesim_run_check(run, error))
-		return run;
-	pipesim_run_free(run);
-	return NULL;
+	return pipesim_run_check(run, error) ? g_steal_pointer(&run) : NULL;
 }
 
+/* What each stage and rank holds. */
 static gboolean sum_stages(Answer *answer, GError **error)
 {
-	const guint n = answer->run->shape.stages;
-
-	answer->stages = pipesim_cutter_layout(answer->cutter, n, error);
-	if (answer->stages == NULL)
-		return FALSE;
-	answer->sums = g_new0(PipesimStage, n);
-	for (guint i = 0; i < n; i++)
-		if (!pipesim_stage_sum(answer->model, answer->training, &answer->stages->cut[i],
-			    &answer->sums[i], error))
-			return FALSE;
-	answer->ranks = g_new0(Rank, answer->run->shape.ranks);
-	for (guint rank = 0; rank < answer->run->shape.ranks; rank++)
-		sum_rank(answer, rank, &answer->ranks[rank]);
-	return TRUE;
-}
-
-static gboolean find_format(
-	const PipesimSetup *setup, gboolean *json, gboolean *csv, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const char *format = setup->text[PIPESIM_SET_FORMAT];
-
-	if (format == NULL && path != NULL)
-		format = pipesim_path_extension(path);
-	*json = g_strcmp0(format, "json") == 0;
-	*csv = g_strcmp0(format, "csv") == 0;
-	return setup->text[PIPESIM_SET_FORMAT] == NULL || *json || *csv ||
-	       strcmp(format, "text") == 0 ||
-	       pipesim_fail(
-		       error, PIPESIM_ERROR_USAGE, "--format: '%s'; text, json or csv", format);
-}
-
-static gboolean show(Answer *answer, gboolean json, gboolean csv, GError **error)
-{
 	const PipesimShape *shape = &answer->run->shape;
-	g_autoptr(GString) out = g_string_new(NULL);
 
 	if (shape->placement == PIPESIM_FROM_FILE)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--schedule: a model is shown under a schedule of pipesim's, not under "
 			"a file");
-	if (!sum_stages(answer, error))
+	answer->stages = pipesim_cutter_layout(answer->cutter, shape->stages, error);
+	if (answer->stages == NULL)
 		return FALSE;
+	answer->sums = g_new0(PipesimStage, shape->stages);
+	for (guint i = 0; i < shape->stages; i++)
+		if (!pipesim_stage_sum(answer->model, answer->training, &answer->stages->cut[i],
+			    &answer->sums[i], error))
+			return FALSE;
+	answer->ranks = g_new0(Rank, shape->ranks);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		sum_rank(answer, rank, &answer->ranks[rank]);
 	answer->theory = pipesim_theory(answer->model, answer->training, shape->ranks,
 		shape->copies == 1 ? shape->chunks : 1, pipesim_shape_whole(shape));
-	if (csv && answer->megatron)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--memory-model megatron gives totals, no rows of ranks; leave out "
-			"csv");
-	if (json)
-		pipesim_command_json(&pipesim_command_model, answer, out);
-	else if (csv)
-		PIPESIM_CSV(out, shape->ranks, put_rank, &answer->ranks[i]);
-	else
-		write_text(answer, out);
-	return pipesim_print(answer->setup->text[PIPESIM_SET_OUTPUT], out, error);
+	return TRUE;
 }
 
 static gboolean run(
 	PipesimSetup *setup, PipesimExit *answer_status G_GNUC_UNUSED, GError **error)
 {
 	Answer answer = {.setup = setup};
-	gboolean json, csv, ok;
-	PipesimRun *one;
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *name = setup->text[PIPESIM_SET_FORMAT];
+	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
+	g_autoptr(GString) out = g_string_new(NULL);
+	g_autoptr(PipesimRun) one = NULL;
+	guint format = PIPESIM_AS_TEXT;
+	gboolean ok;
 
 	if (setup->n_operands > 1 ||
 		(setup->n_operands == 1) == (setup->text[PIPESIM_SET_MODEL] != NULL))
@@ -571,10 +533,12 @@ static gboolean run(
 			"llama-3-70b");
 	if (setup->n_operands == 1)
 		setup->text[PIPESIM_SET_MODEL] = g_strdup(setup->operands[0]);
-	if (!find_format(setup, &json, &csv, error))
+	if (!pipesim_word_find("text json csv", name != NULL ? name : extension,
+		    "--format:", &format, name != NULL ? error : NULL) &&
+		name != NULL)
 		return FALSE;
 	answer.megatron = setup->memory_model == 1;
-	if (setup->flag[PIPESIM_SET_TERMS] && (json || csv || answer.megatron))
+	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--terms is of the text table; JSON has the terms anyway");
 	one = run_schedule(setup, error);
@@ -584,13 +548,23 @@ static gboolean run(
 	answer.cutter = setup->costs->cutter;
 	answer.model = pipesim_cutter_model(answer.cutter);
 	answer.training = pipesim_cutter_training(answer.cutter);
-	ok = show(&answer, json, csv, error);
+	ok = sum_stages(&answer, error);
+	if (ok && format == PIPESIM_AS_CSV && answer.megatron)
+		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-model megatron gives totals, no rows of ranks; leave out "
+			"csv");
+	if (ok && format == PIPESIM_AS_JSON)
+		pipesim_command_json(&pipesim_command_model, &answer, out);
+	else if (ok && format == PIPESIM_AS_CSV)
+		PIPESIM_CSV(out, one->shape.ranks, put_rank, &answer.ranks[i]);
+	else if (ok)
+		write_text(&answer, out);
+	ok = ok && pipesim_print(path, out, error);
 	pipesim_stages_free(answer.stages);
 	for (guint rank = 0; answer.ranks != NULL && rank < one->shape.ranks; rank++)
 		g_string_free(answer.ranks[rank].chunks, TRUE);
 	g_free(answer.ranks);
 	g_free(answer.sums);
-	pipesim_run_free(one);
 	return ok;
 }
 

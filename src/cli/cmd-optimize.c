@@ -76,20 +76,15 @@ static gboolean read_placement(Optimize *o, GError **error)
 	return TRUE;
 }
 
-/* By which moves take longer. */
-static guint64 count_ops(const Optimize *o)
-{
-	const PipesimScenario *scenario = &o->setup->scenario;
-
-	return MAX(
-		(guint64)scenario->ranks * scenario->microbatches * o->chunks * 3, LEAST_OPS);
-}
-
-/* Moves alone, time alone, both or the usual moves; @of has neither. */
+/* Threads, and moves alone, time alone, both or the usual moves; @of has none. */
 static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **error)
 {
 	const char *time = o->setup->text[PIPESIM_SET_TIME];
 	const char *moves = o->setup->text[PIPESIM_SET_MOVES];
+	const char *threads = o->setup->text[PIPESIM_SET_THREADS];
+	const PipesimScenario *scenario = &o->setup->scenario;
+	const guint64 ops = (guint64)scenario->ranks * scenario->microbatches * o->chunks * 3;
+	guint64 n = 0;
 	gint64 ns = 0;
 
 	if (moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
@@ -105,20 +100,12 @@ static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **err
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--time 0 leaves no moves; leave out --moves or --time");
 	if (time == NULL && moves == NULL)
-		of->moves = MAX(USUAL_WORK / count_ops(o), LEAST_MOVES);
+		of->moves = MAX(USUAL_WORK / MAX(ops, LEAST_OPS), LEAST_MOVES);
 	if (ns > 0)
 		of->deadline = g_get_monotonic_time() + ns / 1000;
-	return TRUE;
-}
-
-static gboolean read_threads(const Optimize *o, guint *threads, GError **error)
-{
-	const char *text = o->setup->text[PIPESIM_SET_THREADS];
-	guint64 n = 0;
-
-	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 1024, &n, error))
+	if (threads != NULL && !pipesim_parse_count(threads, "--threads", 1, 1024, &n, error))
 		return FALSE;
-	*threads = (guint)n;
+	of->threads = (guint)n;
 	return TRUE;
 }
 
@@ -142,21 +129,6 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 		g_ptr_array_add(o->programs, pipesim_program_ref(choice->file->program));
 	}
 	return TRUE;
-}
-
-static gboolean read_objective(Optimize *o, GError **error)
-{
-	const guint word = o->setup->objective; /* makespan, or a quantile */
-
-	if (word == 0)
-		return TRUE;
-	o->of.by_quantile = TRUE;
-	o->of.quantile = word - 1;
-	return o->setup->scenario.samples > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--objective %s is of steps drawn at random; add --samples, for example "
-		       "--samples 200",
-		       pipesim_quantile_name(word - 1));
 }
 
 static gboolean check_outputs(const Optimize *o, GError **error)
@@ -205,6 +177,7 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 static gboolean search(Optimize *o, GError **error)
 {
 	PipesimSearchOf *of = &o->of;
+	const guint objective = o->setup->objective; /* makespan, or a quantile */
 
 	of->scenario = &o->setup->scenario;
 	of->costs = o->setup->costs;
@@ -216,8 +189,15 @@ static gboolean search(Optimize *o, GError **error)
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
 	of->tell = tell;
 	of->stop = &pipesim_stop_asked;
-	if (!read_objective(o, error) || !read_effort(o, of, error) ||
-		!read_threads(o, &of->threads, error))
+	of->by_quantile = objective > 0;
+	of->quantile = of->by_quantile ? objective - 1 : 0;
+	if (of->by_quantile && of->scenario->samples == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--objective %s is of steps drawn at random; add --samples, for "
+			"example "
+			"--samples 200",
+			pipesim_quantile_name(of->quantile));
+	if (!read_effort(o, of, error))
 		return FALSE;
 	pipesim_catch_signals();
 	pipesim_begin_progress("orders to begin from");
@@ -251,16 +231,6 @@ static PipesimComparison *compare(const Optimize *o)
 	}
 	pipesim_comparison_finish(comparison);
 	return comparison;
-}
-
-/* The row of the order found, wherever sorting has put it. */
-static const PipesimRun *find_optimized(const PipesimComparison *comparison)
-{
-	guint i = 0;
-
-	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
-		i++;
-	return comparison->runs->pdata[i];
 }
 
 /* The file of the @i-th order that could not be begun from; NULL: there are no more. */
@@ -377,25 +347,21 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	pipesim_json_close(json);
 }
 
-static gboolean write_order(const Optimize *o, GError **error)
-{
-	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
-	g_autoptr(GString) csv = g_string_new(NULL);
-
-	if (path == NULL)
-		return TRUE;
-	pipesim_schedule_write_csv(o->found->program, csv);
-	return pipesim_print(path, csv, error);
-}
-
 static gboolean write_all(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
 	const PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
-	const PipesimRun *optimized = find_optimized(comparison);
+	g_autoptr(GString) csv = g_string_new(NULL);
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimRun *optimized;
+	guint i = 0;
 
+	/* The order found stands wherever sorting has put it. */
+	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
+		i++;
+	optimized = comparison->runs->pdata[i];
 	if (!pipesim_run_check(optimized, error))
 		return FALSE;
 	o->usual = optimized->report->makespan;
@@ -403,8 +369,11 @@ static gboolean write_all(Optimize *o, GError **error)
 		!pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	/* First what has taken long to find. */
-	if (!write_order(o, error))
-		return FALSE;
+	if (path != NULL) {
+		pipesim_schedule_write_csv(o->found->program, csv);
+		if (!pipesim_print(path, csv, error))
+			return FALSE;
+	}
 	if (o->json)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else

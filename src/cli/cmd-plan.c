@@ -112,25 +112,12 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 	return TRUE;
 }
 
-/* What is of the best has no place beside rows of all. */
-static gboolean require_rows(const PipesimSetup *setup, GError **error)
-{
-	static const PipesimSettingId others[] = {
-		PIPESIM_SET_PARETO, PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
-
-	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
-		if (setup->text[others[i]] != NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s is of the best; leave it out with rows of every candidate "
-				"(--format jsonl, -o FILE.csv)",
-				pipesim_settings[others[i]].name);
-	return TRUE;
-}
-
 static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
 		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
+	static const PipesimSettingId of_best[] = {
+		PIPESIM_SET_PARETO, PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
 
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
 		if (plan->setup->text[needed[i]] == NULL)
@@ -148,8 +135,13 @@ static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GEr
 	if (!pipesim_sweep_run_check(
 		    plan->setup, plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
-	if (*rows != PIPESIM_ROWS_TEXT && !require_rows(plan->setup, error))
-		return FALSE;
+	/* What is of the best has no place beside rows of all. */
+	for (guint i = 0; *rows != PIPESIM_ROWS_TEXT && i < G_N_ELEMENTS(of_best); i++)
+		if (plan->setup->text[of_best[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is of the best; leave it out with rows of every candidate "
+				"(--format jsonl, -o FILE.csv)",
+				pipesim_settings[of_best[i]].name);
 	return g_strcmp0(plan->setup->text[PIPESIM_SET_LAYOUT], "auto") == 0 ||
 	       plan->setup->text[PIPESIM_SET_LAYOUT] == NULL ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -283,20 +275,19 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	const PipesimSetup *setup = plan->setup;
 	const char *format = setup->text[PIPESIM_SET_FORMAT];
 	const char *explain = setup->text[PIPESIM_SET_EXPLAIN];
-	const gboolean json = g_strcmp0(format, "json") == 0;
-	const gboolean csv = g_strcmp0(format, "csv") == 0;
+	guint as = PIPESIM_AS_TEXT;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	const PipesimStyle style = pipesim_terminal_style(NULL);
 	guint64 explained = 0;
 
-	if (format != NULL && !json && !csv && strcmp(format, "text") != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--format: '%s'; text, json, csv or jsonl", format);
+	if (format != NULL &&
+		!pipesim_word_find("text json csv jsonl", format, "--format:", &as, error))
+		return FALSE;
 	if (explain != NULL && (!pipesim_parse_count(explain, "--explain", 1, PIPESIM_BEST,
 				       &explained, error)))
 		return FALSE;
-	plan->wish.frontier = csv || pareto != NULL;
+	plan->wish.frontier = as == PIPESIM_AS_CSV || pareto != NULL;
 	if (!pipesim_plan_picture_check(pareto, error))
 		return FALSE;
 	pipesim_begin_progress("candidates");
@@ -312,9 +303,9 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 			explain, plan->planned->best->len);
 	if (plan->planned->best->len == 0)
 		*status = PIPESIM_EXIT_NO;
-	if (json)
+	if (as == PIPESIM_AS_JSON)
 		pipesim_command_json(&pipesim_command_plan, plan, out);
-	else if (csv)
+	else if (as == PIPESIM_AS_CSV)
 		pipesim_plan_csv(plan, out);
 	else
 		pipesim_plan_text(plan, (guint)explained, &style, out);

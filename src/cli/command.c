@@ -94,19 +94,6 @@ static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, 
 	return entries;
 }
 
-/* Help ----------------------------------------------------------------------------------- */
-
-/* GOption itself prints an ellipsis, which is no ASCII, and does not notice a full disk. */
-static gboolean print_help(GOptionContext *context, GError **error)
-{
-	g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
-	g_autoptr(GString) text = g_string_new(help);
-
-	g_string_replace(text, "[OPTION\u2026]", "[OPTION...]", 1);
-	g_string_replace(text, "Application Options:", "Options:", 1);
-	return pipesim_print(NULL, text, error);
-}
-
 /* Running -------------------------------------------------------------------------------- */
 
 /* "-p8" is "-p 8", which GOption does not know. The array is the caller's; its texts are those of
@@ -206,8 +193,16 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	if (about->len > 0)
 		g_option_context_set_summary(context, about->str);
 	g_option_context_set_description(context, command->examples);
-	ok = g_option_context_parse(context, argc, argv, error) &&
-	     (!*help || print_help(context, error));
+	ok = g_option_context_parse(context, argc, argv, error);
+	if (ok && *help) {
+		/* GOption itself prints an ellipsis, which is no ASCII, and does not notice a full disk. */
+		g_autofree char *words = g_option_context_get_help(context, TRUE, NULL);
+		g_autoptr(GString) text = g_string_new(words);
+
+		g_string_replace(text, "[OPTION\u2026]", "[OPTION...]", 1);
+		g_string_replace(text, "Application Options:", "Options:", 1);
+		ok = pipesim_print(NULL, text, error);
+	}
 	g_option_context_free(context);
 	if (!ok && g_error_matches(*error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
 		suggest_option(command, *error);
@@ -215,20 +210,6 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	if (!ok && (*error)->domain == G_OPTION_ERROR)
 		*(*error)->message = g_ascii_tolower(*(*error)->message);
 	return ok;
-}
-
-/* What holds for all commands, then the command itself. */
-static gboolean run(
-	const PipesimCommand *command, PipesimSetup *setup, PipesimExit *answer, GError **error)
-{
-	if (command->operand == NULL && setup->n_operands > 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
-			setup->operands[0]);
-	return pipesim_setup_check_paths(setup, command->ranges, command->folder,
-		       command->operand, command->operands, error) &&
-	       pipesim_setup_check_writable(setup, command->folder != NULL, error) &&
-	       (command->ranges || pipesim_setup_read(setup, error)) &&
-	       command->run(setup, answer, error);
 }
 
 /* What was typed, as a shell takes it. */
@@ -290,17 +271,25 @@ PipesimExit pipesim_command_run(
 	if (ok && !help) {
 		setup.operands = argv + 1;
 		setup.n_operands = argc > 1 ? (guint)argc - 1 : 0;
-		ok = run(command, &setup, &answer, error);
+		/* What holds for all commands, then the command itself. */
+		if (command->operand == NULL && setup.n_operands > 0)
+			ok = pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
+				setup.operands[0]);
+		else
+			ok = pipesim_setup_check_paths(&setup, command->ranges, command->folder,
+				     command->operand, command->operands, error) &&
+			     pipesim_setup_check_writable(
+				     &setup, command->folder != NULL, error) &&
+			     (command->ranges || pipesim_setup_read(&setup, error)) &&
+			     command->run(&setup, &answer, error);
 	}
 	return ok ? answer : pipesim_exit_status(*error);
 }
 
 /* Completion ----------------------------------------------------------------------------- */
 
-static void append_row(GString *out, const char *first, ...) G_GNUC_NULL_TERMINATED;
-
 /* Words of one line; only the first stands unquoted. */
-static void append_row(GString *out, const char *first, ...)
+static G_GNUC_NULL_TERMINATED void append_row(GString *out, const char *first, ...)
 {
 	va_list words;
 

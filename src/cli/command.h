@@ -1,7 +1,6 @@
 /* A command of the program: one file and one line in list.h. */
 #pragma once
 #include "base/member.h"
-#include "cli/exit.h"
 #include "cli/terminal.h"
 #include "setup/setup.h"
 

@@ -8,20 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-/* The first operand is a command; the default one takes none. */
-static void fail_unknown(const char *name, GError **error)
-{
-	for (guint i = 0; pipesim_commands[i] != NULL && strlen(name) < 64; i++)
-		if (pipesim_distance(pipesim_commands[i]->name, name) <= 2) {
-			pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"unknown command '%s'; did you mean '%s'?", name,
-				pipesim_commands[i]->name);
-			return;
-		}
-	pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"unknown command '%.64s'; options begin with --", name);
-}
-
 int main(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
@@ -54,7 +40,16 @@ int main(int argc, char **argv)
 		g_set_prgname(name); /* what --help calls it */
 		status = pipesim_command_run(command, argc - 1, argv + 1, &error);
 	} else if (argc > 1 && first[0] != '-') {
-		fail_unknown(first, &error);
+		/* The first operand is a command; the default one takes none. */
+		for (guint i = 0; pipesim_commands[i] != NULL && strlen(first) < 64; i++)
+			if (error == NULL &&
+				pipesim_distance(pipesim_commands[i]->name, first) <= 2)
+				pipesim_fail(&error, PIPESIM_ERROR_USAGE,
+					"unknown command '%s'; did you mean '%s'?", first,
+					pipesim_commands[i]->name);
+		if (error == NULL)
+			pipesim_fail(&error, PIPESIM_ERROR_USAGE,
+				"unknown command '%.64s'; options begin with --", first);
 		status = PIPESIM_EXIT_USAGE;
 	} else {
 		status = pipesim_command_run(pipesim_commands[0], argc, argv, &error);

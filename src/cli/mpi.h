@@ -1,7 +1,7 @@
 /* Several processes of one sweep, where pipesim was configured --with-mpi and mpirun started
  * them; else there is one, number 0. Only the main thread calls these. */
 #pragma once
-#include "cli/exit.h"
+#include "cli/terminal.h"
 
 typedef struct {
 	guint rank, size; /* of all processes */

@@ -1,7 +1,21 @@
-/* Standard output: what it can show, and writing to it or to a file in its place. */
+/* What the user sees: standard output, progress, and what the end of the program means. */
 #pragma once
 #include "output/output.h"
 #include "setup/setup.h"
+
+/* To scripts. */
+typedef enum {
+	PIPESIM_EXIT_DONE = 0,
+	PIPESIM_EXIT_NO = 1,        /* the answer is no */
+	PIPESIM_EXIT_USAGE = 2,     /* unknown option or schedule, impossible shape */
+	PIPESIM_EXIT_INPUT = 3,     /* a bad input file */
+	PIPESIM_EXIT_EXTERNAL = 4,  /* an external program is missing or failed */
+	PIPESIM_EXIT_WRITE = 5,     /* cannot write */
+	PIPESIM_EXIT_STOPPED = 130, /* stopped by a signal; what was done is kept */
+} PipesimExit;
+
+/** pipesim_exit_status: what @error means. */
+PipesimExit pipesim_exit_status(const GError *error);
 
 /** pipesim_terminal_style: how to write to @path, or to standard output where that is NULL: from
  * isatty, NO_COLOR, TERM, COLUMNS and the locale. A file has no colour. */

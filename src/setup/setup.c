@@ -159,10 +159,8 @@ char **pipesim_setup_files(const PipesimSetup *setup, const char *text, PipesimS
 }
 
 /* @path, which is then of @paths. */
-static void add_path(GArray *paths, char *path, gboolean once, const char *what, ...)
-	G_GNUC_PRINTF(4, 5);
-
-static void add_path(GArray *paths, char *path, gboolean once, const char *what, ...)
+static G_GNUC_PRINTF(4, 5) void add_path(
+	GArray *paths, char *path, gboolean once, const char *what, ...)
 {
 	NamedPath named = {.path = path, .once = once};
 	va_list args;
