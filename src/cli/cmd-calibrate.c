@@ -228,47 +228,6 @@ static void keep_notices(const PipesimSetup *setup, PipesimCosts *costs)
 	costs->notices = text->len > 0 ? g_strdup(text->str) : NULL;
 }
 
-static gboolean print_result(const PipesimCalibration *calibration,
-	const PipesimEffects *effects, const PipesimSetup *setup, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const char *picture = setup->text[PIPESIM_SET_PICTURE];
-	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
-	guint json;
-	g_autoptr(GString) costs = g_string_new(NULL);
-	g_autoptr(GString) table = g_string_new(NULL);
-
-	if (!pipesim_format(setup, "text json", &json, error))
-		return FALSE;
-	pipesim_setup_tell(setup, calibration);
-	keep_notices(setup, calibration->costs);
-	if (stages && calibration->costs->part == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--output '%s': a table of stage times, but the traces do not tell "
-			"stages apart; write a costs file, .ini",
-			path);
-	if (stages)
-		pipesim_costs_write_stages(calibration->costs, costs);
-	else
-		pipesim_costs_write(calibration->costs, costs);
-	if (path != NULL && !pipesim_print(path, costs, error))
-		return FALSE;
-	if (picture != NULL &&
-		!pipesim_distributions_write(calibration->costs, picture, "gnuplot", error))
-		return FALSE;
-	if (g_strcmp0(path, "-") == 0)
-		return TRUE;
-	if (json) {
-		pipesim_command_json(&pipesim_command_calibrate,
-			&(Found){calibration, effects, setup->notices}, table);
-	} else {
-		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
-		pipesim_effects_text(
-			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
-	}
-	return pipesim_print(NULL, table, error);
-}
-
 /* @effects: (out) */
 static PipesimCalibration *calibrate(
 	const PipesimSetup *setup, PipesimEffects **effects, GError **error)
@@ -300,14 +259,50 @@ static PipesimCalibration *calibrate(
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *picture = setup->text[PIPESIM_SET_PICTURE];
+	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
+	g_autoptr(GString) costs = g_string_new(NULL);
+	g_autoptr(GString) table = g_string_new(NULL);
 	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimCalibration) calibration = NULL;
+	guint json;
 
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim calibrate traces/h200.csv.gz");
 	calibration = calibrate(setup, &effects, error);
-	return calibration != NULL && print_result(calibration, effects, setup, error);
+	if (calibration == NULL)
+		return FALSE;
+	if (!pipesim_format(setup, "text json", &json, error))
+		return FALSE;
+	pipesim_setup_tell(setup, calibration);
+	keep_notices(setup, calibration->costs);
+	if (stages && calibration->costs->part == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--output '%s': a table of stage times, but the traces do not tell "
+			"stages apart; write a costs file, .ini",
+			path);
+	if (stages)
+		pipesim_costs_write_stages(calibration->costs, costs);
+	else
+		pipesim_costs_write(calibration->costs, costs);
+	if (path != NULL && !pipesim_print(path, costs, error))
+		return FALSE;
+	if (picture != NULL &&
+		!pipesim_distributions_write(calibration->costs, picture, "gnuplot", error))
+		return FALSE;
+	if (g_strcmp0(path, "-") == 0)
+		return TRUE;
+	if (json) {
+		pipesim_command_json(&pipesim_command_calibrate,
+			&(Found){calibration, effects, setup->notices}, table);
+	} else {
+		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
+		pipesim_effects_text(
+			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
+	}
+	return pipesim_print(NULL, table, error);
 }
 
 const PipesimCommand pipesim_command_calibrate = {

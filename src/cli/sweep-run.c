@@ -214,25 +214,6 @@ static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, 
 
 /* Opening -------------------------------------------------------------------------------- */
 
-static gboolean begin(PipesimSweepFile *file, GError **error)
-{
-	if (file->partial != NULL && !g_file_test(file->partial, G_FILE_TEST_EXISTS) &&
-		!pipesim_write_file(file->id, file->made_of, strlen(file->made_of), error))
-		return FALSE;
-	if (file->partial != NULL)
-		file->stream = fopen(file->partial, "wx");
-	else
-		file->stream = file->path != NULL ? fopen(file->path, "w") : stdout;
-	if (file->stream != NULL)
-		return write_header(file, error);
-	if (errno == EEXIST)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s was left by a sweep that did not finish; continue it with "
-			"--resume, or remove it",
-			file->partial);
-	return fail_write(file, error);
-}
-
 static gboolean open_file(
 	PipesimSweepRun *run, const char *made_of, guint64 *next, GError **error)
 {
@@ -262,7 +243,22 @@ static gboolean open_file(
 		return resume(file, file->partial, next, error);
 	if (resuming && g_file_test(file->path, G_FILE_TEST_EXISTS))
 		return resume(file, file->path, next, error);
-	return begin(file, error);
+	if (file->partial != NULL && !g_file_test(file->partial, G_FILE_TEST_EXISTS) &&
+		!pipesim_write_file(file->id, made_of, strlen(made_of), error))
+		return FALSE;
+	if (file->partial != NULL)
+		file->stream = fopen(file->partial, "wx");
+	else
+		file->stream = file->path != NULL ? fopen(file->path, "w") : stdout;
+	if (file->stream != NULL)
+		return write_header(file, error);
+	if (errno == EEXIST)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s was left by a sweep that did not finish; continue it with "
+			"--resume, or "
+			"remove it",
+			file->partial);
+	return fail_write(file, error);
 }
 
 static gboolean close_file(PipesimSweepFile *file, GError **error)

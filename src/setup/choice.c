@@ -37,24 +37,19 @@ PipesimScenario pipesim_choice_scenario(
 	return own;
 }
 
-/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
-static guint asks_of(const PipesimChoice *choice, const PipesimScenario *scenario)
+guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *scenario)
 {
 	const PipesimRuntime *runtime = pipesim_runtime_resolve(
 		scenario->runtime, choice->schedule != NULL ? choice->schedule->runtime
 							    : PIPESIM_RUNTIME_OF_FILES);
+	guint takes = runtime->takes;
 
+	/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
 	if (runtime->waits && choice->file != NULL && choice->file->lowering != NULL)
-		return choice->file->lowering->runtime->takes &
-		       (PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
-	return runtime->takes;
-}
-
-guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *scenario)
-{
-	const guint takes = (choice->schedule != NULL ? choice->schedule->takes : 0) |
-			    asks_of(choice, scenario);
-
+		takes = choice->file->lowering->runtime->takes &
+			(PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
+	if (choice->schedule != NULL)
+		takes |= choice->schedule->takes;
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
 

@@ -53,39 +53,12 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 	}
 }
 
-static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
-{
-	const PipesimCalibrateOptions options = {
-		.layers = setup->layers, .progress = setup->progress};
-	g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
-		(const char *const *)setup->list[PIPESIM_SET_TRACE], &options, error);
-
-	if (calibration == NULL)
-		return NULL;
-	pipesim_setup_tell(setup, calibration);
-	return g_steal_pointer(&calibration->costs);
-}
-
-/* What its calibration had to say is said again. */
-static PipesimCosts *read_file(const PipesimSetup *setup, const char *path, GError **error)
-{
-	PipesimCosts *costs = pipesim_costs_read(path, error);
-	g_auto(GStrv) notices = costs != NULL && costs->notices != NULL
-					? g_strsplit(costs->notices, "\n", -1)
-					: NULL;
-
-	for (char **notice = notices; notice != NULL && *notice != NULL; notice++) {
-		g_autofree char *shown = pipesim_printable(*notice);
-
-		pipesim_setup_notice(setup, shown);
-	}
-	return costs;
-}
-
 PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 {
 	const char *file = setup->text[PIPESIM_SET_COSTS];
 	const gboolean traces = setup->list[PIPESIM_SET_TRACE] != NULL;
+	g_auto(GStrv) notices = NULL;
+	PipesimCosts *costs;
 
 	if ((setup->base != NULL) + (file != NULL) + traces > 1) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -100,11 +73,30 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 			"--layers'; leave it out");
 		return NULL;
 	}
-	if (file != NULL)
-		return read_file(setup, file, error);
-	if (setup->base != NULL)
-		return pipesim_costs_copy(setup->base);
-	return traces ? calibrate(setup, error) : pipesim_costs_default();
+	if (traces) {
+		const PipesimCalibrateOptions options = {
+			.layers = setup->layers, .progress = setup->progress};
+		g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
+			(const char *const *)setup->list[PIPESIM_SET_TRACE], &options, error);
+
+		if (calibration == NULL)
+			return NULL;
+		pipesim_setup_tell(setup, calibration);
+		return g_steal_pointer(&calibration->costs);
+	}
+	if (file == NULL)
+		return setup->base != NULL ? pipesim_costs_copy(setup->base)
+					   : pipesim_costs_default();
+	costs = pipesim_costs_read(file, error);
+	if (costs != NULL && costs->notices != NULL)
+		notices = g_strsplit(costs->notices, "\n", -1);
+	/* What its calibration had to say is said again. */
+	for (char **notice = notices; notice != NULL && *notice != NULL; notice++) {
+		g_autofree char *shown = pipesim_printable(*notice);
+
+		pipesim_setup_notice(setup, shown);
+	}
+	return costs;
 }
 
 /* What other settings say ---------------------------------------------------------------- */
@@ -350,25 +342,24 @@ static gboolean check_sharding(
 	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
 	const PipesimSharding *sharding = &costs->sharding;
+	const gboolean bandwidth = setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL;
+	const char *time = setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL  ? "--unshard-time"
+			   : setup->text[PIPESIM_SET_REDUCE_TIME] != NULL ? "--reduce-time"
+									  : NULL;
 	const gboolean shared = costs->cutter != NULL &&
 				pipesim_cutter_training(costs->cutter)->zero == PIPESIM_ZERO_3;
 
-	if (setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL &&
-		(setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ||
-			setup->text[PIPESIM_SET_REDUCE_TIME] != NULL))
+	if (bandwidth && time != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard-bandwidth and %s both say what FSDP takes; give one of them",
-			setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ? "--unshard-time"
-								      : "--reduce-time");
+			time);
 	if (costs->network != NULL && costs->network->shards != PIPESIM_SHARDS_OWN &&
-		(setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL ||
-			setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ||
-			setup->text[PIPESIM_SET_REDUCE_TIME] != NULL))
+		(bandwidth || time != NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"by [data-parallel] of --topology stages are gathered over its links, "
 			"which have a bandwidth; give --unshard-bytes, or --model with --zero "
 			"3, but no times");
-	if (setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL && sharding->bandwidth == 0)
+	if (bandwidth && sharding->bandwidth == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard-bandwidth: nothing moves at 0 bytes per second; give a "
 			"bandwidth, for example 50GB/s");

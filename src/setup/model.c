@@ -75,37 +75,30 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 
 /* Training ------------------------------------------------------------------------------- */
 
-/* Of PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and its loss is its
- * own unless another is given. */
-static void take_pytorch(const PipesimSetup *setup, PipesimTraining *training)
-{
-	training->no_dummies = TRUE;
-	training->vocab_multiple = 1;
-	if (setup->text[PIPESIM_SET_LOSS] == NULL)
-		training->loss = PIPESIM_LOSS_FLOAT;
-}
-
 gboolean pipesim_setup_training(
 	const PipesimSetup *setup, PipesimTraining *training, GError **error)
 {
-	const guint positions = 4096;
-
-	*training =
-		(PipesimTraining){.seq = setup->sizes.seq > 0 ? setup->sizes.seq : positions,
-			.microbatch = MAX(setup->sizes.microbatch, 1u),
-			.tp = MAX(setup->sizes.tp, 1u),
-			.cp = MAX(setup->sizes.cp, 1u),
-			.ep = MAX(setup->sizes.ep, 1u),
-			.etp = MAX(setup->sizes.etp, 1u),
-			.dp = MAX(setup->sizes.dp, 1u),
-			.zero = PIPESIM_ZERO_1,
-			.workspace = WORKSPACE,
-			.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
+	*training = (PipesimTraining){.seq = setup->sizes.seq > 0 ? setup->sizes.seq : SEQUENCE,
+		.microbatch = MAX(setup->sizes.microbatch, 1u),
+		.tp = MAX(setup->sizes.tp, 1u),
+		.cp = MAX(setup->sizes.cp, 1u),
+		.ep = MAX(setup->sizes.ep, 1u),
+		.etp = MAX(setup->sizes.etp, 1u),
+		.dp = MAX(setup->sizes.dp, 1u),
+		.zero = PIPESIM_ZERO_1,
+		.workspace = WORKSPACE,
+		.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
 	if (!pipesim_settings_read(setup, PIPESIM_INTO_TRAINING,
 		    &(PipesimTarget){.training = training}, error))
 		return FALSE;
-	if (training->eager)
-		take_pytorch(setup, training);
+	/* PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and the loss is
+	 * their own unless another is given. */
+	if (training->eager) {
+		training->no_dummies = TRUE;
+		training->vocab_multiple = 1;
+		if (setup->text[PIPESIM_SET_LOSS] == NULL)
+			training->loss = PIPESIM_LOSS_FLOAT;
+	}
 	return TRUE;
 }
 
@@ -154,67 +147,23 @@ gboolean pipesim_setup_has_step(const PipesimSetup *setup)
 		       setup->list[PIPESIM_SET_TRACE] != NULL);
 }
 
-/* FALSE in @timed: nothing is known of times. */
-static gboolean read_rates(const PipesimSetup *setup, const PipesimCosts *costs,
-	const PipesimTraining *training, PipesimRates *rates, gboolean *timed, GError **error)
-{
-	const char *name = setup->text[PIPESIM_SET_DEVICE];
-	const PipesimDevice *device;
-
-	*timed = name != NULL || setup->list[PIPESIM_SET_TRACE] != NULL;
-	if (!check_device(setup, error))
-		return FALSE;
-	if (!*timed)
-		return TRUE;
-	if (name == NULL && !pipesim_capture_rates(costs, rates, error))
-		return FALSE;
-	device = name != NULL ? pipesim_device_find(name, "--device", error) : NULL;
-	if (name != NULL && device == NULL)
-		return FALSE;
-	if (device != NULL)
-		*rates = pipesim_device_rates(device, training);
-	rates->reduce = (double)training->reduce;
-	rates->overlap = training->overlap;
-	return TRUE;
-}
-
-/* The workspace of the GPU, where none was given. */
-static void take_workspace(const PipesimSetup *setup, PipesimTraining *training)
-{
-	const char *name = setup->text[PIPESIM_SET_DEVICE];
-	const PipesimDevice *device =
-		name != NULL ? pipesim_device_find(name, "--device", NULL) : NULL;
-
-	if (device != NULL && device->workspace > 0 &&
-		setup->text[PIPESIM_SET_WORKSPACE] == NULL)
-		training->workspace = device->workspace;
-}
-
 gboolean pipesim_setup_layout_is_file(const char *text)
 {
 	return g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0;
-}
-
-/* Megatron's string, or a file of torchtitan's lists. */
-static PipesimStages *read_layout(
-	const PipesimTransformer *model, const char *text, GError **error)
-{
-	if (pipesim_setup_layout_is_file(text))
-		return pipesim_stages_read_modules(
-			model, pipesim_input_open(text, error), error);
-	return pipesim_stages_parse(model, text, "--layout", error);
 }
 
 static PipesimCutter *make_cutter(
 	PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_LAYOUT];
+	const char *name = setup->text[PIPESIM_SET_DEVICE];
 	const gboolean automatic = g_strcmp0(text, "auto") == 0;
+	const gboolean timed = name != NULL || setup->list[PIPESIM_SET_TRACE] != NULL;
+	const PipesimDevice *device = NULL;
 	PipesimStages *layout = NULL;
 	PipesimTraining training;
 	PipesimCutter *cutter;
-	PipesimRates rates;
-	gboolean timed;
+	PipesimRates rates = {0};
 
 	if (!pipesim_setup_training(setup, &training, error) ||
 		!pipesim_setup_load_model(setup, error))
@@ -223,11 +172,27 @@ static PipesimCutter *make_cutter(
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
 		training.seq = MIN(training.seq, setup->model->positions);
 	if (!pipesim_training_check(setup->model, &training, error) ||
-		!read_rates(setup, costs, &training, &rates, &timed, error))
+		!check_device(setup, error))
 		return NULL;
-	take_workspace(setup, &training);
+	if (name != NULL) {
+		device = pipesim_device_find(name, "--device", error);
+		if (device == NULL)
+			return NULL;
+		rates = pipesim_device_rates(device, &training);
+	} else if (timed && !pipesim_capture_rates(costs, &rates, error)) {
+		return NULL;
+	}
+	rates.reduce = (double)training.reduce;
+	rates.overlap = training.overlap;
+	if (device != NULL && device->workspace > 0 &&
+		setup->text[PIPESIM_SET_WORKSPACE] == NULL)
+		training.workspace = device->workspace;
+	/* Megatron's string, or a file of torchtitan's lists. */
 	if (text != NULL && !automatic) {
-		layout = read_layout(setup->model, text, error);
+		layout = pipesim_setup_layout_is_file(text)
+				 ? pipesim_stages_read_modules(
+					   setup->model, pipesim_input_open(text, error), error)
+				 : pipesim_stages_parse(setup->model, text, "--layout", error);
 		if (layout == NULL)
 			return NULL;
 	}

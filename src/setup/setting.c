@@ -472,12 +472,15 @@ typedef PipesimNetwork Network;
 #define WORD(where, field)         PLACE(where, field, sizeof(guint)), .read = read_word
 #define AMOUNT(where, field, unit) PLACE(where, field, sizeof(gint64)), .read = read_##unit
 #define READ(where, how)           .into = INTO_##where, .read = read_##how
+#define PATH(done)                 .path = PIPESIM_PATH_##done
+#define SWEPT(how)                 .sweep = PIPESIM_SWEPT_##how
+#define HEED(by)                   .heed = PIPESIM_##by
 #define SETTING(id, called, short_form, value, line, member, ...) \
 	[PIPESIM_SET_##id] = {.name = called,                     \
 		.letter = short_form,                             \
 		.argument = value,                                \
 		.help = line,                                     \
-		.group = member,                                  \
+		.group = PIPESIM_##member,                        \
 		__VA_ARGS__},
 
 const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS] = {
