@@ -93,12 +93,6 @@ static INLINE const char *number(
 	return at;
 }
 
-/* Whether it looks like the name of an action. */
-static gboolean is_word(const char *at)
-{
-	return g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2]);
-}
-
 /* A wait, or what is done to a whole stage, behind the number of the stage. */
 static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
 {
@@ -123,9 +117,11 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 				"micro-batch of an action on a whole stage");
 		return at + length;
 	}
+	/* What looks like the name of one may be one. */
 	return fail(parser, at,
-		is_word(at) ? "unknown action, perhaps of a later version of PyTorch,"
-			    : "unknown action");
+		g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2])
+			? "unknown action, perhaps of a later version of PyTorch,"
+			: "unknown action");
 }
 
 /* What is no op, behind the number of its stage. */

@@ -364,13 +364,7 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 	}
 }
 
-/* How many outputs and gradients ranks may send and receive. */
-static gsize count_ends(const PipesimShape *shape)
-{
-	return 4 * (gsize)shape->stages * shape->microbatches;
-}
-
-/* Where a table of them has the message that @cell is or waits for; -1 where there can be no
+/* Where a table of all outputs and gradients that ranks may send and receive has the message that @cell is or waits for; -1 where there can be no
  * such message. */
 static gssize place_of(const PipesimShape *shape, const PipesimCell *cell)
 {
@@ -486,27 +480,29 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 static gboolean check_shardings(
 	PipesimCells *file, const PipesimProgram *program, GError **error)
 {
-	const guint chunks = program->shape.chunks;
-	g_autofree Sharded *sharded = g_new0(Sharded, program->shape.stages);
+	const PipesimShape *shape = &program->shape;
+	g_autofree Sharded *sharded = g_new0(Sharded, shape->stages);
 	Checker checker = {.file = file,
 		.shards = file->n_gathers > 0,
 		.reduces = file->n_reduces > 0,
-		.shape = &program->shape,
+		.shape = shape,
 		.sharded = sharded};
 	g_autofree guint8 *issued = NULL;
 
 	if (file->n_waits > 0)
-		issued = checker.issued = g_try_malloc0(count_ends(&program->shape));
+		issued = checker.issued =
+			g_try_malloc0_n(4 * (gsize)shape->stages, shape->microbatches);
 	if (file->n_waits > 0 && issued == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u stages of %u micro-batches do not fit in memory",
-			program->shape.stages, program->shape.microbatches);
+			"%u stages of %u micro-batches do not fit in memory", shape->stages,
+			shape->microbatches);
 	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
 	pipesim_faults_free(file->faults);
 	file->faults = g_steal_pointer(&file->idle);
-	for (; file->n_shardings + file->n_waits > 0 && checker.rank < program->shape.ranks;
+	for (; file->n_shardings + file->n_waits > 0 && checker.rank < shape->ranks;
 		checker.rank++)
-		check_rank(&checker, &program->stage_of[(gsize)checker.rank * chunks], chunks);
+		check_rank(&checker, &program->stage_of[(gsize)checker.rank * shape->chunks],
+			shape->chunks);
 	return pipesim_faults_done(file->faults, error);
 }
 

@@ -19,9 +19,6 @@ typedef struct _PipesimLowerer {
 	gboolean no_memory; /* something did not fit */
 } PipesimLowerer;
 
-/** pipesim_list_add: @action goes to the end of @list. FALSE where memory does not suffice. */
-gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action);
-
 /** pipesim_lower_take: @action goes to the end of @list, a new one for @lowerer, which
  * remembers where memory does not suffice. */
 void pipesim_lower_take(

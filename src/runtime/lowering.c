@@ -68,7 +68,7 @@ PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	if (lowering->actions == NULL || lowering->rank_begin == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops, sends and receives do not fit in memory; "
-					     "take fewer ranks or micro-batches",
+			"take fewer ranks or micro-batches",
 			n_actions);
 		pipesim_lowering_free(lowering);
 		return NULL;
@@ -86,7 +86,7 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 	g_free(lowering);
 }
 
-gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action)
+void pipesim_lower_take(PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
 {
 	if (list->n == list->room) {
 		const gsize room = MAX(2 * (gsize)list->room, 64u);
@@ -94,18 +94,13 @@ gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action)
 
 		if (room < PIPESIM_NO_OP)
 			more = g_try_renew(PipesimAction, list->actions, room);
+		lowerer->no_memory |= more == NULL;
 		if (more == NULL)
-			return FALSE;
+			return;
 		list->actions = more;
 		list->room = (guint32)room;
 	}
 	list->actions[list->n++] = *action;
-	return TRUE;
-}
-
-void pipesim_lower_take(PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
-{
-	lowerer->no_memory |= !pipesim_list_add(list, action);
 }
 
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)

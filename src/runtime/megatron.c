@@ -27,7 +27,7 @@ typedef struct {
 /* What may be sent and received after an op; of a send the op that it comes from, of a receive the one that
  * needs it. */
 typedef struct {
-	guint32 send_next, recv_prev, send_prev, recv_next;
+	guint32 send_next, recv_prev, send_prev, recv_next; /* as PipesimActionKind has them */
 } Exchange;
 
 /* @op, where it has a message of @kind. */
@@ -87,44 +87,6 @@ static guint32 next_gradient(const Seat *seat, guint32 k)
 				       b_microbatch(&seat->program->ops[seat->backward[made]])];
 }
 
-static void add_message(const Seat *seat, guint kind, guint32 op, gboolean *joined)
-{
-	PipesimMessage message;
-
-	if (if_sent(seat, op, kind) == NONE)
-		return;
-	message = pipesim_message_of(
-		seat->program, seat->rank, &(PipesimAction){.op = op, .kind = (guint8)kind});
-	pipesim_lower_end(seat->lowerer, &message, pipesim_action_is_send(kind), *joined);
-	*joined = seat->batched;
-}
-
-/* One batch, or one by one: a rank begins with what its neighbours do not begin with. */
-static void issue(const Seat *seat, const Exchange *what)
-{
-	const gboolean odd = seat->rank % 2 == 1;
-	gboolean joined = FALSE;
-
-	seat->lowerer->waited = seat->batched;
-	if (seat->batched) {
-		add_message(seat, PIPESIM_ACTION_SEND_B, what->send_prev, &joined);
-		add_message(seat, PIPESIM_ACTION_RECV_F, what->recv_prev, &joined);
-		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
-		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
-		return;
-	}
-	if (!odd)
-		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
-	add_message(seat, PIPESIM_ACTION_RECV_F, what->recv_prev, &joined);
-	if (odd) {
-		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
-		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
-	}
-	add_message(seat, PIPESIM_ACTION_SEND_B, what->send_prev, &joined);
-	if (!odd)
-		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
-}
-
 /* What has been received is not waited for again. */
 static void wait_for(const Seat *seat, guint kind, guint32 op)
 {
@@ -138,24 +100,58 @@ static void wait_for(const Seat *seat, guint kind, guint32 op)
 	pipesim_lower_action(seat->lowerer, seat->rank, kind + PIPESIM_ACTION_TO_WAIT, op);
 }
 
-/* As issue(), and waits for all of it in the same order. */
-static void exchange(const Seat *seat, const Exchange *what)
+/* In which order messages are issued, and waited for, on even and odd ranks: a rank begins with what its
+ * neighbours do not begin with; and in a batch. */
+static const guint8 *order_of(const Seat *seat)
 {
-	const gboolean odd = seat->rank % 2 == 1;
+	static const guint8 orders[][4] = {
+		{PIPESIM_ACTION_SEND_F, PIPESIM_ACTION_RECV_F, PIPESIM_ACTION_SEND_B,
+			PIPESIM_ACTION_RECV_B},
+		{PIPESIM_ACTION_RECV_F, PIPESIM_ACTION_SEND_F, PIPESIM_ACTION_RECV_B,
+			PIPESIM_ACTION_SEND_B},
+		{PIPESIM_ACTION_SEND_B, PIPESIM_ACTION_RECV_F, PIPESIM_ACTION_SEND_F,
+			PIPESIM_ACTION_RECV_B},
+	};
+
+	return orders[seat->batched ? 2 : seat->rank % 2];
+}
+
+static guint32 op_of(const Exchange *what, guint kind)
+{
+	const guint32 ops[] = {
+		what->send_next, what->recv_prev, what->send_prev, what->recv_next};
+
+	return ops[kind - PIPESIM_ACTION_SEND_F];
+}
+
+/* One batch, or one by one. */
+static void issue(const Seat *seat, Exchange what)
+{
+	const guint8 *order = order_of(seat);
+	gboolean joined = FALSE;
+
+	seat->lowerer->waited = seat->batched;
+	for (guint i = 0; i < 4; i++) {
+		const PipesimAction action = {.op = op_of(&what, order[i]), .kind = order[i]};
+		PipesimMessage message;
+
+		if (if_sent(seat, action.op, action.kind) == NONE)
+			continue;
+		message = pipesim_message_of(seat->program, seat->rank, &action);
+		pipesim_lower_end(
+			seat->lowerer, &message, pipesim_action_is_send(action.kind), joined);
+		joined = seat->batched;
+	}
+}
+
+/* The same, and waits for all of it in the same order. */
+static void exchange(const Seat *seat, Exchange what)
+{
+	const guint8 *order = order_of(seat);
 
 	issue(seat, what);
-	if (seat->batched)
-		return;
-	if (!odd)
-		wait_for(seat, PIPESIM_ACTION_SEND_F, what->send_next);
-	wait_for(seat, PIPESIM_ACTION_RECV_F, what->recv_prev);
-	if (odd) {
-		wait_for(seat, PIPESIM_ACTION_SEND_F, what->send_next);
-		wait_for(seat, PIPESIM_ACTION_RECV_B, what->recv_next);
-	}
-	wait_for(seat, PIPESIM_ACTION_SEND_B, what->send_prev);
-	if (!odd)
-		wait_for(seat, PIPESIM_ACTION_RECV_B, what->recv_next);
+	for (guint i = 0; i < 4 && !seat->batched; i++)
+		wait_for(seat, order[i], op_of(&what, order[i]));
 }
 
 static void run(const Seat *seat, guint32 op)
@@ -175,11 +171,6 @@ static Exchange after_backward(const Seat *seat, guint32 k)
 	return (Exchange){NONE, NONE, seat->backward[k], next_gradient(seat, k)};
 }
 
-static void receive_first_gradient(const Seat *seat)
-{
-	exchange(seat, &(Exchange){NONE, NONE, NONE, seat->backward[0]});
-}
-
 static void run_batched(const Seat *seat)
 {
 	const guint32 steady = seat->n - seat->warm_up;
@@ -190,10 +181,10 @@ static void run_batched(const Seat *seat)
 		run(seat, seat->forward[k]);
 		if (k + 1 == seat->warm_up && steady > 0)
 			what.recv_next = seat->backward[0];
-		exchange(seat, &what);
+		exchange(seat, what);
 	}
 	if (seat->warm_up == 0 || steady == 0)
-		receive_first_gradient(seat);
+		exchange(seat, (Exchange){NONE, NONE, NONE, seat->backward[0]});
 	for (guint32 i = 0; i < steady; i++) {
 		const Exchange forward = after_forward(seat, seat->warm_up + i);
 		Exchange what = after_backward(seat, i);
@@ -203,13 +194,11 @@ static void run_batched(const Seat *seat)
 		run(seat, seat->forward[seat->warm_up + i]);
 		if (!seat->pairs)
 			run(seat, seat->backward[i]);
-		exchange(seat, &what);
+		exchange(seat, what);
 	}
 	for (guint32 i = steady; i < seat->n; i++) {
-		const Exchange what = after_backward(seat, i);
-
 		run(seat, seat->backward[i]);
-		exchange(seat, &what);
+		exchange(seat, after_backward(seat, i));
 	}
 }
 
@@ -230,10 +219,10 @@ static void run_ahead(const Seat *seat, guint32 k, gboolean backward, guint32 *s
 		receive.recv_prev = what.recv_prev;
 		receive.recv_next = what.recv_next;
 		what.recv_prev = what.recv_next = NONE;
-		issue(seat, &receive);
+		issue(seat, receive);
 	}
 	run(seat, op);
-	issue(seat, &what);
+	issue(seat, what);
 	wait_for(seat, send, *sent);
 	*sent = if_sent(seat, op, send);
 }
@@ -243,14 +232,6 @@ typedef struct {
 	guint32 forward, backward;
 } Sent;
 
-/* Behind the @i-th forward of the steady phase. */
-static void send_forward(const Seat *seat, guint32 i)
-{
-	const Exchange what = after_forward(seat, seat->warm_up + i);
-
-	issue(seat, &what);
-}
-
 static void wait_forward(const Seat *seat, guint32 i, Sent *sent)
 {
 	wait_for(seat, PIPESIM_ACTION_SEND_F, sent->forward);
@@ -259,19 +240,6 @@ static void wait_forward(const Seat *seat, guint32 i, Sent *sent)
 		return;
 	wait_for(seat, PIPESIM_ACTION_SEND_F, sent->forward);
 	sent->forward = NONE;
-}
-
-static void send_backward(const Seat *seat, guint32 i)
-{
-	const Exchange what = after_backward(seat, i);
-
-	issue(seat, &what);
-}
-
-static void wait_backward(const Seat *seat, guint32 i, Sent *sent)
-{
-	wait_for(seat, PIPESIM_ACTION_SEND_B, sent->backward);
-	sent->backward = if_sent(seat, seat->backward[i], PIPESIM_ACTION_SEND_B);
 }
 
 /* The @i-th forward and backward of the steady phase. A pair's forward is sent from a stream of its own,
@@ -284,40 +252,39 @@ static void run_steady(const Seat *seat, guint32 i, Sent *sent)
 	if (seat->pairs)
 		wait_for(seat, PIPESIM_ACTION_RECV_B, forward);
 	run(seat, forward);
-	send_forward(seat, i);
+	issue(seat, after_forward(seat, seat->warm_up + i));
 	if (seat->pairs) {
-		send_backward(seat, i);
+		issue(seat, after_backward(seat, i));
 		wait_forward(seat, i, sent);
 	} else {
 		wait_forward(seat, i, sent);
 		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
 		run(seat, seat->backward[i]);
-		send_backward(seat, i);
+		issue(seat, after_backward(seat, i));
 	}
-	wait_backward(seat, i, sent);
+	wait_for(seat, PIPESIM_ACTION_SEND_B, sent->backward);
+	sent->backward = if_sent(seat, seat->backward[i], PIPESIM_ACTION_SEND_B);
 }
 
 static void run_overlapped(const Seat *seat)
 {
 	const PipesimIssuing *issuing = seat->lowerer->issuing;
 	const guint32 steady = seat->n - seat->warm_up;
+	const Exchange first = {NONE, NONE, NONE, seat->backward[0]};
 	Sent sent = {NONE, NONE};
-	Exchange what;
 
 	for (guint32 k = 0; k < seat->warm_up; k++) {
 		if (issuing->overlap_flush) {
 			run_ahead(seat, k, FALSE, &sent.forward);
 			continue;
 		}
-		what = after_forward(seat, k);
 		run(seat, seat->forward[k]);
-		exchange(seat, &what);
+		exchange(seat, after_forward(seat, k));
 	}
-	what = (Exchange){NONE, NONE, NONE, seat->backward[0]};
 	if (steady > 0)
-		issue(seat, &what);
+		issue(seat, first);
 	else
-		exchange(seat, &what);
+		exchange(seat, first);
 	for (guint32 i = 0; i < steady; i++)
 		run_steady(seat, i, &sent);
 	for (guint32 i = steady; i < seat->n; i++) {
@@ -327,8 +294,7 @@ static void run_overlapped(const Seat *seat)
 		}
 		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
 		run(seat, seat->backward[i]);
-		what = after_backward(seat, i);
-		exchange(seat, &what);
+		exchange(seat, after_backward(seat, i));
 	}
 	wait_for(seat, PIPESIM_ACTION_SEND_F, sent.forward);
 	wait_for(seat, PIPESIM_ACTION_SEND_B, sent.backward);
@@ -349,23 +315,23 @@ static void run_plain(const Seat *seat)
 	if (seat->pairs)
 		return;
 	for (guint32 k = 0; k < seat->warm_up; k++) {
-		exchange(seat, &(Exchange){NONE, forward[k], NONE, NONE});
+		exchange(seat, (Exchange){NONE, forward[k], NONE, NONE});
 		run(seat, forward[k]);
-		exchange(seat, &(Exchange){forward[k], NONE, NONE, NONE});
+		exchange(seat, (Exchange){forward[k], NONE, NONE, NONE});
 	}
 	if (steady > 0)
-		exchange(seat, &(Exchange){NONE, forward[seat->warm_up], NONE, NONE});
+		exchange(seat, (Exchange){NONE, forward[seat->warm_up], NONE, NONE});
 	for (guint32 i = 0, k = seat->warm_up; i < steady; i++, k++) {
 		run(seat, forward[k]);
-		exchange(seat, &(Exchange){forward[k], NONE, NONE, backward[i]});
+		exchange(seat, (Exchange){forward[k], NONE, NONE, backward[i]});
 		run(seat, backward[i]);
-		exchange(seat, &(Exchange){NONE, k + 1 < seat->n ? forward[k + 1] : NONE,
+		exchange(seat, (Exchange){NONE, k + 1 < seat->n ? forward[k + 1] : NONE,
 				       backward[i], NONE});
 	}
 	for (guint32 i = steady; i < seat->n; i++) {
-		exchange(seat, &(Exchange){NONE, NONE, NONE, backward[i]});
+		exchange(seat, (Exchange){NONE, NONE, NONE, backward[i]});
 		run(seat, backward[i]);
-		exchange(seat, &(Exchange){NONE, NONE, backward[i], NONE});
+		exchange(seat, (Exchange){NONE, NONE, backward[i], NONE});
 	}
 }
 
@@ -522,7 +488,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 				"Megatron overlaps messages of virtual stages over 2 ranks or "
 				"fewer: a batch would hold two messages between the same "
 				"ranks; leave out --no-overlap");
-		exchange(&seat, &(Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
+		exchange(&seat, (Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
 		if (seat.batched)
 			run_batched(&seat);
 		else

@@ -165,7 +165,7 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 	todo = g_new0(PipesimList, ranks);
 	for (guint rank = 0; ok && rank < ranks; rank++)
 		ok = find_ahead(lowerer, rank, rules.active, &rules.ahead, error) &&
-		     pipesim_sharding_list(program, rank, &rules, &todo[rank], error);
+		     pipesim_sharding_list(lowerer, rank, &rules, &todo[rank], error);
 	ok = ok && run_rounds(lowerer, todo, error);
 	for (guint rank = 0; rank < ranks; rank++)
 		g_free(todo[rank].actions);

@@ -32,29 +32,23 @@ static guint count(const Uses *uses, guint n)
 }
 
 typedef struct {
-	const PipesimProgram *program;
+	PipesimLowerer *lowerer;
 	const PipesimShardingRules *rules;
 	guint rank;
 	PipesimList *out;
-	gboolean no_memory;
 	guint8 open[PIPESIM_MAX_CHUNKS]; /* the unsharded chunks, as they should be resharded */
 	guint n_open;
 	gboolean pending; /* a reduction has not been waited for, that of @last */
 	guint last;
 } Walk;
 
-static void add(Walk *walk, guint kind, guint32 what)
-{
-	const PipesimAction action = {.op = what, .kind = (guint8)kind};
-
-	walk->no_memory |= !pipesim_list_add(walk->out, &action);
-}
-
 static void add_of_chunk(Walk *walk, guint kind, guint chunk)
 {
-	const guint chunks = walk->program->shape.chunks;
+	const PipesimProgram *program = walk->lowerer->program;
+	const gsize at = (gsize)walk->rank * program->shape.chunks + chunk;
 
-	add(walk, kind, walk->program->stage_of[(gsize)walk->rank * chunks + chunk]);
+	pipesim_lower_take(walk->lowerer, walk->out,
+		&(PipesimAction){.stage = program->stage_of[at], .kind = (guint8)kind});
 }
 
 static void unshard(Walk *walk, guint8 chunk)
@@ -102,15 +96,16 @@ static void reduce(Walk *walk, guint chunk)
 		wait_for_reduction(walk);
 }
 
-gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
+gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	const PipesimShardingRules *rules, PipesimList *out, GError **error)
 {
+	const PipesimProgram *program = lowerer->program;
 	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
 	/* By op: how many chunks stay, how many are brought, and the chunks that come next, nearest
 	 * first. */
 	const gsize width = MIN(rules->active, program->shape.chunks) + 3;
 	g_autofree guint8 *windows = g_try_malloc_n((gsize)(end - begin) + 1, width);
-	Walk walk = {.program = program, .rules = rules, .rank = rank, .out = out};
+	Walk walk = {.lowerer = lowerer, .rules = rules, .rank = rank, .out = out};
 	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0};
 	Uses uses = {.n = 0};
 
@@ -139,7 +134,8 @@ gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
 			unshard(&walk, window[2 + k]);
 		if (i == end)
 			break;
-		add(&walk, PIPESIM_ACTION_OP, i);
+		pipesim_lower_take(
+			lowerer, out, &(PipesimAction){.op = i, .kind = PIPESIM_ACTION_OP});
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
 		chunk = pipesim_op_backward_chunk(op);
@@ -147,6 +143,6 @@ gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
 			reduce(&walk, chunk);
 	}
 	wait_for_reduction(&walk);
-	return !walk.no_memory || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-					  "%u ops do not fit in memory", program->n_ops);
+	return !lowerer->no_memory || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+					      "%u ops do not fit in memory", program->n_ops);
 }

@@ -23,5 +23,5 @@ typedef struct {
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice.
  */
-gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
+gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	const PipesimShardingRules *rules, PipesimList *out, GError **error);
