@@ -209,17 +209,6 @@ static gboolean is_watched(const struct stat *file)
 	return FALSE;
 }
 
-static void watch(int fd)
-{
-	struct stat file;
-
-	g_mutex_lock(&watched.lock);
-	if (watched.files != NULL && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-		!is_watched(&file))
-		g_array_append_val(watched.files, file);
-	g_mutex_unlock(&watched.lock);
-}
-
 gboolean pipesim_input_was_opened(const char *path)
 {
 	struct stat file;
@@ -235,6 +224,7 @@ PipesimInput *pipesim_input_open(const char *path, GError **error)
 {
 	const gboolean is_stdin = g_str_equal(path, "-");
 	const char *head;
+	struct stat file;
 	gsize length;
 	const int fd = is_stdin ? STDIN_FILENO : g_open(path, O_RDONLY | O_CLOEXEC, 0);
 
@@ -247,7 +237,11 @@ PipesimInput *pipesim_input_open(const char *path, GError **error)
 	g_autoptr(PipesimInput) input = g_new0(PipesimInput, 1);
 	input->name = g_strdup(is_stdin ? "<stdin>" : path);
 	input->fd = fd;
-	watch(fd);
+	g_mutex_lock(&watched.lock);
+	if (watched.files != NULL && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+		!is_watched(&file))
+		g_array_append_val(watched.files, file);
+	g_mutex_unlock(&watched.lock);
 	/* The first bytes decide whether the file is packed. */
 	if (!pipesim_input_peek(input, 2, &head, &length, error))
 		return NULL;

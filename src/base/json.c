@@ -206,17 +206,6 @@ void pipesim_json_close(PipesimJson *json)
 		g_string_append_c(json->out, '\n');
 }
 
-static void write_string(PipesimJson *json, const char *text)
-{
-	g_autofree char *valid = NULL;
-
-	if (!g_utf8_validate(text, -1, NULL))
-		text = valid = g_utf8_make_valid(text, -1);
-	g_string_append_c(json->out, '"');
-	append_escaped(json->out, text);
-	g_string_append_c(json->out, '"');
-}
-
 gboolean pipesim_member(PipesimJson *json, const char *key, PipesimFigureKind kind)
 {
 	if (json->mode == NAMES) {
@@ -254,12 +243,19 @@ void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value
 			g_ptr_array_index(value.texts, i));
 	} else {
 		begin_value(json);
-		if (!pipesim_value_known(kind, value))
+		if (!pipesim_value_known(kind, value)) {
 			g_string_append(json->out, "null");
-		else if (kind == PIPESIM_TEXT)
-			write_string(json, value.text);
-		else
+		} else if (kind == PIPESIM_TEXT) {
+			g_autofree char *valid = g_utf8_validate(value.text, -1, NULL)
+							 ? NULL
+							 : g_utf8_make_valid(value.text, -1);
+
+			g_string_append_c(json->out, '"');
+			append_escaped(json->out, valid != NULL ? valid : value.text);
+			g_string_append_c(json->out, '"');
+		} else {
 			pipesim_value_plain(json->out, kind, value);
+		}
 	}
 }
 

@@ -16,33 +16,6 @@ static gboolean begins_group(const char *head, const char *group)
 	return g_str_has_prefix(head, group);
 }
 
-static gboolean is_trace(const char *head)
-{
-	return g_str_has_prefix(head, "#format,pipesim-trace") ||
-	       g_str_has_prefix(head, "#version,");
-}
-
-static gboolean is_profile(const char *head)
-{
-	return strstr(head, "\"traceEvents\"") != NULL || strstr(head, "# nThread ") != NULL ||
-	       strstr(head, "Projected Duration (") != NULL;
-}
-
-static gboolean is_costs(const char *head)
-{
-	return begins_group(head, "[pipesim-costs]");
-}
-
-static gboolean is_topology(const char *head)
-{
-	return begins_group(head, "[pipesim-topology]");
-}
-
-static gboolean is_stages(const char *head)
-{
-	return g_str_has_prefix(head, "stage,F,I,W");
-}
-
 /* "0F0", "(0F0;7B3)OVERLAP_F_B", "1RECV_F0", "0UNSHARD": ranks that begin idle have nothing but
  * commas before it. */
 static gboolean is_schedule(const char *head)
@@ -70,14 +43,6 @@ static gboolean is_rules(const char *head)
 	       g_ascii_isspace(head[strcspn(head, " \t\r\n,(")]);
 }
 
-/* Ours, or Hugging Face's config.json. */
-static gboolean is_model(const char *head)
-{
-	return begins_group(head, "[pipesim-model]") ||
-	       strstr(head, "\"num_hidden_layers\"") != NULL ||
-	       strstr(head, "\"hidden_size\"") != NULL;
-}
-
 static gboolean is_rows(const char *head)
 {
 	g_autofree char *line = g_strndup(head, strcspn(head, "\n"));
@@ -85,54 +50,54 @@ static gboolean is_rows(const char *head)
 	return strstr(line, "schedule,ranks,stages,makespan_ms,") != NULL;
 }
 
-static gboolean is_table(const char *head)
-{
-	return g_str_has_prefix(head, "schedule,pp,microbatches,");
-}
-
-static gboolean is_json(const char *head)
-{
-	return g_str_has_prefix(head, "{\n  \"pipesim\": {");
-}
-
-/* Written as a profiler writes its traces. */
-static gboolean is_timeline(const char *head)
-{
-	return g_str_has_prefix(
-		head, "{\n  \"displayTimeUnit\": \"ns\",\n  \"otherData\": {\"version\": ");
-}
-
-static gboolean is_picture(const char *head)
-{
-	static const char *const begins[] = {"\x89PNG", "%PDF", "<svg", "<?xml"};
-
-	for (guint i = 0; i < G_N_ELEMENTS(begins); i++)
-		if (g_str_has_prefix(head, begins[i]))
-			return TRUE;
-	return FALSE;
-}
-
+/* How a kind is told: by a group that an INI file begins with, by one of what it may begin with, by
+ * what stands anywhere at its head, or by a function. */
 static const struct {
+	const char *name, *remedy;
+	const char *group, *begins[4], *holds[3];
 	gboolean (*is)(const char *head);
-	const char *name;
-	const char *remedy;
 } kinds[PIPESIM_N_FILES] = {
-	[PIPESIM_FILE_TRACE] = {is_trace, "a pipesim trace", "give it to --trace"},
-	[PIPESIM_FILE_COSTS] = {is_costs, "a costs file", "give it to --costs"},
-	[PIPESIM_FILE_TOPOLOGY] = {is_topology, "a topology file", "give it to --topology"},
-	[PIPESIM_FILE_STAGES] = {is_stages, "a file of stage times",
-		"give it to --stage-times"},
-	[PIPESIM_FILE_SCHEDULE] = {is_schedule, "a schedule file", "give it to --schedule"},
-	[PIPESIM_FILE_RULES] = {is_rules, "a file of rules for names", "give it to --map"},
-	[PIPESIM_FILE_MODEL] = {is_model, "a model's description", "give it to --model"},
-	[PIPESIM_FILE_ROWS] = {is_rows, "the rows of a sweep", "no command reads them"},
-	[PIPESIM_FILE_TABLE] = {is_table, "a table of results", "no command reads it"},
-	[PIPESIM_FILE_JSON] = {is_json, "a result in JSON", "no command reads it"},
-	[PIPESIM_FILE_TIMELINE] = {is_timeline, "a simulated timeline of --chrome-trace",
-		"Perfetto shows it"},
-	[PIPESIM_FILE_PICTURE] = {is_picture, "a picture", "no command reads it"},
-	[PIPESIM_FILE_PROFILE] = {is_profile, "a profiler's trace", "give it to --trace"},
+	[PIPESIM_FILE_TRACE] = {"a pipesim trace", "give it to --trace",
+		.begins = {"#format,pipesim-trace", "#version,"}},
+	[PIPESIM_FILE_COSTS] = {"a costs file", "give it to --costs", "[pipesim-costs]"},
+	[PIPESIM_FILE_TOPOLOGY] = {"a topology file", "give it to --topology",
+		"[pipesim-topology]"},
+	[PIPESIM_FILE_STAGES] = {"a file of stage times", "give it to --stage-times",
+		.begins = {"stage,F,I,W"}},
+	[PIPESIM_FILE_SCHEDULE] = {"a schedule file", "give it to --schedule",
+		.is = is_schedule},
+	[PIPESIM_FILE_RULES] = {"a file of rules for names", "give it to --map",
+		.is = is_rules},
+	/* Ours, or Hugging Face's config.json. */
+	[PIPESIM_FILE_MODEL] = {"a model's description", "give it to --model",
+		"[pipesim-model]", .holds = {"\"num_hidden_layers\"", "\"hidden_size\""}},
+	[PIPESIM_FILE_ROWS] = {"the rows of a sweep", "no command reads them", .is = is_rows},
+	[PIPESIM_FILE_TABLE] = {"a table of results", "no command reads it",
+		.begins = {"schedule,pp,microbatches,"}},
+	[PIPESIM_FILE_JSON] = {"a result in JSON", "no command reads it",
+		.begins = {"{\n  \"pipesim\": {"}},
+	/* Written as a profiler writes its traces. */
+	[PIPESIM_FILE_TIMELINE] = {"a simulated timeline of --chrome-trace",
+		"Perfetto shows it",
+		.begins =
+			{"{\n  \"displayTimeUnit\": \"ns\",\n  \"otherData\": {\"version\": "}},
+	[PIPESIM_FILE_PICTURE] = {"a picture", "no command reads it",
+		.begins = {"\x89PNG", "%PDF", "<svg", "<?xml"}},
+	[PIPESIM_FILE_PROFILE] = {"a profiler's trace", "give it to --trace",
+		.holds = {"\"traceEvents\"", "# nThread ", "Projected Duration ("}},
 };
+
+static gboolean is_of(const char *head, PipesimFileKind kind)
+{
+	gboolean is = (kinds[kind].is != NULL && kinds[kind].is(head)) ||
+		      (kinds[kind].group != NULL && begins_group(head, kinds[kind].group));
+
+	for (guint i = 0; i < G_N_ELEMENTS(kinds->begins) && kinds[kind].begins[i] != NULL; i++)
+		is |= g_str_has_prefix(head, kinds[kind].begins[i]);
+	for (guint i = 0; i < G_N_ELEMENTS(kinds->holds) && kinds[kind].holds[i] != NULL; i++)
+		is |= strstr(head, kinds[kind].holds[i]) != NULL;
+	return is;
+}
 
 /* What the file is that begins with @head, text; PIPESIM_FILE_UNKNOWN where nothing tells, though
  * its reader may take it. */
@@ -142,7 +107,7 @@ static PipesimFileKind kind_of(const char *head)
 
 	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
 		head += 3;
-	while (kind < PIPESIM_N_FILES && !kinds[kind].is(head))
+	while (kind < PIPESIM_N_FILES && !is_of(head, kind))
 		kind++;
 	return kind < PIPESIM_N_FILES ? kind : PIPESIM_FILE_UNKNOWN;
 }
