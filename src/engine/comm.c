@@ -224,10 +224,9 @@ static void try_run(Engine *engine, guint rank)
 		    here->second || !is_split(engine, op)) ||
 		!pipesim_shards_allow(&engine->shards, rank, at, here->second))
 		return;
-	if (engine->paces.launches &&
-		pipesim_pace_launches(&engine->pace[rank]) > engine->now) {
-		wait_for_host(engine, rank, HOST_BEFORE_OP,
-			pipesim_pace_launches(&engine->pace[rank]) - engine->now);
+	if (engine->paces.launches && engine->pace[rank].host > engine->now) {
+		wait_for_host(
+			engine, rank, HOST_BEFORE_OP, engine->pace[rank].host - engine->now);
 		return;
 	}
 	here->busy = TRUE;
@@ -246,7 +245,8 @@ static gboolean waits_for_host(Engine *engine, guint rank)
 		!pipesim_action_is_message(engine->lowering->actions[at].kind))
 		return FALSE;
 	if (engine->paces.launches)
-		pipesim_pace_sync(&engine->pace[rank], engine->now + engine->host_time);
+		engine->pace[rank].host =
+			MAX(engine->pace[rank].host, engine->now + engine->host_time);
 	if (engine->host_time > 0)
 		wait_for_host(engine, rank, HOST_BEHIND_GROUP, engine->host_time);
 	return engine->host_time > 0;
@@ -321,20 +321,6 @@ static void advance(Engine *engine, guint rank)
 	try_run(engine, rank);
 }
 
-/* The op of @rank is done but for what runs behind its sends: they are let go of. */
-static void begin_last_part(Engine *engine, guint rank, const PipesimOp *op)
-{
-	PipesimRules *rules = &engine->rules;
-	Rank *here = &engine->ranks[rank];
-
-	here->behind = TRUE;
-	pipesim_rules_pass(rules, rank);
-	for (guint32 c = pipesim_rules_channels(rules, rank);
-		c < pipesim_rules_channels(rules, rank + 1); c++)
-		try_issue(engine, rank, c);
-	push(engine, duration(engine, rank, op), rank, here->step);
-}
-
 /* Whether what was to end now on @rank does so at another time, or has done so. */
 static gboolean is_stale(const Engine *engine, guint rank)
 {
@@ -348,18 +334,18 @@ static gboolean is_stale(const Engine *engine, guint rank)
 static void end_op(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
+	PipesimRules *rules = &engine->rules;
 	Rank *here = &engine->ranks[rank];
 
 	if (here->host != HOST_FREE) {
 		if (here->host == HOST_BEHIND_GROUP)
-			pipesim_rules_pass(&engine->rules, rank);
+			pipesim_rules_pass(rules, rank);
 		here->busy = FALSE;
 		here->host = HOST_FREE;
 		engine->cause = here->cause;
 		advance(engine, rank);
 		return;
 	}
-
 	if (engine->pace != NULL) {
 		const gint64 end =
 			pipesim_pace_reach(&engine->pace[rank], &engine->paces, engine->now);
@@ -377,7 +363,13 @@ static void end_op(Engine *engine, guint rank)
 			&engine->lowering->program->ops[engine->lowering->actions[at].op];
 
 		if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
-			begin_last_part(engine, rank, op);
+			/* Done but for what runs behind its sends: they are let go of. */
+			here->behind = TRUE;
+			pipesim_rules_pass(rules, rank);
+			for (guint32 c = pipesim_rules_channels(rules, rank);
+				c < pipesim_rules_channels(rules, rank + 1); c++)
+				try_issue(engine, rank, c);
+			push(engine, duration(engine, rank, op), rank, here->step);
 			return;
 		}
 	}
@@ -389,7 +381,7 @@ static void end_op(Engine *engine, guint rank)
 	here->second = !here->behind && !here->second &&
 		       is_split(engine, engine->lowering->actions[at].op);
 	if (!here->second && !here->behind)
-		pipesim_rules_pass(&engine->rules, rank);
+		pipesim_rules_pass(rules, rank);
 	here->behind = FALSE;
 	advance(engine, rank);
 }

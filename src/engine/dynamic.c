@@ -85,7 +85,7 @@ static void start_op(Engine *engine, guint32 rank, guint32 op)
 	__builtin_prefetch(&timeline->end[op] + 8, 1);
 
 	if (engine->paces.launches)
-		start = MAX(start, pipesim_pace_launches(&engine->pace[rank]));
+		start = MAX(start, engine->pace[rank].host);
 	end = start + duration;
 	if (G_UNLIKELY(start >= PIPESIM_MAX_END || end >= PIPESIM_MAX_END)) {
 		engine->overflow = TRUE;

@@ -33,11 +33,6 @@ static gboolean fail_memory(guint n_ops, GError **error)
 		"%u ops do not fit in memory; take fewer ranks or micro-batches", n_ops);
 }
 
-static guint inputs_of(const Builder *b, guint32 op, guint32 inputs[2])
-{
-	return pipesim_program_inputs(b->program, b->rank[op], &b->program->ops[op], inputs);
-}
-
 /* Sorts ops by level: each is one above what it waits for. */
 static gboolean sort_by_level(Builder *b, GError **error)
 {
@@ -48,7 +43,8 @@ static gboolean sort_by_level(Builder *b, GError **error)
 	for (guint i = 0; i < program->n_ops; i++) {
 		const guint32 op = b->lanes->order[i];
 		guint32 *inputs = &b->inputs[2 * (gsize)op];
-		const guint n = inputs_of(b, op, inputs);
+		const guint n =
+			pipesim_program_inputs(program, b->rank[op], &program->ops[op], inputs);
 		guint32 level =
 			op > program->rank_begin[b->rank[op]] ? b->level[op - 1] + 1 : 0;
 

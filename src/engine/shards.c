@@ -18,26 +18,6 @@ typedef struct {
 	guint32 *gathered, *reduced, *reduced_at;
 } Walk;
 
-static guint32 gathered(const Walk *walk, guint chunk)
-{
-	const PipesimProgram *program = walk->shards->lowering->program;
-
-	return walk->gathered[program->stage_of[(gsize)walk->rank * program->shape.chunks +
-						chunk]];
-}
-
-static void look_at_op(Walk *walk, const PipesimOp *op, guint32 *need)
-{
-	const gboolean splits = walk->shards->lowering->runtime->splits_pairs;
-
-	need[0] = need[1] = gathered(walk, op->chunk);
-	if (op->kind != PIPESIM_FB)
-		return;
-	need[1] = gathered(walk, op->b_chunk);
-	if (!splits)
-		need[0] = MAX(need[0], need[1]);
-}
-
 static void look_at_stage(Walk *walk, guint32 at, guint32 number)
 {
 	const PipesimAction *action = &walk->shards->lowering->actions[at];
@@ -63,6 +43,8 @@ static void walk_rank(Walk *walk)
 {
 	PipesimShards *shards = walk->shards;
 	const PipesimLowering *lowering = shards->lowering;
+	const PipesimProgram *program = lowering->program;
+	const guint32 *stage_of = &program->stage_of[(gsize)walk->rank * program->shape.chunks];
 	PipesimTimeline *timeline = shards->timeline;
 	const guint32 begin = timeline->n_shards;
 
@@ -70,11 +52,18 @@ static void walk_rank(Walk *walk)
 		at < lowering->rank_begin[walk->rank + 1]; at++) {
 		const PipesimAction *action = &lowering->actions[at];
 
-		if (action->kind == PIPESIM_ACTION_OP)
-			look_at_op(walk, &lowering->program->ops[action->op],
-				&shards->need[2 * (gsize)at]);
-		else if (pipesim_action_is_sharding(action->kind))
+		if (action->kind == PIPESIM_ACTION_OP) {
+			const PipesimOp *op = &program->ops[action->op];
+			guint32 *need = &shards->need[2 * (gsize)at];
+
+			need[0] = need[1] = walk->gathered[stage_of[op->chunk]];
+			if (op->kind == PIPESIM_FB)
+				need[1] = walk->gathered[stage_of[op->b_chunk]];
+			if (!lowering->runtime->splits_pairs)
+				need[0] = MAX(need[0], need[1]);
+		} else if (pipesim_action_is_sharding(action->kind)) {
 			look_at_stage(walk, at, timeline->n_shards - begin);
+		}
 		if (is_shard(action->kind))
 			timeline->shards[timeline->n_shards++] =
 				(PipesimShard){.stage = action->stage,

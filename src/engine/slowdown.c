@@ -175,11 +175,6 @@ static void forget(PipesimPace *pace, gint64 at)
 		pace->first++;
 }
 
-void pipesim_pace_sync(PipesimPace *pace, gint64 now)
-{
-	pace->host = MAX(pace->host, now);
-}
-
 gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint64 start,
 	gint64 duration, gint64 launch, PipesimKind kind)
 {

@@ -3,7 +3,7 @@
  * integers.
  *
  * The host of a rank launches its ops in their order, one right after the other, ahead of the
- * chip without limit but where it waits for messages (pipesim_pace_sync()). An op starts no
+ * chip without limit but where it waits for messages (PipesimPace.host). An op starts no
  * earlier than its launch begins: its first kernels are there soon. It ends no earlier than its
  * launch ends, and keeps its rank until then; from when its work is done the chip idles. */
 #pragma once
@@ -48,7 +48,8 @@ typedef struct {
 	 * since, -1: no op runs. */
 	PipesimPowerState state;
 	gint64 counted, load;
-	gint64 host;     /* when its host is done with what it launched so far, ns */
+	gint64 host; /* when its host is done with what it launched so far, ns, and launches what runs next:
+			    no op may start before */
 	gint64 launched; /* when it is done with the op that runs */
 } PipesimPace;
 
@@ -84,17 +85,6 @@ static inline PipesimKind pipesim_pace_kind(
 		return PIPESIM_B;
 	return kind;
 }
-
-/** pipesim_pace_launches: when the host begins to launch what the rank runs next: no op may
- * start before. */
-static inline gint64 pipesim_pace_launches(const PipesimPace *pace)
-{
-	return pace->host;
-}
-
-/** pipesim_pace_sync: the host waited for something that is done @now: what it launches next it
- * launches from then on. */
-void pipesim_pace_sync(PipesimPace *pace, gint64 now);
 
 /** pipesim_pace_start: an op of @kind, whose sustained time is @duration ns and which the host
  * launches within @launch ns, starts at @start. Returns when its work ends if no further

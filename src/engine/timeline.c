@@ -72,17 +72,13 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 {
 	if (timeline == NULL)
 		return;
-	g_free(timeline->start);
-	g_free(timeline->end);
-	g_free(timeline->transfers);
-	g_free(timeline->shards);
-	g_free(timeline->shard_begin);
-	g_free(timeline->arrivals);
-	g_free(timeline->send_begin);
-	g_free(timeline->receive_begin);
-	g_free(timeline->cause);
-	g_free(timeline->moving[0]);
-	g_free(timeline->moving[1]);
+	gpointer const own[] = {timeline->start, timeline->end, timeline->transfers,
+		timeline->shards, timeline->shard_begin, timeline->arrivals,
+		timeline->send_begin, timeline->receive_begin, timeline->cause,
+		timeline->moving[0], timeline->moving[1]};
+
+	for (guint i = 0; i < G_N_ELEMENTS(own); i++)
+		g_free(own[i]);
 	pipesim_traffic_free(timeline->traffic);
 	g_free(timeline);
 }
