@@ -41,15 +41,6 @@ static gint64 bytes_of_rank(const Search *s, guint rank, PipesimBytes sort)
 	return total;
 }
 
-/* Bytes of one micro-batch on @rank until its weight gradient; 0 = unknown. */
-static gint64 activation_bytes(const Search *s, guint rank)
-{
-	if (s->times->bytes[PIPESIM_PARAMETERS] == NULL)
-		return s->costs->bytes_until_input + s->costs->bytes_until_weight;
-	return pipesim_add_capped(bytes_of_rank(s, rank, PIPESIM_UNTIL_INPUT),
-		bytes_of_rank(s, rank, PIPESIM_UNTIL_WEIGHT));
-}
-
 /* Takes from the activations that a rank may hold those that the memory of some rank has no
  * room for beside its parameters; one stays, so that there is an order to show. */
 static void narrow(Search *s)
@@ -57,13 +48,15 @@ static void narrow(Search *s)
 	PipesimFraction *most = &s->shape.max_activations;
 
 	for (guint rank = 0; s->memory_limit > 0 && rank < s->shape.ranks; rank++) {
-		const gint64 parameters = s->times->bytes[PIPESIM_PARAMETERS] != NULL
-						  ? bytes_of_rank(s, rank, PIPESIM_PARAMETERS)
-						  : s->costs->parameter_bytes;
-		const gint64 each = activation_bytes(s, rank);
-		const gint64 room = MAX(s->memory_limit - parameters, each);
-		gint64 divisor;
+		gint64 parameters = s->costs->parameter_bytes, room, divisor;
+		gint64 each = s->costs->bytes_until_input + s->costs->bytes_until_weight;
 
+		if (s->times->bytes[PIPESIM_PARAMETERS] != NULL) {
+			parameters = bytes_of_rank(s, rank, PIPESIM_PARAMETERS);
+			each = pipesim_add_capped(bytes_of_rank(s, rank, PIPESIM_UNTIL_INPUT),
+				bytes_of_rank(s, rank, PIPESIM_UNTIL_WEIGHT));
+		}
+		room = MAX(s->memory_limit - parameters, each);
 		if (each == 0 || (Wide)room * most->den >= (Wide)most->num * each)
 			continue;
 		divisor = pipesim_gcd(room, each);
@@ -241,26 +234,6 @@ static PipesimOrder *take(const Search *s, const Candidate *best, GError **error
 	return best->order;
 }
 
-/* As any other schedule that does not fit: what would run if memory sufficed. */
-static PipesimOrder *ignore_memory(
-	Search *s, const PipesimShape *shape, const Candidate *leanest, GError **error)
-{
-	PipesimOrder *order;
-	PipesimNumber memory;
-	Candidate best;
-
-	s->memory_limit = 0;
-	s->shape = *shape;
-	best = find_best(s, error);
-	order = take(s, &best, error);
-	if (order != NULL)
-		note(order,
-			"no known order fits the memory limit; the leanest, that of %s, takes "
-			"%s",
-			leanest->schedule->name, pipesim_print_bytes(memory, leanest->memory));
-	return order;
-}
-
 PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
 	GError **error)
@@ -275,7 +248,8 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 		.memory_limit = scenario->memory_limit,
 		.most = shape->max_activations};
 	PipesimOrder *order;
-	Candidate best;
+	PipesimNumber memory;
+	Candidate best, leanest;
 
 	sustained.power = NULL;
 	sustained.residence = NULL;
@@ -286,8 +260,18 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	best = find_best(&s, error);
 	if (best.order == NULL || best.fits || s.memory_limit == 0)
 		return take(&s, &best, error);
-	order = ignore_memory(&s, shape, &best, error);
-	pipesim_order_unref(best.order);
+	/* As any other schedule that does not fit: what would run if memory sufficed. */
+	leanest = best;
+	s.memory_limit = 0;
+	s.shape = *shape;
+	best = find_best(&s, error);
+	order = take(&s, &best, error);
+	if (order != NULL)
+		note(order,
+			"no known order fits the memory limit; the leanest, that of %s, takes "
+			"%s",
+			leanest.schedule->name, pipesim_print_bytes(memory, leanest.memory));
+	pipesim_order_unref(leanest.order);
 	return order;
 }
 

@@ -451,39 +451,25 @@ static guint32 op_of(const PipesimTimeline *timeline, guint64 cause)
 	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
 }
 
-/* The op whose end let @op start at its time; PIPESIM_NO_OP where it starts at 0. */
-static guint32 op_before(const PipesimStep *step, guint rank, guint32 op)
-{
-	return op_of(step->timeline, pipesim_report_cause(step, rank, op));
-}
-
-/* The op behind which the step ends: the last, or one whose gradients are reduced then. */
-static guint32 last_op(const PipesimStep *step)
+/* Back from an op behind which the step ends: the last of the first rank that ends then, or one whose
+ * gradients are reduced until then. */
+static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *path)
 {
 	const PipesimTimeline *timeline = step->timeline;
+	const guint32 *begin = step->program->rank_begin;
+	GArray *ops = g_array_new(FALSE, FALSE, sizeof(guint32));
 	guint32 op = PIPESIM_NO_OP;
 	guint rank = step->program->shape.ranks;
 
-	while (rank-- > 0) {
-		const guint32 *begin = &step->program->rank_begin[rank];
-
-		if (begin[1] > begin[0] && timeline->end[begin[1] - 1] == step->makespan)
-			op = begin[1] - 1;
-	}
+	while (rank-- > 0)
+		if (begin[rank + 1] > begin[rank] &&
+			timeline->end[begin[rank + 1] - 1] == step->makespan)
+			op = begin[rank + 1] - 1;
 	for (guint32 i = 0; op == PIPESIM_NO_OP && i < timeline->n_shards; i++)
 		if (timeline->shards[i].end == step->makespan)
 			op = op_of(timeline, timeline->shards[i].cause);
-	return op;
-}
-
-/* Back from an op that ends last. */
-static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *path)
-{
-	GArray *ops = g_array_new(FALSE, FALSE, sizeof(guint32));
-	guint32 op = last_op(step);
-	guint rank = 0;
-
-	for (; op != PIPESIM_NO_OP; op = op_before(step, rank, op)) {
+	for (rank = 0; op != PIPESIM_NO_OP;
+		op = op_of(timeline, pipesim_report_cause(step, rank, op))) {
 		g_array_append_val(ops, op);
 		rank = pipesim_program_rank_near(step->program, op, rank);
 	}

@@ -120,11 +120,8 @@ static PipesimRun *begin(
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
-			schedule, &footing->scenario, &run->shape, &run->error)) {
-		run->shape.ranks = 0;
-		return run;
-	}
-	if (!can_split(run, footing)) {
+			schedule, &footing->scenario, &run->shape, &run->error) ||
+		!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;
 	}
@@ -132,14 +129,6 @@ static PipesimRun *begin(
 	run->times = pipesim_times_new(footing->costs, &run->shape);
 	run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
 	return run;
-}
-
-/* Whether both go by one order: that of a search is made for the times. */
-static gboolean share_order(const PipesimRun *a, const PipesimRun *b)
-{
-	return a->error == NULL && b->error == NULL &&
-	       !pipesim_schedule_is_search(a->schedule) &&
-	       pipesim_shape_equal(&a->shape, &b->shape);
 }
 
 /* @n runs of one order, side by side if the engines will. */
@@ -176,7 +165,11 @@ void pipesim_run_points(
 		PipesimRun *run = runs[first];
 		g_autoptr(PipesimOrder) order = NULL;
 
-		for (next = first + 1; next < n && share_order(run, runs[next]);)
+		/* Those that go by its order: that of a search is made for the times. */
+		for (next = first + 1; next < n && run->error == NULL &&
+				       runs[next]->error == NULL &&
+				       !pipesim_schedule_is_search(schedule) &&
+				       pipesim_shape_equal(&run->shape, &runs[next]->shape);)
 			next++;
 		if (run->error == NULL)
 			order = pipesim_best_order(schedule, &run->shape, run->times,
@@ -418,20 +411,6 @@ static const PipesimRuntime *waiting_runtime(const PipesimRun *run)
 	return run->error == NULL && runtime->waits ? runtime : NULL;
 }
 
-static void run_native(PipesimRun *run, const PipesimRuntime *runtime)
-{
-	PipesimJob job = run->step->job;
-	g_autoptr(PipesimStep) step = NULL;
-	g_autoptr(GError) error = NULL;
-
-	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
-	job.issuing = pipesim_runtime_asked(
-		job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
-	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
-	run->native = step != NULL ? step->makespan : 0;
-	run->native_hangs = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
-}
-
 void pipesim_comparison_run_native(PipesimComparison *comparison)
 {
 	guint64 n_ops = 0;
@@ -448,13 +427,24 @@ void pipesim_comparison_run_native(PipesimComparison *comparison)
 	for (guint i = 0; i < comparison->runs->len && !comparison->native_left_out; i++) {
 		PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 		const PipesimRuntime *runtime = waiting_runtime(run);
+		g_autoptr(PipesimStep) step = NULL;
+		g_autoptr(GError) error = NULL;
+		PipesimJob job;
 
-		if (runtime != NULL)
-			run_native(run, runtime);
+		if (runtime == NULL)
+			continue;
+		job = run->step->job;
+		job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
+		job.issuing = pipesim_runtime_asked(
+			job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
+		step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+		run->native = step != NULL ? step->makespan : 0;
+		run->native_hangs =
+			g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
 	}
 }
 
-static int find_best(const PipesimComparison *comparison, gboolean native)
+int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native)
 {
 	double best_rate = -1;
 	int best = -1;
@@ -478,16 +468,6 @@ static int find_best(const PipesimComparison *comparison, gboolean native)
 		}
 	}
 	return best;
-}
-
-int pipesim_comparison_best(const PipesimComparison *comparison)
-{
-	return find_best(comparison, FALSE);
-}
-
-int pipesim_comparison_best_native(const PipesimComparison *comparison)
-{
-	return find_best(comparison, TRUE);
 }
 
 GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison)

@@ -98,11 +98,9 @@ const PipesimRun *pipesim_comparison_find(
 	const PipesimComparison *comparison, const PipesimSchedule *schedule);
 
 /** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
- * fits the memory limit; the first of equals; -1 where none has a result that fits. */
-int pipesim_comparison_best(const PipesimComparison *comparison);
-
-/** pipesim_comparison_best_native: the same by the rules of native, where they were run. */
-int pipesim_comparison_best_native(const PipesimComparison *comparison);
+ * fits the memory limit; the first of equals; -1 where none has a result that fits.
+ * @native: by the rules of native, where they were run */
+int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native);
 
 /* Most ops of all runs together that are run once more by the rules of their runtimes: about a
  * tenth of a second. */

@@ -9,24 +9,6 @@ static int compare_begins(gconstpointer a, gconstpointer b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* What @waits hold together, those of one rank by begin: stretches that touch become one. */
-static void join(GArray *waits)
-{
-	guint kept = 0;
-
-	for (guint i = 0; i < waits->len; i++) {
-		const PipesimStay next = g_array_index(waits, PipesimStay, i);
-		PipesimStay *last =
-			kept > 0 ? &g_array_index(waits, PipesimStay, kept - 1) : NULL;
-
-		if (last != NULL && next.begin <= last->end)
-			last->end = MAX(last->end, next.end);
-		else
-			g_array_index(waits, PipesimStay, kept++) = next;
-	}
-	g_array_set_size(waits, kept);
-}
-
 /* Adds @wait to @out, cut by the ops from *op on, none of which ends before it begins. */
 static void cut(
 	const PipesimStep *step, PipesimStay wait, guint32 *op, guint32 end, GArray *out)
@@ -78,8 +60,18 @@ GArray *pipesim_message_stays(const PipesimStep *step, guint rank)
 	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++)
 		add_wait(waits, timeline->transfers[i].sent, timeline->transfers[i].start);
 	g_array_sort(waits, compare_begins);
-	join(waits);
-	for (guint i = 0; i < waits->len; i++)
-		cut(step, g_array_index(waits, PipesimStay, i), &op, end, out);
+	/* Stretches that touch become one. */
+	for (guint i = 0, next; i < waits->len; i = next) {
+		PipesimStay wait = g_array_index(waits, PipesimStay, i);
+
+		for (next = i + 1; next < waits->len; next++) {
+			const PipesimStay *other = &g_array_index(waits, PipesimStay, next);
+
+			if (other->begin > wait.end)
+				break;
+			wait.end = MAX(wait.end, other->end);
+		}
+		cut(step, wait, &op, end, out);
+	}
 	return out;
 }

@@ -127,7 +127,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	tell_layers(setup, format, comparison);
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);
-	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)
+	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison, FALSE) < 0)
 		*answer = PIPESIM_EXIT_NO;
 	return write_all(setup, format, comparison, error);
 }

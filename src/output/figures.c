@@ -36,7 +36,7 @@ double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 
 static gboolean is_best(const PipesimComparison *comparison, const PipesimRun *run)
 {
-	const int best = pipesim_comparison_best(comparison);
+	const int best = pipesim_comparison_best(comparison, FALSE);
 
 	return best >= 0 && g_ptr_array_index(comparison->runs, best) == run;
 }
@@ -66,7 +66,7 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 		const PipesimPowerReport *power G_GNUC_UNUSED =                         \
 			report != NULL ? report->power : NULL;                          \
                                                                                         \
-		return (PipesimValue){PIPESIM_VALUE_##kind(value)};                             \
+		return (PipesimValue){PIPESIM_VALUE_##kind(value)};                     \
 	}
 #define SWEPT FIGURE
 #include "output/figure-list.h"

@@ -334,7 +334,7 @@ static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
 static guint64 choose_timelines(const PipesimComparison *comparison, gboolean *shown)
 {
 	const guint n = comparison->runs->len;
-	const int best = pipesim_comparison_best(comparison);
+	const int best = pipesim_comparison_best(comparison, FALSE);
 	guint64 left = MAX_OPS, without = 0;
 
 	for (guint i = 0; i <= n; i++) {

@@ -342,8 +342,8 @@ static void append_meaning(const Text *text, const char *column, const char *mea
 /* What runtimes add, where the table is of messages that do not wait. */
 static void append_native(const Text *text, const PipesimComparison *comparison)
 {
-	const int best = pipesim_comparison_best(comparison);
-	const int best_native = pipesim_comparison_best_native(comparison);
+	const int best = pipesim_comparison_best(comparison, FALSE);
+	const int best_native = pipesim_comparison_best(comparison, TRUE);
 	g_autoptr(GString) meaning = g_string_new(NULL);
 	gboolean any = FALSE;
 
@@ -376,7 +376,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	gboolean at_stages = comparison->scenario.compare_at == PIPESIM_AT_STAGES;
 	gboolean limited = comparison->scenario.memory_limit > 0;
 
-	if (pipesim_comparison_best(comparison) >= 0)
+	if (pipesim_comparison_best(comparison, FALSE) >= 0)
 		append_meaning(&text, "*",
 			at_stages ? "highest throughput per rank"
 			: limited ? "shortest makespan that fits the memory limit"
@@ -573,7 +573,7 @@ static void write_text(
 	Text text = {
 		.comparison = comparison,
 		.style = style,
-		.best = pipesim_comparison_best(comparison),
+		.best = pipesim_comparison_best(comparison, FALSE),
 		.width = TABLE_WIDTH,
 		.out = out,
 	};
