@@ -300,9 +300,8 @@ enum {
 	WAITED,
 };
 
-static void fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
-static void fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
+static void G_GNUC_PRINTF(3, 4)
+	fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
 {
 	g_autofree char *message = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);

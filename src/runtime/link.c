@@ -18,9 +18,8 @@ typedef struct {
 } Linker;
 
 /* A fault at @index: "'1SEND_F0'", then @format. */
-static void message_fault(Linker *linker, guint32 index, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
-static void message_fault(Linker *linker, guint32 index, const char *format, ...)
+static void G_GNUC_PRINTF(3, 4)
+	message_fault(Linker *linker, guint32 index, const char *format, ...)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *message = NULL;

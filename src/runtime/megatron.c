@@ -51,40 +51,29 @@ static guint32 b_microbatch(const PipesimOp *op)
 	return op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch;
 }
 
-/* The receive of the input of a forward that goes with the @k-th one: that of the next, or on the first rank of
- * what the last one made as many ops ago as messages take to go round. */
-static guint32 next_input(const Seat *seat, guint32 k)
+/* The receive of the input of a forward that goes with the @k-th one, or of the gradient of a backward: that of
+ * the next, or on the rank where stages of the next chunk follow what the rank at the other end made as many
+ * ops ago as messages take to go round. */
+static guint32 next_input(const Seat *seat, guint32 k, gboolean backward)
 {
-	const guint32 lag = seat->ranks - 1, m = seat->program->shape.microbatches;
-	guint32 made, stage;
+	const PipesimProgram *program = seat->program;
+	const guint32 *ops = backward ? seat->backward : seat->forward;
+	const guint32 lag = seat->ranks - 1, made = k - lag;
+	guint32 chunk, stage;
 
-	if (seat->rank > 0)
-		return k + 1 < seat->n ? seat->forward[k + 1] : NONE;
+	if (backward ? seat->rank + 1 < seat->ranks : seat->rank > 0)
+		return k + 1 < seat->n ? ops[k + 1] : NONE;
 	if (k < lag)
 		return NONE;
-	made = k - lag;
-	stage = (seat->chunk[made] + 1u) * seat->ranks;
-	if (stage >= seat->program->shape.stages)
+	/* Before the first chunk is above the last one, as it has no sign. */
+	chunk = backward ? seat->b_chunk[made] - 1u : seat->chunk[made] + 1u;
+	if (chunk >= program->shape.chunks)
 		return NONE;
-	return seat->program->forward[(gsize)stage * m +
-				      seat->program->ops[seat->forward[made]].microbatch];
-}
-
-/* The same of gradients, the other way round. */
-static guint32 next_gradient(const Seat *seat, guint32 k)
-{
-	const guint32 lag = seat->ranks - 1, m = seat->program->shape.microbatches;
-	guint32 made;
-
-	if (seat->rank + 1 < seat->ranks)
-		return k + 1 < seat->n ? seat->backward[k + 1] : NONE;
-	if (k < lag)
-		return NONE;
-	made = k - lag;
-	if (seat->b_chunk[made] == 0)
-		return NONE;
-	return seat->program->backward[((gsize)seat->b_chunk[made] * seat->ranks - 1) * m +
-				       b_microbatch(&seat->program->ops[seat->backward[made]])];
+	stage = chunk * seat->ranks + (backward ? lag : 0);
+	return (backward ? program->backward
+			 : program->forward)[(gsize)stage * program->shape.microbatches +
+					     (backward ? b_microbatch(&program->ops[ops[made]])
+						       : program->ops[ops[made]].microbatch)];
 }
 
 /* What has been received is not waited for again. */
@@ -163,12 +152,12 @@ static void run(const Seat *seat, guint32 op)
 
 static Exchange after_forward(const Seat *seat, guint32 k)
 {
-	return (Exchange){seat->forward[k], next_input(seat, k), NONE, NONE};
+	return (Exchange){seat->forward[k], next_input(seat, k, FALSE), NONE, NONE};
 }
 
 static Exchange after_backward(const Seat *seat, guint32 k)
 {
-	return (Exchange){NONE, NONE, seat->backward[k], next_gradient(seat, k)};
+	return (Exchange){NONE, NONE, seat->backward[k], next_input(seat, k, TRUE)};
 }
 
 static void run_batched(const Seat *seat)
