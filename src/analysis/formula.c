@@ -3,8 +3,7 @@
 
 #include "analysis/parts.h"
 
-static void add(PipesimReport *report, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void add(PipesimReport *report, const char *format, ...)
+static void G_GNUC_PRINTF(2, 3) add(PipesimReport *report, const char *format, ...)
 {
 	va_list args;
 

@@ -197,18 +197,6 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 	memory->peak[rank] = total;
 }
 
-/* @verb with the chunk that it is of. */
-static PipesimOp resolve(Walk *walk, const PipesimOp *verb)
-{
-	PipesimOp op = *verb;
-
-	if (walk->inputs != NULL && op.kind == PIPESIM_I)
-		g_byte_array_append(walk->inputs, &op.chunk, 1);
-	else if (walk->inputs != NULL && op.kind == PIPESIM_W)
-		op.chunk = walk->inputs->data[walk->weighed++];
-	return op;
-}
-
 /* @n ops; the first is the @index-th of the program. */
 static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 {
@@ -217,8 +205,13 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 	const guint rank = held->rank;
 
 	for (guint32 i = 0; i < n; i++) {
-		const PipesimOp op = resolve(walk, &ops[i]);
+		PipesimOp op = ops[i];
 
+		/* The chunk that it is of. */
+		if (walk->inputs != NULL && op.kind == PIPESIM_I)
+			g_byte_array_append(walk->inputs, &op.chunk, 1);
+		else if (walk->inputs != NULL && op.kind == PIPESIM_W)
+			op.chunk = walk->inputs->data[walk->weighed++];
 		pipesim_held_before(held, &op, index + i);
 		if (held->until_weight > most->peak[rank]) {
 			most->peak[rank] = held->until_weight;
@@ -271,24 +264,6 @@ static guint32 leap(Walk *walk, const PipesimHeld *before, guint32 left)
 	return skipped;
 }
 
-static void walk_loop(Walk *walk, const PipesimLoop *loop, guint64 index)
-{
-	const PipesimOp *verbs = &walk->subject->step->job.order->verbs[loop->first];
-	gboolean leapt = FALSE;
-
-	for (guint32 round = 0; round < loop->count; round++) {
-		const PipesimHeld before = walk->held;
-		const guint weighed = walk->weighed;
-		const guint inputs = walk->inputs != NULL ? walk->inputs->len : 0;
-
-		walk_ops(walk, verbs, loop->n, index + (guint64)round * loop->n);
-		if (leapt || !repeats(walk, weighed, inputs))
-			continue;
-		round += leap(walk, &before, loop->count - round - 1);
-		leapt = TRUE;
-	}
-}
-
 /* Whether loops of the rank leave open of which chunk a W is. */
 static gboolean leaves_chunks_open(const PipesimOrder *order, guint rank)
 {
@@ -313,8 +288,20 @@ static void walk_loops(Walk *walk, guint64 index)
 		walk->inputs = g_byte_array_new();
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
+		const PipesimOp *verbs = &order->verbs[loop->first];
+		gboolean leapt = FALSE;
 
-		walk_loop(walk, loop, index);
+		for (guint32 round = 0; round < loop->count; round++) {
+			const PipesimHeld before = walk->held;
+			const guint weighed = walk->weighed;
+			const guint inputs = walk->inputs != NULL ? walk->inputs->len : 0;
+
+			walk_ops(walk, verbs, loop->n, index + (guint64)round * loop->n);
+			if (leapt || !repeats(walk, weighed, inputs))
+				continue;
+			round += leap(walk, &before, loop->count - round - 1);
+			leapt = TRUE;
+		}
 		index += (guint64)loop->n * loop->count;
 	}
 	g_clear_pointer(&walk->inputs, g_byte_array_unref);

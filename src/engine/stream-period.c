@@ -121,19 +121,6 @@ static void count_messages(Period *p)
 		}
 }
 
-/* Whether each channel is a log, a source, or one whose messages are taken as fast as they are
- * sent. */
-static gboolean can_compile(const Period *p)
-{
-	for (guint i = 0; i < 2 * p->s->n_places; i++) {
-		const gboolean outer = (p->count[i] == 0) != (p->taken[i] == 0);
-
-		if (!outer && (p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
-			return FALSE;
-	}
-	return TRUE;
-}
-
 static gboolean is_source(const Period *p, guint32 channel)
 {
 	return p->count[channel] == 0;
@@ -229,8 +216,13 @@ static gboolean compile(Period *p)
 	if (p->tape->n == 0 || p->tape->too_long || p->maker == NULL)
 		return FALSE;
 	count_messages(p);
-	if (!can_compile(p))
-		return FALSE;
+	/* Each channel is a log, a source, or one whose messages are taken as fast as they are sent. */
+	for (guint i = 0; i < n_channels; i++) {
+		const gboolean outer = (p->count[i] == 0) != (p->taken[i] == 0);
+
+		if (!outer && (p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
+			return FALSE;
+	}
 	/* A message must not be made again before it was taken: so many copies of it are
 	 * needed. */
 	p->unroll = 1;
