@@ -252,23 +252,6 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	return check_layer(c, error);
 }
 
-static gboolean check_sums(const gint64 *sum, GError **error)
-{
-	for (guint kind = 0; kind <= PIPESIM_B; kind++)
-		if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
-				pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
-	return TRUE;
-}
-
-/* What an op of @group takes. */
-static gint64 figure_of(const Calibrating *c, const PipesimTraceGroup *group)
-{
-	return c->means && group->what.stage >= 0 ? pipesim_trace_group_mean(group)
-						  : group->figures.median;
-}
-
 /* F, I, W and B from what was chosen, of each stage where they are told apart. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
 static gboolean add_up(Calibrating *c, GError **error)
@@ -278,8 +261,10 @@ static gboolean add_up(Calibrating *c, GError **error)
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
 		const PipesimMeasured *what = &group->what;
-		const gint64 time =
-			MIN(time_of(c, group, figure_of(c, group)), PIPESIM_MAX_TIME_NS + 1);
+		const gint64 figure = c->means && what->stage >= 0
+					      ? pipesim_trace_group_mean(group)
+					      : group->figures.median;
+		const gint64 time = MIN(time_of(c, group, figure), PIPESIM_MAX_TIME_NS + 1);
 		gint64 *sum = c->parts != NULL ? &g_array_index(c->parts, gint64,
 							 (gsize)what->stage * PIPESIM_FB)
 					       : all;
@@ -301,26 +286,16 @@ static gboolean add_up(Calibrating *c, GError **error)
 		if ((what->phase == PIPESIM_I || what->phase == PIPESIM_W) &&
 			!has(c->chosen, what->component, what->chunk, PIPESIM_B))
 			sum[PIPESIM_B] += time;
-		if (!check_sums(sum, error))
-			return FALSE;
+		for (guint kind = 0; kind <= PIPESIM_B; kind++)
+			if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s adds up to more than %" G_GINT64_FORMAT
+					" ns; fewer layers",
+					pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
 	}
 	memcpy(c->costs->time, all, sizeof all);
 	c->costs->time[PIPESIM_FB] = all[PIPESIM_F] + all[PIPESIM_B];
 	return TRUE;
-}
-
-/* Stages ------------------------------------------------------------------------------------ */
-
-/* Whether what was chosen are ops of a run of several stages. */
-static gboolean tells_stages(const Calibrating *c)
-{
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-
-		if (group->what.stage < 0 || group->what.stage >= c->joined->stages)
-			return FALSE;
-	}
-	return c->joined->stages > 1;
 }
 
 /* The overlapped pair ------------------------------------------------------------------------- */
@@ -346,16 +321,16 @@ static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
 		       strstr(pair->what.variant, "pace_gbps=")) == 0;
 }
 
-/* The same work, done the same way. */
-static PipesimComponent *find_recorded(const Calibrating *c, const PipesimTraceGroup *group)
+/* What was measured as @name, @phase and @impl, NULL = any; or NULL. */
+static PipesimComponent *find_component(
+	const GPtrArray *components, const char *name, const char *phase, const char *impl)
 {
-	g_autofree char *label = pipesim_trace_group_label(group);
+	for (guint i = 0; i < components->len; i++) {
+		PipesimComponent *component = g_ptr_array_index(components, i);
 
-	for (guint i = 0; i < c->costs->components->len; i++) {
-		PipesimComponent *component = g_ptr_array_index(c->costs->components, i);
-		if (g_str_equal(component->component, group->what.component) &&
-			g_str_equal(component->phase, pipesim_phase_name(group->what.phase)) &&
-			g_str_equal(component->impl, label))
+		if (g_str_equal(component->component, name) &&
+			g_str_equal(component->phase, phase) &&
+			(impl == NULL || g_str_equal(component->impl, impl)))
 			return component;
 	}
 	return NULL;
@@ -434,7 +409,10 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	record_half(c, pair, inside, PIPESIM_ROLE_COMM);
 	for (guint i = 0; i < inside->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
-		PipesimComponent *alone = find_recorded(c, group);
+		g_autofree char *label = pipesim_trace_group_label(group);
+		/* The same work, done the same way. */
+		PipesimComponent *alone = find_component(c->costs->components,
+			group->what.component, pipesim_phase_name(group->what.phase), label);
 		if (!g_str_equal(group->what.component, "chunk") && alone != NULL &&
 			alone->figures.median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
 			alone->in_pair =
@@ -593,6 +571,7 @@ static gboolean run(Calibrating *c, GError **error)
 	const gint64 *time = c->costs->time;
 	const char *device = find_device(c);
 	g_autoptr(GString) source = g_string_new(device != NULL ? device : "unknown device");
+	gboolean several = c->joined->stages > 1;
 	GHashTableIter iter;
 	gpointer component, impl;
 	PipesimNumber pair, serial;
@@ -610,7 +589,14 @@ static gboolean run(Calibrating *c, GError **error)
 	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);
 	if (!choose_components(c, error))
 		return FALSE;
-	if (tells_stages(c)) {
+	/* Whether what was chosen are ops of a run of several stages. */
+	for (guint i = 0; i < c->chosen->len; i++) {
+		const gint64 stage =
+			((const PipesimTraceGroup *)c->chosen->pdata[i])->what.stage;
+
+		several &= stage >= 0 && stage < c->joined->stages;
+	}
+	if (several) {
 		c->parts = g_array_sized_new(
 			FALSE, TRUE, sizeof(gint64), c->joined->stages * PIPESIM_FB);
 		g_array_set_size(c->parts, c->joined->stages * PIPESIM_FB);
@@ -623,10 +609,8 @@ static gboolean run(Calibrating *c, GError **error)
 	pipesim_stage_times_notice(c->joined, c->notices);
 	if (!pipesim_stage_times_figure(c->traces, c->n_traces, &c->means, error) ||
 		!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
-		(c->parts != NULL && (!pipesim_stage_times_fill(c->joined, c->parts,
-					      c->traces[0]->path, c->notices, error) ||
-					     !pipesim_stage_times_set(
-						     c->joined, c->parts, c->costs, error))))
+		(c->parts != NULL && !pipesim_stage_times_set(c->joined, c->parts,
+					     c->traces[0]->path, c->costs, c->notices, error)))
 		return FALSE;
 	if (time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -705,20 +689,6 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	return ok ? g_steal_pointer(&result) : NULL;
 }
 
-/* The component measured as @phase, or NULL. */
-static const PipesimComponent *find_phase(
-	const GPtrArray *components, const char *name, const char *phase)
-{
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
-
-		if (g_str_equal(component->component, name) &&
-			g_str_equal(component->phase, phase))
-			return component;
-	}
-	return NULL;
-}
-
 /* Most that repetitions of a backward and its forward may differ by: a profile may begin or end
  * within a step. */
 #define MOST_UNPAIRED 10 /* % */
@@ -742,8 +712,8 @@ gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, 
 		for (guint k = 0;
 			g_str_equal(component->phase, "F") && k < G_N_ELEMENTS(backwards);
 			k++) {
-			const PipesimComponent *backward =
-				find_phase(components, component->component, backwards[k]);
+			const PipesimComponent *backward = find_component(
+				components, component->component, backwards[k], NULL);
 			const guint there = figures->samples + component->dropped;
 			const guint back =
 				backward != NULL ? backward->figures.samples + backward->dropped

@@ -22,59 +22,6 @@ typedef struct {
 	guint32 trace; /* that says so */
 } Home;
 
-static gboolean has_ops(const PipesimTrace *trace)
-{
-	for (guint i = 0; i < trace->rows->len; i++)
-		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
-			return TRUE;
-	return FALSE;
-}
-
-/* Of a trace whose rows do not say it. @place: which of the traces with ops it is */
-static gint64 guess_rank(const PipesimTrace *trace, guint place)
-{
-	gint64 lowest = G_MAXINT64;
-
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
-
-		if (pipesim_row_is_op(row) && row->what.stage >= 0)
-			lowest = MIN(lowest, row->what.stage);
-	}
-	return lowest < G_MAXINT64 ? lowest : place;
-}
-
-static gboolean check_numbers(
-	const PipesimTrace *trace, const PipesimTraceRow *row, GError **error)
-{
-	if (row->rank < MOST && row->what.stage < MOST && row->microbatch < MOST_MICROBATCHES &&
-		row->replica < MOST && row->what.b_stage < MOST &&
-		row->b_microbatch < MOST_MICROBATCHES)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
-		"%s: %s of %s, micro-batch %" G_GINT64_FORMAT ", rank %" G_GINT64_FORMAT
-		": no run has so many",
-		trace->path, pipesim_phase_name(row->what.phase), row->what.chunk,
-		row->microbatch, row->rank);
-}
-
-/* Notes that @stage is on @rank, and runs @microbatch there. */
-static void note_held(Joining *joining, guint rank, guint stage, guint microbatch)
-{
-	const gpointer key = GSIZE_TO_POINTER((gsize)rank * MOST + stage + 1);
-	const guint place = GPOINTER_TO_UINT(g_hash_table_lookup(joining->place, key));
-	PipesimJoined *out = joining->out;
-
-	if (place > 0) {
-		PipesimHeld *held = &g_array_index(out->held, PipesimHeld, place - 1);
-
-		held->first = MIN(held->first, microbatch);
-		return;
-	}
-	g_array_append_val(out->held, ((PipesimHeld){rank, stage, microbatch}));
-	g_hash_table_insert(joining->place, key, GUINT_TO_POINTER(out->held->len));
-}
-
 /* Notes that trace @t has an op of @stage and @microbatch on @rank. */
 static gboolean note_stage(
 	Joining *joining, guint t, guint rank, guint stage, guint microbatch, GError **error)
@@ -103,8 +50,19 @@ static gboolean note_stage(
 			stage, home->rank - 1, traces[home->trace]->path, rank, traces[t]->path,
 			microbatch);
 	if (home->rank == 0) {
+		const gpointer key = GSIZE_TO_POINTER((gsize)rank * MOST + stage + 1);
+		const guint place = GPOINTER_TO_UINT(g_hash_table_lookup(joining->place, key));
+		PipesimHeld *held =
+			place > 0 ? &g_array_index(out->held, PipesimHeld, place - 1) : NULL;
+
 		*home = (Home){rank + 1, t};
-		note_held(joining, rank, stage, microbatch);
+		if (held != NULL) {
+			held->first = MIN(held->first, microbatch);
+		} else {
+			g_array_append_val(out->held, ((PipesimHeld){rank, stage, microbatch}));
+			g_hash_table_insert(
+				joining->place, key, GUINT_TO_POINTER(out->held->len));
+		}
 	}
 	if (out->rank_of[stage] == PIPESIM_NO_RANK)
 		out->rank_of[stage] = rank;
@@ -138,8 +96,17 @@ static gboolean join_trace(
 	Joining *joining, guint t, guint place, guint *microbatches, GError **error)
 {
 	PipesimTrace *trace = joining->traces[t];
-	const gint64 guessed = guess_rank(trace, place);
+	gint64 guessed = G_MAXINT64;
 
+	/* The rank of a trace whose rows do not say it: its lowest stage. */
+	for (guint i = 0; i < trace->rows->len; i++) {
+		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
+
+		if (pipesim_row_is_op(row) && row->what.stage >= 0)
+			guessed = MIN(guessed, row->what.stage);
+	}
+	if (guessed == G_MAXINT64)
+		guessed = place;
 	*microbatches = 0;
 	for (guint i = 0; i < trace->spans->len; i++) {
 		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, i);
@@ -158,34 +125,20 @@ static gboolean join_trace(
 			row->what.stage = row->rank;
 			row->what.chunk = pipesim_stage_chunk(trace->strings, row->what.stage);
 		}
-		if (!check_numbers(trace, row, error) || !note_op(joining, t, row, error))
+		if (row->rank >= MOST || row->what.stage >= MOST ||
+			row->microbatch >= MOST_MICROBATCHES || row->replica >= MOST ||
+			row->what.b_stage >= MOST || row->b_microbatch >= MOST_MICROBATCHES)
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+				"%s: %s of %s, micro-batch %" G_GINT64_FORMAT
+				", rank %" G_GINT64_FORMAT ": no run has so many",
+				trace->path, pipesim_phase_name(row->what.phase),
+				row->what.chunk, row->microbatch, row->rank);
+		if (!note_op(joining, t, row, error))
 			return FALSE;
 		*microbatches = MAX(*microbatches, (guint)row->microbatch + 1);
 		if (row->what.phase == PIPESIM_FB)
 			*microbatches = MAX(*microbatches, (guint)row->b_microbatch + 1);
 	}
-	return TRUE;
-}
-
-/* @first, @t: traces with ops of so many micro-batches */
-static gboolean check_run(
-	const Joining *joining, guint first, guint t, guint here, GError **error)
-{
-	const PipesimTrace *a = joining->traces[first], *b = joining->traces[t];
-	const gint64 of_a = pipesim_trace_get_count(a, "ranks");
-	const gint64 of_b = pipesim_trace_get_count(b, "ranks");
-
-	if (joining->out->microbatches != here)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s has %u micro-batches and %s %u: they are of different runs; give "
-			"the ranks of one",
-			a->path, joining->out->microbatches, b->path, here);
-	if (of_a > 0 && of_b > 0 && of_a != of_b)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is of a run of %" G_GINT64_FORMAT
-			" ranks and %s of one of %" G_GINT64_FORMAT
-			"; give the ranks of one run",
-			a->path, of_a, b->path, of_b);
 	return TRUE;
 }
 
@@ -236,25 +189,39 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 		g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
 	g_autoptr(GHashTable) of_rank = g_hash_table_new(NULL, NULL);
 	Joining joining = {traces, n, out, file_of, homes, of_rank};
-	guint place = 0, first = 0;
+	const PipesimTrace *first = NULL; /* with ops */
+	guint place = 0;
 
 	*out = (PipesimJoined){.held = g_array_new(FALSE, FALSE, sizeof(PipesimHeld))};
 	pipesim_number_replicas(traces, n);
 	for (guint t = 0; t < n; t++) {
+		const gint64 ranks = pipesim_trace_get_count(traces[t], "ranks");
+		const char *path = traces[t]->path;
 		guint microbatches;
 
-		if (!has_ops(traces[t]))
+		if (!pipesim_trace_has_ops(traces[t]))
 			continue;
 		if (!join_trace(&joining, t, place, &microbatches, error))
 			return FALSE;
 		if (place++ == 0) {
-			first = t;
+			first = traces[t];
 			out->microbatches = microbatches;
-			out->world = (guint)CLAMP(
-				pipesim_trace_get_count(traces[t], "ranks"), 0, MOST);
-		} else if (!check_run(&joining, first, t, microbatches, error)) {
-			return FALSE;
+			out->world = (guint)CLAMP(ranks, 0, MOST);
+			continue;
 		}
+		const gint64 before = pipesim_trace_get_count(first, "ranks");
+		if (out->microbatches != microbatches)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s has %u micro-batches and %s %u: they are of different "
+				"runs; "
+				"give the ranks of one",
+				first->path, out->microbatches, path, microbatches);
+		if (before > 0 && ranks > 0 && before != ranks)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is of a run of %" G_GINT64_FORMAT
+				" ranks and %s of one of %" G_GINT64_FORMAT
+				"; give the ranks of one run",
+				first->path, before, path, ranks);
 	}
 	count(out);
 	return TRUE;

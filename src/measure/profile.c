@@ -1,8 +1,8 @@
 #include "config.h"
 
 #include "base/number.h"
+#include "measure/beside.h"
 #include "measure/profile.h"
-#include "measure/segments.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -222,9 +222,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	static const char *const waiting[] = {"notify", "barrier", NULL};
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
-	/* Files of one host count from different moments of one clock. */
-	const gint64 base =
-		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
+	const gint64 base = pipesim_trace_base(trace);
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
@@ -279,11 +277,85 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	}
 }
 
-/* What stands beside the ops of a pipeline: messages, and what lies in no op. */
-static void add_spans(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
+/* @activity, called @name, as a span of which no step, stage or place is known.
+ * @base: what the clock of the profile stands for, ns */
+static void add_span(PipesimTrace *trace, const PipesimEvent *activity, const char *name,
+	gboolean message, gint64 base)
 {
-	const gint64 base =
-		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
+	const PipesimTraceSpan span = {
+		.name = name,
+		.message = message,
+		.step = PIPESIM_UNKNOWN,
+		.replica = PIPESIM_UNKNOWN,
+		.rank = pipesim_trace_get_count(trace, "rank"),
+		.stage = PIPESIM_UNKNOWN,
+		.seq = PIPESIM_UNKNOWN,
+		.start = base + activity->start,
+		.duration = activity->end - activity->start,
+	};
+
+	g_array_append_val(trace->spans, span);
+}
+
+/* A kernel that ran in an op. */
+typedef struct {
+	const char *name; /* of the trace's own texts */
+	guint8 phase;
+	gint64 start; /* on the clock of the trace's rows */
+	gint64 took;  /* ns */
+} Ran;
+
+static gint compare_ran(gconstpointer a, gconstpointer b)
+{
+	const Ran *x = a, *y = b;
+	const gint by_name = x->name != y->name ? strcmp(x->name, y->name) : 0;
+
+	if (by_name != 0)
+		return by_name;
+	return (x->phase > y->phase) - (x->phase < y->phase);
+}
+
+/* Of each kernel and kind of op in @ran (of Ran, sorted on the way) how often it ran, and
+ * how long it usually took where no message of @trace was under way. */
+static void add_kernels(PipesimTrace *trace, GArray *ran)
+{
+	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
+	guint end, n = 0;
+
+	for (guint i = 0; i < ran->len; i++) {
+		const Ran *one = &g_array_index(ran, Ran, i);
+
+		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 <=
+			one->took)
+			g_array_index(ran, Ran, n++) = *one;
+	}
+	g_array_set_size(ran, n);
+	g_array_sort(ran, compare_ran);
+	for (guint begin = 0; begin < ran->len; begin = end) {
+		const Ran *first = &g_array_index(ran, Ran, begin);
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
+		double sum = 0;
+
+		for (end = begin; end < ran->len; end++) {
+			const Ran *other = &g_array_index(ran, Ran, end);
+
+			if (other->phase != first->phase ||
+				strcmp(other->name, first->name) != 0)
+				break;
+			sum += (double)other->took;
+		}
+		kernel.n = end - begin;
+		kernel.mean = llround(sum / kernel.n);
+		g_array_append_val(trace->kernels, kernel);
+	}
+}
+
+/* What stands beside the ops of a pipeline: messages, and what lies in no op; and of each
+ * kernel and kind of op how long it usually took. */
+static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
+{
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	const gint64 base = pipesim_trace_base(trace);
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
@@ -296,41 +368,13 @@ static void add_spans(PipesimTrace *trace, const PipesimProfile *profile, const 
 				(strstr(name, "SEND") != NULL || strstr(name, "RECV") != NULL));
 
 		if (marked == NULL || !marked->meaning.counted)
-			pipesim_trace_add_span(trace, activity, name, message, base);
-	}
-}
-
-/* Of each kernel and kind of op how long it usually took. */
-static void add_kernels(
-	PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
-{
-	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
-	const gint64 base =
-		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
-
-	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
-		const PipesimEvent *activity = activity_at(profile, i);
-		const PipesimRangeMeaning *meaning =
-			activity->range != NO_RANGE
-				? &range_at(ranges, activity->range)->meaning
-				: NULL;
-
-		if (meaning != NULL && meaning->counted &&
-			g_str_equal(meaning->component, "chunk"))
-			g_array_append_val(ran, ((PipesimRan){activity->name, meaning->phase,
+			add_span(trace, activity, name, message, base);
+		else if (g_str_equal(marked->meaning.component, "chunk"))
+			g_array_append_val(ran, ((Ran){activity->name, marked->meaning.phase,
 							base + activity->start,
 							activity->end - activity->start}));
 	}
-	pipesim_trace_add_kernels(trace, ran);
-}
-
-/* Whether what was found are ops of a pipeline. */
-static gboolean has_ops(const PipesimTrace *trace)
-{
-	for (guint i = 0; i < trace->rows->len; i++)
-		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
-			return TRUE;
-	return FALSE;
+	add_kernels(trace, ran);
 }
 
 /* Numbers the rows; where forwards ran beside backwards they are one overlapped pair. */
@@ -396,6 +440,146 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 		trace->path, layers);
 }
 
+/* Without names --------------------------------------------------------------------------- */
+
+/* An activity, when and by whom it was launched. */
+typedef struct {
+	gint64 at;
+	guint32 thread;
+	const PipesimEvent *activity;
+} Launched;
+
+static gint compare_launched(gconstpointer a, gconstpointer b)
+{
+	const Launched *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->activity->start > y->activity->start) -
+	       (x->activity->start < y->activity->start);
+}
+
+/* What was launched, in that order. */
+static GArray *list_launched(const PipesimProfile *profile)
+{
+	const GArray *activities = profile->events[PIPESIM_ACTIVITIES];
+	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
+	GArray *list = g_array_new(FALSE, FALSE, sizeof(Launched));
+
+	for (guint i = 0; i < activities->len && launches->len > 0; i++) {
+		const PipesimEvent *activity = &g_array_index(activities, PipesimEvent, i);
+		const PipesimEvent *launch = bsearch(activity, launches->data, launches->len,
+			sizeof *activity, compare_launches);
+
+		if (launch != NULL)
+			g_array_append_val(
+				list, ((Launched){launch->start, launch->thread, activity}));
+	}
+	g_array_sort(list, compare_launched);
+	return list;
+}
+
+static gboolean is_message(const PipesimEvent *activity)
+{
+	return strstr(activity->name, "SendRecv") != NULL;
+}
+
+/* The stream on which most was launched: that of the ops. */
+static guint32 main_stream(const GArray *launched)
+{
+	g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
+	guint32 best = 0;
+	guint most = 0;
+
+	for (guint i = 0; i < launched->len; i++) {
+		const PipesimEvent *activity = g_array_index(launched, Launched, i).activity;
+		const gpointer key = GUINT_TO_POINTER(activity->stream);
+		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, key)) + 1;
+
+		g_hash_table_insert(counts, key, GUINT_TO_POINTER(count));
+		if (count > most) {
+			most = count;
+			best = activity->stream;
+		}
+	}
+	return best;
+}
+
+/* Whether a range of the optimizer was open at @at. */
+static gboolean is_optimizer(const PipesimProfile *profile, gint64 at)
+{
+	const GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
+
+	for (guint i = 0; i < ranges->len; i++) {
+		const PipesimEvent *range = &g_array_index(ranges, PipesimEvent, i);
+
+		if (range->start <= at && at <= range->end &&
+			g_str_has_prefix(range->name, "Optimizer."))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* The kernels of @profile as pieces that follow each other: what the thread that sends and
+ * receives launched between two messages is a forward, what another thread (autograd's) did
+ * a backward. Which micro-batch each is of only an order can say: pipesim_name_ops().
+ * Collectives, other streams than that of most kernels, and what is launched in a range of
+ * the optimizer ("Optimizer.step#AdamW.step"), are in none. Adds spans and kernels too.
+ * @profile is sorted as pipesim_trace_add_profile() leaves it. */
+static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
+{
+	g_autoptr(GArray) launched = list_launched(profile);
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	const guint32 stream = main_stream(launched);
+	const gint64 base = pipesim_trace_base(trace);
+	gboolean ended = TRUE;
+	guint main = 0;
+
+	/* The thread that launches messages, else that of the first kernel. */
+	while (main < launched->len &&
+		!is_message(g_array_index(launched, Launched, main).activity))
+		main++;
+	main = main < launched->len ? main : 0;
+	for (guint i = 0; i < launched->len; i++) {
+		const Launched *one = &g_array_index(launched, Launched, i);
+		const PipesimEvent *activity = one->activity;
+		PipesimTraceSegment *last =
+			trace->segments->len > 0
+				? &g_array_index(trace->segments, PipesimTraceSegment,
+					  trace->segments->len - 1)
+				: NULL;
+		const PipesimTraceSegment segment = {
+			.start = base + activity->start,
+			.end = base + activity->start,
+			.backward =
+				one->thread != g_array_index(launched, Launched, main).thread,
+		};
+
+		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
+			is_optimizer(profile, one->at)) {
+			/* Collectives and copies on other streams come in between. */
+			ended |= is_message(activity) || is_optimizer(profile, one->at);
+			add_span(trace, activity, activity->name, is_message(activity), base);
+			continue;
+		}
+		if (ended || last->backward != segment.backward) {
+			g_array_append_val(trace->segments, segment);
+			last = &g_array_index(
+				trace->segments, PipesimTraceSegment, trace->segments->len - 1);
+			ended = FALSE;
+		}
+		last->start = MIN(last->start, base + activity->start);
+		last->end = MAX(last->end, base + activity->end);
+		last->busy = MIN(
+			last->busy + activity->end - activity->start, last->end - last->start);
+		last->n++;
+		g_array_append_val(
+			ran, ((Ran){activity->name, segment.backward ? PIPESIM_B : PIPESIM_F,
+				     base + activity->start, activity->end - activity->start}));
+	}
+	add_kernels(trace, ran);
+}
+
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
@@ -425,10 +609,8 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		time[which] += (double)(activity->end - activity->start);
 	}
 	add_rows(trace, profile, ranges, starts);
-	if (!profile->projected && has_ops(trace)) {
-		add_spans(trace, profile, ranges);
-		add_kernels(trace, profile, ranges);
-	}
+	if (!profile->projected && pipesim_trace_has_ops(trace))
+		add_beside(trace, profile, ranges);
 	if (n > 0 || !profile->projected) {
 		const double all = MAX(1, time[0] + time[1] + time[2]);
 		pipesim_notice(trace->notices,
@@ -446,7 +628,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 			? g_strdup("no NVTX range has")
 			: g_strdup_printf("none of %u GPU activities lies in a range with", n);
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
-		pipesim_trace_add_segments(trace, profile);
+		add_segments(trace, profile);
 		g_ptr_array_set_size(trace->notices, 0);
 		return TRUE;
 	}

@@ -33,38 +33,6 @@ typedef struct {
 	gboolean projected;
 } PipesimProfile;
 
-/* A kernel that ran in an op. */
-typedef struct {
-	const char *name; /* of the trace's own texts */
-	guint8 phase;
-	gint64 start; /* on the clock of the trace's rows */
-	gint64 took;  /* ns */
-} PipesimRan;
-
-/** pipesim_trace_add_kernels: of each kernel and kind of op in @ran (of PipesimRan, sorted on the way)
- * how often it ran, and how long it usually took where no message of @trace was under way. */
-void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran);
-
-/** pipesim_trace_add_span: @activity, called @name, as a span of which no step, stage or place is known.
- * @base: what the clock of the profile stands for, ns */
-static inline void pipesim_trace_add_span(PipesimTrace *trace, const PipesimEvent *activity,
-	const char *name, gboolean message, gint64 base)
-{
-	const PipesimTraceSpan span = {
-		.name = name,
-		.message = message,
-		.step = PIPESIM_UNKNOWN,
-		.replica = PIPESIM_UNKNOWN,
-		.rank = pipesim_trace_get_count(trace, "rank"),
-		.stage = PIPESIM_UNKNOWN,
-		.seq = PIPESIM_UNKNOWN,
-		.start = base + activity->start,
-		.duration = activity->end - activity->start,
-	};
-
-	g_array_append_val(trace->spans, span);
-}
-
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */
 PipesimProfile *pipesim_profile_new(void);
 void pipesim_profile_free(PipesimProfile *profile);

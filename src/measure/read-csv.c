@@ -290,13 +290,15 @@ static guint8 read_name(PipesimTable *table, const PipesimCsvCell *cell, const C
 	return 0;
 }
 
+/* By PipesimSeries. */
+static const char *const series[] = {
+	"", "governor", "waiting", "resident", "moving", "replay", "exchange", "step", NULL};
+
 static void read_cell(
 	Reader *reader, const PipesimCsvCell *cell, Position *position, PipesimTraceRow *row)
 {
 	static const char *const roles[] = {"compute", "comm", "pair", NULL};
 	static const char *const status[] = {"ok", "warmup", "outlier", "checksum_fail", NULL};
-	static const char *const series[] = {"", "governor", "waiting", "resident", "moving",
-		"replay", "exchange", "step", NULL};
 	const Column *column = position->of;
 	PipesimTable *table = &reader->table;
 
@@ -389,7 +391,7 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 		pipesim_table_fault(&reader->table, NULL,
 			"a row of series '%s' without t_start_ns and dur_ns; when ops ran is "
 			"what it tells",
-			pipesim_series_name(what->series));
+			series[what->series]);
 	if (row->busy == PIPESIM_UNKNOWN)
 		row->busy = row->duration;
 	if (what->role == PIPESIM_ROLE_COMM && what->comm_sms == 0) {
@@ -462,10 +464,7 @@ static void read_row(Reader *reader)
 			g_string_chunk_insert_len(
 				reader->keys, reader->key->str, (gssize)reader->key->len),
 			GUINT_TO_POINTER(record->line));
-	if (!record->ended)
-		pipesim_table_fault(table, NULL,
-			"the last line does not end with a newline: the file is truncated; add "
-			"one if the line is whole, else delete the line");
+	pipesim_table_ended(table);
 	row.line = record->line;
 	if (table->faults->total == faults)
 		g_array_append_val(table->trace->rows, row);

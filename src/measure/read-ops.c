@@ -61,19 +61,6 @@ typedef struct {
 	gboolean has_header;
 } Reader;
 
-/* The line with the names of columns; NULL where @head has none. For g_strfreev(). */
-static char **split_header(const char *head)
-{
-	g_autofree char *line = NULL;
-
-	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
-		head += 3;
-	while (*head == '#')
-		head += strcspn(head, "\n") + (strchr(head, '\n') != NULL);
-	line = g_strndup(head, strcspn(head, "\r\n"));
-	return g_strsplit(line, ",", -1);
-}
-
 static gboolean has_column(char *const *header, const char *name)
 {
 	const gsize length = strcspn(name, "*");
@@ -90,8 +77,16 @@ static gboolean has_column(char *const *header, const char *name)
 
 static gboolean is_ops(const char *head)
 {
-	g_auto(GStrv) header = split_header(head);
+	g_autofree char *line = NULL;
+	g_auto(GStrv) header = NULL;
 
+	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
+		head += 3;
+	while (*head == '#')
+		head += strcspn(head, "\n") + (strchr(head, '\n') != NULL);
+	/* The line with the names of columns. */
+	line = g_strndup(head, strcspn(head, "\r\n"));
+	header = g_strsplit(line, ",", -1);
 	for (guint i = 0; i < N_COLUMNS; i++)
 		if (known[i].required && !has_column(header, known[i].names[0]) &&
 			(known[i].names[1] == NULL || !has_column(header, known[i].names[1])))
@@ -138,33 +133,6 @@ static gint64 read_count(Reader *reader, guint column)
 	pipesim_table_fault(&reader->table, cell, "%s '%s' is %s; a whole number from 0",
 		known[column].names[0], cell->text, why);
 	return PIPESIM_UNKNOWN;
-}
-
-static gint64 read_duration(Reader *reader, gint64 start)
-{
-	PipesimTable *table = &reader->table;
-	const PipesimColumn *column = &reader->columns[END];
-	gint64 end;
-
-	if (reader->columns[DURATION].at >= 0)
-		return pipesim_table_time(table, &reader->columns[DURATION], "duration");
-	end = pipesim_table_time(table, column, "end");
-	if (end < start && table->faults->total == 0)
-		pipesim_table_fault(table, &table->record->cells[column->at],
-			"the op ends before it starts, by %.6g ms",
-			(double)(start - end) / 1e6);
-	return MAX(end - start, 0);
-}
-
-/* The kind of an op that @name is, or -1. */
-static gint find_kind(const char *name)
-{
-	if (g_str_equal(name, "forward-compute"))
-		return PIPESIM_F;
-	if (g_str_equal(name, "backward-compute"))
-		return PIPESIM_B;
-	const gint phase = pipesim_phase_find(name);
-	return phase >= 0 && phase <= PIPESIM_FB ? phase : -1;
 }
 
 static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
@@ -228,21 +196,32 @@ static void read_op(Reader *reader)
 		.seq = read_count(reader, SEQ),
 		.start = pipesim_table_time(table, &reader->columns[START], "start"),
 	};
-	span.duration = read_duration(reader, span.start);
+	if (reader->columns[DURATION].at >= 0) {
+		span.duration =
+			pipesim_table_time(table, &reader->columns[DURATION], "duration");
+	} else {
+		const gint64 end = pipesim_table_time(table, &reader->columns[END], "end");
+
+		if (end < span.start && table->faults->total == 0)
+			pipesim_table_fault(table,
+				&table->record->cells[reader->columns[END].at],
+				"the op ends before it starts, by %.6g ms",
+				(double)(span.start - end) / 1e6);
+		span.duration = MAX(end - span.start, 0);
+	}
 	if (span.stage == PIPESIM_UNKNOWN || span.step == PIPESIM_UNKNOWN)
 		pipesim_table_fault(table, NULL, "an op without its %s",
 			span.stage == PIPESIM_UNKNOWN ? "stage" : "step");
-	/* A line without an end may lack digits. */
-	if (!table->record->ended)
-		pipesim_table_fault(table, NULL,
-			"the last line does not end with a newline: the file is truncated; add "
-			"one if the line is whole, else delete the line");
+	pipesim_table_ended(table);
 	if (span.rank == PIPESIM_UNKNOWN)
 		span.rank = span.stage;
 	if (table->faults->total > faults)
 		return;
-	const gint kind = find_kind(span.name);
-	if (kind >= 0)
+	const gint kind = g_str_equal(span.name, "forward-compute") ? PIPESIM_F
+			  : g_str_equal(span.name, "backward-compute")
+				  ? PIPESIM_B
+				  : pipesim_phase_find(span.name);
+	if (kind >= 0 && kind <= PIPESIM_FB)
 		add_op(reader, (guint8)kind, &span);
 	else
 		g_array_append_val(table->trace->spans, span);
@@ -251,10 +230,8 @@ static void read_op(Reader *reader)
 static gboolean read_line(PipesimTable *table)
 {
 	Reader *reader = (Reader *)table;
-	const PipesimCsvRecord *record = table->record;
 
-	if (record->n_cells == 0 || (record->n_cells == 1 && record->cells[0].length == 0) ||
-		record->cells[0].text[0] == '#')
+	if (pipesim_table_skips(table))
 		return TRUE;
 	if (!reader->has_header) {
 		reader->has_header = TRUE;

@@ -142,11 +142,16 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 	return *token != PIPESIM_JSON_ERROR;
 }
 
-/* A time that is wrong would otherwise be found in a sum much later. */
-static gboolean check_times(Reader *reader)
+static gboolean keep_event(Reader *reader)
 {
 	const Event *event = &reader->event;
+	const guint category = event->category;
+	const gboolean begins = event->phase == 'B';
+	const gboolean ends = event->phase == 'E' && reader->open->len > 0;
 
+	if (!ends && (category == PIPESIM_N_EVENTS || (event->phase != 'X' && !begins)))
+		return TRUE;
+	/* A time that is wrong would otherwise be found in a sum much later. */
 	if (event->start == PIPESIM_UNKNOWN)
 		return pipesim_json_fail(
 			reader->json, reader->error, "an event without a time (ts)");
@@ -155,17 +160,8 @@ static gboolean check_times(Reader *reader)
 	if (event->phase == 'X' && event->duration < 0)
 		return pipesim_json_fail(reader->json, reader->error,
 			"an event without a duration, or a negative one");
-	return TRUE;
-}
-
-/* Ends the last range of its thread that was begun. */
-static gboolean end_range(Reader *reader)
-{
-	const Event *event = &reader->event;
-
-	if (!check_times(reader))
-		return FALSE;
-	for (guint i = reader->open->len; i-- > 0;) {
+	/* Ends the last range of its thread that was begun. */
+	for (guint i = ends ? reader->open->len : 0; i-- > 0;) {
 		PipesimEvent *range =
 			&g_array_index(reader->profile->events[PIPESIM_HOST_RANGES],
 				PipesimEvent, g_array_index(reader->open, guint32, i));
@@ -175,23 +171,8 @@ static gboolean end_range(Reader *reader)
 		g_array_remove_index(reader->open, i);
 		break;
 	}
-	return TRUE;
-}
-
-static gboolean keep_event(Reader *reader)
-{
-	const Event *event = &reader->event;
-	const guint category = event->category;
-	const gboolean begins = event->phase == 'B';
-
-	if (event->phase == 'E' && reader->open->len > 0)
-		return end_range(reader);
-	if (category == PIPESIM_N_EVENTS || (event->phase != 'X' && !begins))
-		return TRUE;
-	if (!check_times(reader))
-		return FALSE;
-	if (category == PIPESIM_LAUNCHES ? event->correlation <= 0
-					 : begins && category != PIPESIM_HOST_RANGES)
+	if (ends || (category == PIPESIM_LAUNCHES ? event->correlation <= 0
+						  : begins && category != PIPESIM_HOST_RANGES))
 		return TRUE;
 	GArray *array = reader->profile->events[category];
 	if (array->len >= MAX_KEPT)

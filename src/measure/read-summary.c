@@ -35,22 +35,16 @@ static gboolean find_columns(PipesimColumn *columns, const PipesimCsvRecord *hea
 	return columns[COMPONENT].at >= 0 && columns[PHASE].at >= 0 && columns[MEAN].at >= 0;
 }
 
-static gboolean is_content(const PipesimCsvRecord *record)
-{
-	return record->n_cells > 0 && record->cells[0].text[0] != '#' &&
-	       (record->n_cells > 1 || record->cells[0].length > 0);
-}
-
 static gboolean is_summary(const char *head)
 {
 	g_autoptr(PipesimCsv) csv =
 		pipesim_csv_new(pipesim_input_new_memory("", head, strlen(head)));
-	const PipesimCsvRecord *record;
 	PipesimColumn columns[N_COLUMNS];
+	PipesimTable table;
 
-	while ((record = pipesim_csv_next(csv, TRUE, NULL)) != NULL)
-		if (is_content(record))
-			return find_columns(columns, record);
+	while ((table.record = pipesim_csv_next(csv, TRUE, NULL)) != NULL)
+		if (!pipesim_table_skips(&table))
+			return find_columns(columns, table.record);
 	return FALSE;
 }
 
@@ -96,7 +90,7 @@ static gboolean read_line(PipesimTable *table)
 {
 	Reader *reader = (Reader *)table;
 
-	if (!is_content(table->record))
+	if (pipesim_table_skips(table))
 		return TRUE;
 	if (reader->has_header) {
 		read_means(table, reader->columns);

@@ -67,6 +67,18 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 void pipesim_table_fault(PipesimTable *table, const PipesimCsvCell *cell, const char *format,
 	...) G_GNUC_PRINTF(3, 4);
 
+/** pipesim_table_ended: a fault where the record lacks its newline: it may lack digits. */
+void pipesim_table_ended(PipesimTable *table);
+
+/** pipesim_table_skips: whether the record is a blank line or a comment. */
+static inline gboolean pipesim_table_skips(const PipesimTable *table)
+{
+	const PipesimCsvRecord *record = table->record;
+
+	return record->n_cells == 0 || record->cells[0].text[0] == '#' ||
+	       (record->n_cells == 1 && record->cells[0].length == 0);
+}
+
 /* Where a header has a column. */
 typedef struct {
 	gint at;        /* -1 = nowhere */

@@ -14,6 +14,15 @@ typedef struct {
 	GArray *stages; /* gint64, ascending */
 } File;
 
+/* Adds @n to a set of bits; whether it was not there. */
+static gboolean add(guint8 *seen, gint64 n)
+{
+	const guint8 bit = (guint8)(1u << n % 8), before = seen[n / 8];
+
+	seen[n / 8] |= bit;
+	return (before & bit) == 0;
+}
+
 static void clear_file(gpointer data)
 {
 	g_array_unref(((File *)data)->stages);
@@ -54,10 +63,8 @@ static gboolean look(PipesimTrace *trace, File *file)
 			(file->rank >= 0 && file->rank != row->rank))
 			return FALSE;
 		file->rank = row->rank;
-		if (seen[stage / 8] & 1u << stage % 8)
-			continue;
-		seen[stage / 8] |= (guint8)(1u << stage % 8);
-		g_array_append_val(file->stages, stage);
+		if (add(seen, stage))
+			g_array_append_val(file->stages, stage);
 	}
 	g_array_sort(file->stages, pipesim_compare_int64);
 	return TRUE;
@@ -82,32 +89,14 @@ static gboolean is_whole(const GArray *files, guint *copies)
 		for (guint k = 0; k < first->stages->len; k++) {
 			const gint64 stage = g_array_index(first->stages, gint64, k);
 
-			if (seen[stage / 8] & 1u << stage % 8)
+			if (!add(seen, stage))
 				return FALSE;
-			seen[stage / 8] |= (guint8)(1u << stage % 8);
 			highest = MAX(highest, (guint)stage);
 			stages++;
 		}
 		i = end;
 	}
 	return stages == highest + 1;
-}
-
-/* As they are: one replica, whose ranks are those of the pipeline. */
-static gboolean is_plain(const GArray *files, guint copies)
-{
-	guint8 seen[MOST / 8] = {0};
-
-	if (copies > 1)
-		return FALSE;
-	for (guint i = 0; i < files->len; i++) {
-		const gint64 rank = g_array_index(files, File, i).rank;
-
-		if (rank >= files->len || (seen[rank / 8] & 1u << rank % 8))
-			return FALSE;
-		seen[rank / 8] |= (guint8)(1u << rank % 8);
-	}
-	return TRUE;
 }
 
 /* Whether files of the same stages run different micro-batches of them: not replicas of each other, but two copies
@@ -142,38 +131,11 @@ static gboolean shares_work(const GArray *files)
 	return FALSE;
 }
 
-static gboolean names_one_twice(const GArray *files)
-{
-	g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
-
-	for (guint i = 0; i < files->len; i++)
-		if (!g_hash_table_add(seen, &g_array_index(files, File, i).rank))
-			return TRUE;
-	return FALSE;
-}
-
-static void number(const File *file, gint64 rank, gint64 replica)
-{
-	for (guint i = 0; i < file->trace->rows->len; i++) {
-		PipesimTraceRow *row = pipesim_trace_row(file->trace, i);
-
-		if (!pipesim_row_is_op(row))
-			continue;
-		row->rank = rank;
-		row->replica = replica;
-	}
-	for (guint i = 0; i < file->trace->spans->len; i++) {
-		PipesimTraceSpan *span =
-			&g_array_index(file->trace->spans, PipesimTraceSpan, i);
-
-		span->rank = rank;
-		span->replica = replica;
-	}
-}
-
 guint pipesim_number_replicas(PipesimTrace *const *traces, guint n)
 {
 	g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(File));
+	g_autoptr(GHashTable) ranks = g_hash_table_new(g_int64_hash, g_int64_equal);
+	gboolean plain = TRUE;
 	guint copies = 0;
 
 	g_array_set_clear_func(files, clear_file);
@@ -189,10 +151,36 @@ guint pipesim_number_replicas(PipesimTrace *const *traces, guint n)
 	if (files->len == 0 || files->len > MOST)
 		return 0;
 	g_array_sort(files, compare_files);
-	if (!is_whole(files, &copies) || is_plain(files, copies) || names_one_twice(files) ||
-		shares_work(files))
+	if (!is_whole(files, &copies))
 		return 0;
-	for (guint i = 0; i < files->len; i++)
-		number(&g_array_index(files, File, i), i / copies, i % copies);
+	for (guint i = 0; i < files->len; i++) {
+		const gint64 *rank = &g_array_index(files, File, i).rank;
+
+		if (!g_hash_table_add(ranks, (gpointer)rank))
+			return 0;
+		plain &= *rank < files->len;
+	}
+	/* As they are: one replica, whose ranks are those of the pipeline. */
+	if ((plain && copies == 1) || shares_work(files))
+		return 0;
+	for (guint i = 0; i < files->len; i++) {
+		PipesimTrace *trace = g_array_index(files, File, i).trace;
+
+		for (guint k = 0; k < trace->rows->len; k++) {
+			PipesimTraceRow *row = pipesim_trace_row(trace, k);
+
+			if (!pipesim_row_is_op(row))
+				continue;
+			row->rank = i / copies;
+			row->replica = i % copies;
+		}
+		for (guint k = 0; k < trace->spans->len; k++) {
+			PipesimTraceSpan *span =
+				&g_array_index(trace->spans, PipesimTraceSpan, k);
+
+			span->rank = i / copies;
+			span->replica = i % copies;
+		}
+	}
 	return copies;
 }

@@ -127,11 +127,6 @@ static void candidate_clear(gpointer data)
 /* All phases at once, or one of them. */
 #define ALL_PHASES G_MAXUINT
 
-static gboolean concerns(const PipesimTraceGroup *group, guint phase)
-{
-	return phase == ALL_PHASES || group->what.phase == phase;
-}
-
 static GArray *list_candidates(const GPtrArray *groups, const Property *property, guint phase,
 	const PipesimTraceWish *wish)
 {
@@ -140,7 +135,7 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 	g_array_set_clear_func(list, candidate_clear);
 	for (guint i = 0; i < groups->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
-		if (!concerns(group, phase))
+		if (phase != ALL_PHASES && group->what.phase != phase)
 			continue;
 		g_autofree char *text = value_of(property, group);
 		guint at = 0;
@@ -233,7 +228,8 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		g_autofree char *value = value_of(property, group);
 		const gboolean spared =
 			property->may_differ && (best->phases & 1u << group->what.phase) == 0;
-		if (concerns(group, phase) && !spared && !g_str_equal(value, best->text))
+		if ((phase == ALL_PHASES || group->what.phase == phase) && !spared &&
+			!g_str_equal(value, best->text))
 			g_ptr_array_remove_index(groups, i);
 	}
 	return TRUE;

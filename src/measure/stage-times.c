@@ -29,24 +29,16 @@ static guint nearest_stage(const PipesimJoined *joined, guint missing)
 	return best[0] != PIPESIM_NO_RANK ? best[0] : best[1];
 }
 
-/* Stages @first to @last were not measured. */
-static void notice_missing(
-	const PipesimJoined *joined, guint first, guint last, guint taken, GPtrArray *notices)
+static gint64 part_of(const GArray *parts, gint64 stage, guint kind)
 {
-	g_autofree char *ranks = pipesim_joined_missing(joined);
-	g_autofree char *stages =
-		first == last ? g_strdup_printf("stage %u was", first)
-			      : g_strdup_printf("stages %u to %u were", first, last);
-
-	pipesim_notice(notices,
-		"%s not measured: no trace of %s; taken to be as long as stage %u, the nearest "
-		"that was",
-		stages, ranks, taken);
+	return g_array_index(parts, gint64, (gsize)stage * PIPESIM_FB + kind);
 }
 
-gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, const char *path,
-	GPtrArray *notices, GError **error)
+gboolean pipesim_stage_times_set(const PipesimJoined *joined, GArray *parts, const char *path,
+	PipesimCosts *costs, GPtrArray *notices, GError **error)
 {
+	const gint64 pair = costs->time[PIPESIM_FB];
+	gint64 sum = 0;
 	guint first = 0; /* of those in a row that are missing and get the same */
 
 	for (guint stage = 0; stage < joined->stages; stage++) {
@@ -63,7 +55,15 @@ gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, co
 				PIPESIM_FB * sizeof(gint64));
 			if (!ends)
 				continue;
-			notice_missing(joined, first, stage, taken, notices);
+			g_autofree char *ranks = pipesim_joined_missing(joined);
+			g_autofree char *stages =
+				first == stage
+					? g_strdup_printf("stage %u was", first)
+					: g_strdup_printf("stages %u to %u were", first, stage);
+			pipesim_notice(notices,
+				"%s not measured: no trace of %s; taken to be as long as stage "
+				"%u, the nearest that was",
+				stages, ranks, taken);
 		} else if (from[PIPESIM_F] == 0 || from[PIPESIM_B] == 0) {
 			return pipesim_fail_at(error, path, 1, 1,
 				"not measured: any %s of stage %u; a stage needs F, and I and "
@@ -72,7 +72,13 @@ gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, co
 		}
 		first = stage + 1;
 	}
-	return TRUE;
+	for (guint stage = 0; stage < joined->stages; stage++)
+		sum += part_of(parts, stage, PIPESIM_F) / joined->stages +
+		       part_of(parts, stage, PIPESIM_B) / joined->stages;
+	costs->time[PIPESIM_F] = sum;
+	costs->time[PIPESIM_B] = 0;
+	costs->time[PIPESIM_FB] = costs->has_pair ? pair : sum;
+	return pipesim_costs_set_parts(costs, parts, joined->ranks, error);
 }
 
 void pipesim_stage_times_notice(const PipesimJoined *joined, GPtrArray *notices)
@@ -104,26 +110,6 @@ gboolean pipesim_stage_times_figure(
 		*means = TRUE;
 	}
 	return TRUE;
-}
-
-static gint64 part_of(const GArray *parts, gint64 stage, guint kind)
-{
-	return g_array_index(parts, gint64, (gsize)stage * PIPESIM_FB + kind);
-}
-
-gboolean pipesim_stage_times_set(
-	const PipesimJoined *joined, GArray *parts, PipesimCosts *costs, GError **error)
-{
-	const gint64 pair = costs->time[PIPESIM_FB];
-	gint64 sum = 0;
-
-	for (guint stage = 0; stage < joined->stages; stage++)
-		sum += part_of(parts, stage, PIPESIM_F) / joined->stages +
-		       part_of(parts, stage, PIPESIM_B) / joined->stages;
-	costs->time[PIPESIM_F] = sum;
-	costs->time[PIPESIM_B] = 0;
-	costs->time[PIPESIM_FB] = costs->has_pair ? pair : sum;
-	return pipesim_costs_set_parts(costs, parts, joined->ranks, error);
 }
 
 gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *parts,

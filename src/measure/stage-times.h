@@ -4,21 +4,17 @@
 #include "measure/join.h"
 
 /**
- * pipesim_stage_times_fill: gives stages of which @joined has no op the times of another one, and
- * says so in @notices.
+ * pipesim_stage_times_set: @parts into @costs, beside FB in proportion to the F and B of an
+ * average stage where @costs have a pair, else as long. Stages of which @joined has no op get
+ * the times of another one, which is said in @notices.
  * @parts: gint64, F, I, W, B of every stage, ns; 0 where none was measured
  * @path: how messages call the trace
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE where a stage that was measured lacks its forward or
- *   backward.
+ * backward; errors of pipesim_costs_set_parts().
  */
-gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, const char *path,
-	GPtrArray *notices, GError **error);
-
-/** pipesim_stage_times_set: @parts into @costs, beside FB in proportion to the F and B of an average stage where @costs
- * have a pair, else as long. Errors of pipesim_costs_set_parts(). */
-gboolean pipesim_stage_times_set(
-	const PipesimJoined *joined, GArray *parts, PipesimCosts *costs, GError **error);
+gboolean pipesim_stage_times_set(const PipesimJoined *joined, GArray *parts, const char *path,
+	PipesimCosts *costs, GPtrArray *notices, GError **error);
 
 /**
  * pipesim_stage_times_pair: FB of @costs, of an average stage: as much longer or shorter than its F and B as pairs were, all

@@ -59,6 +59,14 @@ void pipesim_table_fault(
 	va_end(args);
 }
 
+void pipesim_table_ended(PipesimTable *table)
+{
+	if (!table->record->ended)
+		pipesim_table_fault(table, NULL,
+			"the last line does not end with a newline: the file is truncated; add "
+			"one if the line is whole, else delete the line");
+}
+
 gboolean pipesim_table_column(
 	const PipesimCsvRecord *header, const char *name, PipesimColumn *column)
 {

@@ -14,14 +14,6 @@ static const char *const phase_names[PIPESIM_N_PHASES] = {
 	[PIPESIM_PHASE_RECOMPUTE] = "RECOMP",
 };
 
-const char *pipesim_series_name(guint series)
-{
-	static const char *const names[PIPESIM_N_SERIES] = {
-		"", "governor", "waiting", "resident", "moving", "replay", "exchange", "step"};
-
-	return names[series];
-}
-
 gint pipesim_phase_find(const char *name)
 {
 	for (gint i = 0; i < PIPESIM_N_PHASES; i++)
@@ -140,6 +132,11 @@ gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key)
 	if (text == NULL || pipesim_decimal_parse(text, strlen(text), 0, &value) != NULL)
 		return PIPESIM_UNKNOWN;
 	return MAX(value, PIPESIM_UNKNOWN);
+}
+
+gint64 pipesim_trace_base(const PipesimTrace *trace)
+{
+	return CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
 }
 
 void pipesim_notice(GPtrArray *notices, const char *format, ...)

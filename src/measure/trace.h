@@ -93,7 +93,7 @@ typedef struct {
 	gint64 start, duration;
 } PipesimTraceSpan;
 
-/* What ran between two messages, of a profile without names of ops: measure/segments.h. */
+/* What ran between two messages, of a profile without names of ops. */
 typedef struct {
 	gint64 start, end, busy; /* ns */
 	guint n;                 /* kernels */
@@ -136,6 +136,10 @@ const char *pipesim_trace_get(const PipesimTrace *trace, const char *key);
  */
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key);
 
+/** pipesim_trace_base: what the clock of a profile counts from, ns: files of one host count
+ * from different moments of one clock. */
+gint64 pipesim_trace_base(const PipesimTrace *trace);
+
 /** pipesim_notice: adds to @notices, of char *, what they do not say yet. */
 void pipesim_notice(GPtrArray *notices, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
@@ -161,6 +165,15 @@ static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
 	       !row->part && row->what.series == PIPESIM_SERIES_NONE;
 }
 
+/** pipesim_trace_has_ops: whether one of the rows of @trace is such an op. */
+static inline gboolean pipesim_trace_has_ops(const PipesimTrace *trace)
+{
+	for (guint i = 0; i < trace->rows->len; i++)
+		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
+			return TRUE;
+	return FALSE;
+}
+
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */
 char **pipesim_split_words(const char *line);
 
@@ -168,9 +181,6 @@ char **pipesim_split_words(const char *line);
  * had nothing but a receive that waits. */
 #define PIPESIM_HOST_COMPONENT    "host"
 #define PIPESIM_RECEIVE_COMPONENT "receive"
-
-/** pipesim_series_name: "governor", "waiting" ...; "" of no series. */
-const char *pipesim_series_name(guint series);
 
 /** pipesim_phase_find: the phase called @name ("F", "RECOMP"), or -1. */
 gint pipesim_phase_find(const char *name);

@@ -203,13 +203,12 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 /**
  * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
  * named keeps what @costs has, but B and FB follow I + W and F + B where a part of them is
- * named and they are not. Where B is named
- * and neither I nor W these are B in the proportion that @costs has. Unit times are replaced as
- * a whole: F and B, or F, I and W are then named, and of I and W one may be the rest of B.
+ * named and they are not. Where B is named and neither I nor W these are B in the proportion
+ * that @costs has. Unit times are replaced as a whole: F and B, or F, I and W are then named,
+ * and of I and W one may be the rest of B.
  * @what: how messages call @text, as for pipesim_parse_count()
- *
- * @ranks: where not 0 the times are those of the whole model: F, I, W, B and FB of one of @ranks
- * are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W
+ * @ranks: where not 0 the times are those of the whole model: F, I, W, B and FB of one of
+ * @ranks are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
  */
@@ -234,8 +233,8 @@ gboolean pipesim_costs_set_parts(
 
 /** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the
  * model one after the other, as the bytes of stages, and their averages as those of one of
- * @ranks shares of it; NULL = those of @costs. FALSE with PIPESIM_ERROR_LIMIT where a share is too
- * large; @costs is then unchanged. */
+ * @ranks shares of it; NULL = those of @costs. FALSE with PIPESIM_ERROR_LIMIT where a share
+ * is too large; @costs is then unchanged. */
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 

@@ -1,5 +1,5 @@
-/* Files with a line for each of equal parts of a model: what they take, and what they hold; and with one
- * for each part and micro-batch, or each micro-batch. */
+/* Files with a line for each of equal parts of a model: what they take, and what they hold;
+ * and with one for each part and micro-batch, or each micro-batch. */
 #include "config.h"
 
 #include "base/csv.h"
@@ -19,7 +19,8 @@ struct _Lines {
 	gboolean (*line)(Lines *lines, const PipesimCsvRecord *record, GError **error);
 };
 
-/* Whether the header has the @least first of @columns, or more of all @most. @header: as messages say it */
+/* Whether the header has the @least first of @columns, or more of all @most. @header: as
+ * messages say it */
 static gboolean check_header(const Lines *lines, const PipesimCsvRecord *record,
 	const char *const *columns, guint least, guint most, const char *header, GError **error)
 {
@@ -33,8 +34,8 @@ static gboolean check_header(const Lines *lines, const PipesimCsvRecord *record,
 		       record->n_cells, header);
 }
 
-/* The first fault ends it: after one in the header or in the numbers of stages the rest would only repeat
- * it. */
+/* The first fault ends it: after one in the header or in the numbers of stages the rest
+ * would only repeat it. */
 static gboolean read_lines(Lines *lines, GError **error)
 {
 	const PipesimCsvRecord *record;
@@ -265,8 +266,8 @@ static gboolean read_line(Lines *of, const PipesimCsvRecord *record, GError **er
 	g_array_append_val(reader->lines, line);
 	reader->parts = MAX(reader->parts, line.part + 1);
 	reader->microbatches = MAX(reader->microbatches, line.microbatch + 1);
-	/* A file that repeats itself, small when packed, is refused before it fills the memory: by the
-	 * time that it has twice the lines of what it may have. */
+	/* A file that repeats itself, small when packed, is refused before it fills the
+	 * memory: by the time that it has twice the lines of what it may have. */
 	return n < 1u << 16 || (n & (n - 1)) != 0 || find_twice(reader, NULL, error);
 }
 

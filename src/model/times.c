@@ -8,9 +8,9 @@
 /* Sums of products of times and counts. */
 __extension__ typedef __int128 Wide;
 
-/* What lies in stage @stage of @times, whose stages and layers are known, of numbers of @n equal parts of
- * the model, any number of them, @step apart from @first on: over @pieces; rounded to the nearest, half
- * up, and at most G_MAXINT64. */
+/* What lies in stage @stage of @times, whose stages and layers are known, of numbers of @n
+ * equal parts of the model, any number of them, @step apart from @first on: over @pieces;
+ * rounded to the nearest, half up, and at most G_MAXINT64. */
 static gint64 sum_parts(const gint64 *first, guint n, guint step, const PipesimTimes *times,
 	guint stage, guint pieces)
 {
@@ -54,7 +54,8 @@ static gint64 stretch(
 	return pipesim_time_scale(even, scale.num, scale.den);
 }
 
-/* Of every stage its share of @share, of a rank, over @pieces: stages that are longer have more. */
+/* Of every stage its share of @share, of a rank, over @pieces: stages that are longer have
+ * more. */
 static gint64 *share_out(const PipesimTimes *times, const PipesimCosts *costs,
 	const PipesimShape *shape, gint64 share, guint pieces)
 {
@@ -164,8 +165,8 @@ static void fill_bytes(
 	}
 }
 
-/* What a rank moves to gather a stage and to reduce it, where no model tells, and what that takes where
- * it shares no link with messages at the moment. */
+/* What a rank moves to gather a stage and to reduce it, where no model tells, and what that
+ * takes where it shares no link with messages at the moment. */
 static void fill_sharding(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
@@ -274,8 +275,8 @@ PipesimTimes *pipesim_times_new_placed(
 	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;
 	times->first_layer = pipesim_split_layers(costs, shape, stage_of);
-	/* What is derived from others is derived again after they were rounded: formulae that are exact
-	 * would else be off by some ns. */
+	/* What is derived from others is derived again after they were rounded: formulae
+	 * that are exact would else be off by some ns. */
 	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		chunk[kind] = pipesim_time_scale(
 			share[kind], shape->ranks, (gint64)shape->stages * parts);
@@ -298,8 +299,8 @@ PipesimTimes *pipesim_times_new_placed(
 	else
 		fill_bytes(times, costs, shape);
 	fill_sharding(times, costs, shape);
-	/* What happens once for a stage, however many parts of micro-batches there are: a host launches as many
-	 * kernels of a part, and gradients are those of the stage. */
+	/* What happens once for a stage, however many parts of micro-batches there are: a
+	 * host launches as many kernels of a part, and gradients are those of the stage. */
 	for (guint kind = 0; costs->launch != NULL && kind < PIPESIM_FB; kind++)
 		times->launch[kind] =
 			sum_all(&costs->launch[kind], costs->n_launches, PIPESIM_FB, times, 1);
