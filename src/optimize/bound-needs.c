@@ -229,16 +229,11 @@ static Amounts find_amounts(const PipesimInstance *x, const PipesimRoom *room, g
 	return amounts;
 }
 
-/* All chunks of a micro-batch go forward before any goes back. */
-static guint whole_microbatches(const PipesimInstance *x, guint m)
-{
-	return x->shape.copies == 1 ? (m / x->chunks + 1) * x->chunks : m + 1;
-}
-
 static void any_chain(const PipesimNeeds *needs, guint kind, guint m, guint32 *need)
 {
 	const PipesimInstance *x = needs->x;
-	const guint all = whole_microbatches(x, m);
+	/* All chunks of a micro-batch go forward before any goes back. */
+	const guint all = x->shape.copies == 1 ? (m / x->chunks + 1) * x->chunks : m + 1;
 
 	memset(need, 0, sizeof *need * x->kinds);
 	if (!needs->back && kind != F)

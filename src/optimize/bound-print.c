@@ -73,13 +73,6 @@ static void print_step(const Printer *p, guint32 step)
 		g_string_append_printf(p->out, " [%u]", p->number[step]);
 }
 
-static void print_ms(const Printer *p, gint64 ns)
-{
-	PipesimNumber number;
-
-	g_string_append_printf(p->out, "%s ms", pipesim_print_ms(number, ns));
-}
-
 /* The ops that a step speaks of, each with the steps that speak of it. */
 static void print_list(const Printer *p, const PipesimBoundStep *step, gboolean ranges)
 {
@@ -104,12 +97,16 @@ static gint64 work_of(const Printer *p, const PipesimBoundStep *step)
 	return work - step->saved;
 }
 
-static void print_saved(const Printer *p, const PipesimBoundStep *step)
+/* What the ops of @step take, behind @what. */
+static void print_work(const Printer *p, const PipesimBoundStep *step, const char *what)
 {
-	if (step->saved == 0)
-		return;
-	g_string_append(p->out, ", where pairs save ");
-	print_ms(p, step->saved);
+	PipesimNumber work, saved;
+
+	g_string_append_printf(
+		p->out, "%s%s ms", what, pipesim_print_ms(work, work_of(p, step)));
+	if (step->saved != 0)
+		g_string_append_printf(p->out, ", where pairs save %s ms",
+			pipesim_print_ms(saved, step->saved));
 }
 
 /* The ops that a message has come through since a step that is printed. */
@@ -132,85 +129,77 @@ static void print_chain(const Printer *p, const PipesimBoundStep *step)
 	print_step(p, from);
 }
 
-static void print_reason(const Printer *p, const PipesimBoundStep *step)
+/* That its op starts so late, or is followed by so much, and why. */
+static void print_op(const Printer *p, const PipesimBoundStep *step)
 {
-	switch (step->rule) {
-	case PIPESIM_BY_MESSAGE:
+	PipesimNumber number;
+
+	print_ops(p, step->rank, step->kind, step->chunk, step->n, step->n);
+	pipesim_print_ms(number, step->time);
+	g_string_append_printf(p->out,
+		step->back ? " from the end has %s ms to follow" : " starts at %s ms or later",
+		number);
+	if (step->rule == PIPESIM_BY_MESSAGE) {
 		print_chain(p, step);
-		break;
-	case PIPESIM_BY_MEMBER:
+	} else if (step->rule == PIPESIM_BY_MEMBER) {
 		g_string_append(p->out, ", as so many of its kind come before it");
 		print_step(p, step->step);
-		break;
-	case PIPESIM_BY_ANY:
+	} else if (step->rule == PIPESIM_BY_ANY) {
 		g_string_append(p->out, ", as fewer can come before:");
 		print_list(p, step, FALSE);
-		break;
-	case PIPESIM_BY_RANK:
-		g_string_append(p->out, step->back ? ", as its rank must still run "
-						   : ", as its rank must have run ");
-		print_ms(p, work_of(p, step));
-		print_saved(p, step);
-		g_string_append(p->out, step->back ? ", each with " : " from ");
-		print_ms(p, step->from);
-		g_string_append(p->out, step->back ? " to follow:" : " on:");
+	} else if (step->rule == PIPESIM_BY_RANK) {
+		print_work(p, step,
+			step->back ? ", as its rank must still run "
+				   : ", as its rank must have run ");
+		pipesim_print_ms(number, step->from);
+		g_string_append_printf(p->out,
+			step->back ? ", each with %s ms to follow:" : " from %s ms on:",
+			number);
 		print_list(p, step, TRUE);
-		break;
-	case PIPESIM_BY_NOTHING:
-	case PIPESIM_BY_WORK:
-	case PIPESIM_BY_PASSING:
-		break;
 	}
 }
 
 /* "rank 0 has two micro-batches on their way ..." */
 static void print_passing(const Printer *p, const PipesimBoundStep *step)
 {
-	g_string_append(p->out, "no order is shorter than ");
-	print_ms(p, step->time);
+	const char *kind = kind_name(p->x, step->kind);
+
 	g_string_append_printf(p->out,
 		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
 		"F %u for %s 2 and so on:",
-		step->n + 1, kind_name(p->x, step->kind), step->n + 2,
-		kind_name(p->x, step->kind));
+		step->n + 1, kind, step->n + 2, kind);
 	for (guint i = 0; i < step->n_ops; i++) {
 		const PipesimBoundOps *ops = ops_at(p, step->first_ops + i);
+		PipesimNumber number;
 
 		g_string_append(p->out, i == 0 ? " " : ", ");
 		print_ops(p, step->rank, ops->kind, ops->chunk, ops->first, ops->last);
-		g_string_append(p->out, ops->kind == PIPESIM_CODE_F ? " from " : " with ");
-		print_ms(p, ops->time);
-		g_string_append(p->out, ops->kind == PIPESIM_CODE_F ? " on" : " to follow");
+		pipesim_print_ms(number, ops->time);
+		g_string_append_printf(p->out,
+			ops->kind == PIPESIM_CODE_F ? " from %s ms on"
+						    : " with %s ms to follow",
+			number);
 		print_step(p, ops->step);
 		print_step(p, ops->after);
 	}
 }
 
-static void print_claim(const Printer *p, guint32 number, const PipesimBoundStep *step)
+static void print_bound(const Printer *p, const PipesimBoundStep *step)
 {
-	g_string_append_printf(p->out, "[%u] ", number);
+	PipesimNumber time, from, until;
+
+	g_string_append_printf(
+		p->out, "no order is shorter than %s ms", pipesim_print_ms(time, step->time));
 	if (step->rule == PIPESIM_BY_PASSING) {
 		print_passing(p, step);
-	} else if (step->rule == PIPESIM_BY_WORK) {
-		g_string_append(p->out, "no order is shorter than ");
-		print_ms(p, step->time);
-		g_string_append_printf(p->out, ": rank %u must run ", step->rank);
-		print_ms(p, work_of(p, step));
-		print_saved(p, step);
-		g_string_append(p->out, ", none of it before ");
-		print_ms(p, step->from);
-		g_string_append(p->out, ", all of it with ");
-		print_ms(p, step->until);
-		g_string_append(p->out, " to follow:");
-		print_list(p, step, TRUE);
-	} else {
-		print_ops(p, step->rank, step->kind, step->chunk, step->n, step->n);
-		g_string_append(p->out, step->back ? " from the end has " : " starts at ");
-		print_ms(p, step->time);
-		g_string_append(p->out, step->back ? " to follow" : " or later");
-		print_reason(p, step);
+		return;
 	}
-	g_string_append_c(p->out, '\n');
+	g_string_append_printf(p->out, ": rank %u must run ", step->rank);
+	print_work(p, step, "");
+	g_string_append_printf(p->out,
+		", none of it before %s ms, all of it with %s ms to follow:",
+		pipesim_print_ms(from, step->from), pipesim_print_ms(until, step->until));
+	print_list(p, step, TRUE);
 }
 
 void pipesim_bound_print(const PipesimBound *bound, const PipesimInstance *x, GString *out)
@@ -218,8 +207,17 @@ void pipesim_bound_print(const PipesimBound *bound, const PipesimInstance *x, GS
 	Printer printer = {bound, x, out, NULL};
 
 	number_steps(&printer);
-	for (guint32 i = 0; i < bound->steps->len; i++)
-		if (printer.number[i] > 0)
-			print_claim(&printer, printer.number[i], step_at(&printer, i));
+	for (guint32 i = 0; i < bound->steps->len; i++) {
+		const PipesimBoundStep *step = step_at(&printer, i);
+
+		if (printer.number[i] == 0)
+			continue;
+		g_string_append_printf(out, "[%u] ", printer.number[i]);
+		if (step->rule == PIPESIM_BY_PASSING || step->rule == PIPESIM_BY_WORK)
+			print_bound(&printer, step);
+		else
+			print_op(&printer, step);
+		g_string_append_c(out, '\n');
+	}
 	g_free(printer.number);
 }

@@ -121,19 +121,6 @@ static void fill_sets(
 	pipesim_busy_free(&after);
 }
 
-static void fill_rank(Fill *fill, guint rank)
-{
-	const PipesimInstance *x = fill->x;
-	const PipesimSide *head = &fill->head, *tail = &fill->tail;
-	const guint codes = head->needs.codes;
-
-	fill_sets(fill, rank, &head->of_codes[rank * codes], &tail->of_codes[rank * codes],
-		codes);
-	if (x->chunks > 1)
-		fill_sets(fill, rank, &head->of_any[rank * x->kinds],
-			&tail->of_any[rank * x->kinds], x->kinds);
-}
-
 /* The last step. */
 static void prove(Fill *fill, PipesimProof *proof)
 {
@@ -237,19 +224,6 @@ static gint64 find_trips(const Fill *fill, Trips *trips, PipesimArena *arena)
 	return trips->time = pipesim_passing_time(&trips->passing, trips->first);
 }
 
-/* Half of the time for one direction. */
-static PipesimBoundUntil until_half(const PipesimBoundUntil *until)
-{
-	const gint64 now = g_get_monotonic_time();
-	PipesimBoundUntil half = {0};
-
-	if (until != NULL)
-		half = *until;
-	if (half.deadline > 0)
-		half.deadline = now + MAX(half.deadline - now, 0) / 2;
-	return half;
-}
-
 /* The most that a rank has to do, its pairs as short as can be: what is known at once. */
 static gint64 busiest(const PipesimInstance *x)
 {
@@ -268,7 +242,8 @@ static gint64 busiest(const PipesimInstance *x)
 PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	const PipesimBoundUntil *until, GError **error)
 {
-	const PipesimBoundUntil half = until_half(until);
+	const gint64 now = g_get_monotonic_time();
+	PipesimBoundUntil half = until != NULL ? *until : (PipesimBoundUntil){0};
 	const guint codes = x->chunks * x->kinds;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
@@ -282,6 +257,9 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 		.end = pipesim_arena_array(arena, guint, codes),
 		.best_begin = pipesim_arena_array(arena, guint, codes)};
 
+	/* Half of the time for one direction. */
+	if (half.deadline > 0)
+		half.deadline = now + MAX(half.deadline - now, 0) / 2;
 	if (!pipesim_arena_check(arena, error, "bounds") ||
 		!pipesim_side_init(&fill.head, x, FALSE, proof, &half, arena, error))
 		return NULL;
@@ -292,8 +270,13 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 		return NULL;
 	if (fill.head.needs.is_late || fill.tail.needs.is_late)
 		return pipesim_proof_finish(NULL, busiest(x));
-	for (guint rank = 0; rank < x->ranks; rank++)
-		fill_rank(&fill, rank);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		fill_sets(&fill, rank, &fill.head.of_codes[rank * codes],
+			&fill.tail.of_codes[rank * codes], codes);
+		if (x->chunks > 1)
+			fill_sets(&fill, rank, &fill.head.of_any[rank * x->kinds],
+				&fill.tail.of_any[rank * x->kinds], x->kinds);
+	}
 	if (find_trips(&fill, &trips, arena) > fill.best) {
 		fill.best = trips.time;
 		if (proof != NULL)

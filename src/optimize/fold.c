@@ -208,19 +208,14 @@ typedef struct {
 	gint64 idle;
 } Step;
 
-static gboolean comes_after(const Step *s, guint from, guint to)
-{
-	return s->timed->before[to] > s->timed->before[from] ||
-	       (s->timed->before[to] == s->timed->before[from] &&
-		       s->order->place[s->fold->end_code[to]] >
-			       s->order->place[s->fold->end_code[from]]);
-}
-
 /* From the start of one to that of another of the same period, at the least. */
 static gint64 apart(const Step *s, guint from, guint to)
 {
-	return s->timed->before[to] - s->timed->before[from] -
-	       (comes_after(s, from, to) ? 0 : s->idle);
+	const gint64 between = s->timed->before[to] - s->timed->before[from];
+	const guint8 *place = s->order->place;
+	const gboolean after = place[s->fold->end_code[to]] > place[s->fold->end_code[from]];
+
+	return between > 0 || (between == 0 && after) ? between : between - s->idle;
 }
 
 /* Periods between both, at the least; @more: with one more something that holds no longer holds. */

@@ -68,12 +68,6 @@ static gsize n_ops(const PipesimInstance *x)
 	return (gsize)x->ranks * x->per_rank;
 }
 
-/* The part of these walks' effort that is over; each has had @done looks. */
-static double part_of(const Grow *g, guint done)
-{
-	return pipesim_effort_part(done, g->looks, g->began, g->until);
-}
-
 static gboolean run_walk(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
@@ -93,7 +87,7 @@ static gboolean run_walk(
 		!pipesim_queue_walk_begin(&walk, g->codes))
 		return TRUE;
 	walk.from = g->from;
-	while ((part = part_of(g, g->done[item])) < 1) {
+	while ((part = pipesim_effort_part(g->done[item], g->looks, g->began, g->until)) < 1) {
 		pipesim_queue_walk_run(
 			&walk, slice, s->op * hottest * pow(COLDEST / hottest, part));
 		g->done[item] += slice;
@@ -199,11 +193,6 @@ static gboolean grow_step(Grow *g)
 	return FALSE;
 }
 
-static gboolean is_over(const Grow *g)
-{
-	return pipesim_search_is_over(g->s, g->moves, g->deadline);
-}
-
 /* What later ones repeat has more of the effort than they. */
 static guint parts_of(const Grow *g, guint count)
 {
@@ -227,7 +216,7 @@ static gboolean grow(Grow *g)
 		return FALSE;
 	improve(g, FIRST, FIRST_PARTS);
 	while (g->x.count < g->count) {
-		if (is_over(g) || !grow_step(g))
+		if (pipesim_search_is_over(g->s, g->moves, g->deadline) || !grow_step(g))
 			return FALSE;
 		improve(g, g->heat, parts_of(g, g->x.count));
 	}

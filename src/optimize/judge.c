@@ -25,21 +25,6 @@ void pipesim_judge_clear(PipesimJudge *judge)
 	pipesim_times_free(judge->times);
 }
 
-/* Whether the ranks have room for all that @step holds. */
-static gboolean weigh(const PipesimJudge *judge, const PipesimStep *step, gint64 *peak)
-{
-	const PipesimSubject subject = {.step = step,
-		.costs = judge->of->costs,
-		.memory_limit = judge->of->scenario->memory_limit};
-	g_autoptr(PipesimReport) report = pipesim_report_new(&subject, NULL);
-
-	if (report == NULL || report->memory.peak == NULL)
-		return FALSE;
-	if (peak != NULL)
-		memcpy(peak, report->memory.peak, sizeof *peak * report->ranks);
-	return report->memory.fits;
-}
-
 static PipesimStep *run(const PipesimJudge *judge, const PipesimOrder *order)
 {
 	const PipesimSearchOf *of = judge->of;
@@ -72,8 +57,21 @@ gint64 pipesim_judge_order(const PipesimJudge *judge, const PipesimOrder *order,
 	const PipesimSearchOf *of = judge->of;
 	g_autoptr(PipesimStep) step = run(judge, order);
 
-	if (step == NULL || (judge->weighs && !weigh(judge, step, peak)))
+	if (step == NULL)
 		return G_MAXINT64;
+	if (judge->weighs) {
+		const PipesimSubject subject = {.step = step,
+			.costs = of->costs,
+			.memory_limit = of->scenario->memory_limit};
+		g_autoptr(PipesimReport) report = pipesim_report_new(&subject, NULL);
+
+		if (report == NULL || report->memory.peak == NULL)
+			return G_MAXINT64;
+		if (peak != NULL)
+			memcpy(peak, report->memory.peak, sizeof *peak * report->ranks);
+		if (!report->memory.fits)
+			return G_MAXINT64;
+	}
 	return of->by_quantile
 		       ? draw(judge, step, MAX(of->scenario->samples, PIPESIM_JUDGE_SAMPLES))
 		       : step->makespan;

@@ -135,14 +135,6 @@ static gboolean tell_tighter(const PipesimSearchNews *news, gpointer data)
 	return ladder->of->tell == NULL || ladder->of->tell(&own, ladder->of->data);
 }
 
-static gboolean is_stopped(Ladder *ladder)
-{
-	static const PipesimSearchNews none = {0};
-
-	ladder->found->stopped |= !tell_tighter(&none, ladder);
-	return ladder->found->stopped;
-}
-
 /* The bound within @of; NULL where no order is shorter than @makespan. @rough: as pipesim_search_bound() has it */
 static PipesimBound *bound_below(const PipesimSearchOf *of, gint64 makespan, gboolean rough)
 {
@@ -203,6 +195,7 @@ static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Li
 /* All limits from @limit down that may have something shorter: none where no order within the one asked for is. */
 static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean whole)
 {
+	static const PipesimSearchNews none = {0};
 	PipesimFound *found = ladder->found;
 	PipesimScenario scenario = *ladder->of->scenario;
 	PipesimSearchOf of = *ladder->of;
@@ -218,11 +211,14 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 		last = find_last(&of, &scenario, limits, limit, found->makespan);
 	if (last == 0)
 		return;
-	for (; limit >= last && !is_stopped(ladder) && found->makespan > found->bound->time;
+	for (; limit >= last && found->makespan > found->bound->time;
 		limit = lower_limit(limits, limit)) {
 		g_autoptr(PipesimFound) tighter = NULL;
 		PipesimBound *bound;
 
+		found->stopped |= !tell_tighter(&none, ladder);
+		if (found->stopped)
+			return;
 		set_limit(&scenario, limits, limit);
 		/* What takes longer within this one does so within all below. */
 		bound = of.moves == 0 ? pipesim_bound_bare(found->bound)

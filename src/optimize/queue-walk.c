@@ -43,13 +43,6 @@ gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 	return walk->makespan < G_MAXINT64;
 }
 
-static guint kind_at(const PipesimQueueWalk *walk, guint place)
-{
-	const guint mask = pipesim_instance_code_mask(walk->x);
-
-	return (walk->codes[place] & mask) % walk->x->kinds;
-}
-
 static gboolean is_joined(const PipesimQueueWalk *walk, guint place)
 {
 	return walk->x->whole != NULL && (walk->codes[place] & PIPESIM_CODE_JOINED) != 0;
@@ -113,10 +106,11 @@ static guint find_weight(const PipesimQueueWalk *walk, guint place)
 /* An I and its W become one full backward, or the other way round. Returns as shift_block(). */
 static guint join(PipesimQueueWalk *walk, guint place)
 {
+	const guint mask = pipesim_instance_code_mask(walk->x);
 	guint weight;
 
 	place = block_begin(walk, place);
-	if (kind_at(walk, place) != I)
+	if ((walk->codes[place] & mask) % walk->x->kinds != I)
 		return walk->n;
 	walk->codes[place] ^= PIPESIM_CODE_JOINED;
 	if (!is_joined(walk, place))
@@ -145,16 +139,6 @@ static gboolean joins_fit(const PipesimQueueWalk *walk, const guint8 *codes)
 	return TRUE;
 }
 
-/* The chain, or that part of it which may be moved. */
-static void find_chain(PipesimQueueWalk *walk)
-{
-	const guint n = pipesim_queue_critical(&walk->queue, walk->chain);
-
-	for (guint i = 0; i < n; i++)
-		if (walk->chain[i] % walk->x->per_rank >= walk->from)
-			walk->chain[walk->n_chain++] = walk->chain[i];
-}
-
 /* Every other place is of an op of the chain. */
 static guint draw_place(PipesimQueueWalk *walk)
 {
@@ -162,8 +146,13 @@ static guint draw_place(PipesimQueueWalk *walk)
 	guint i;
 
 	if (draw(walk, 2) != 0) {
-		if (walk->n_chain == 0)
-			find_chain(walk);
+		guint n = walk->n_chain > 0 ? 0
+					    : pipesim_queue_critical(&walk->queue, walk->chain);
+
+		/* Of the chain that part which may be moved. */
+		for (i = 0; i < n; i++)
+			if (walk->chain[i] % walk->x->per_rank >= walk->from)
+				walk->chain[walk->n_chain++] = walk->chain[i];
 		if (walk->n_chain > 0)
 			return walk->chain[draw(walk, walk->n_chain)];
 	}

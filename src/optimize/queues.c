@@ -63,16 +63,6 @@ static void begin_walks(PipesimSearchState *s)
 	}
 }
 
-static void run_walks(Queues *queues)
-{
-	const PipesimParallel work = {.n_items = queues->s->n_queue_walks,
-		.threads = queues->s->of->threads,
-		.run = run_walk,
-		.data = queues};
-
-	pipesim_parallel(&work, NULL);
-}
-
 /* Takes what the walks have found, by the word of the engine. */
 static void gather(Queues *queues)
 {
@@ -140,6 +130,10 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 		.known = g_new(gint64, s->n_queue_walks),
 		.best = g_memdup2(s->codes->pdata[0], s->n),
 		.best_makespan = G_MAXINT64};
+	const PipesimParallel work = {.n_items = s->n_queue_walks,
+		.threads = s->of->threads,
+		.run = run_walk,
+		.data = &queues};
 	gboolean apart = TRUE;
 
 	for (guint i = 0; i < s->n_queue_walks; i++)
@@ -152,7 +146,7 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 			for (guint i = 0; i < s->n_queue_walks; i++)
 				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);
 		}
-		run_walks(&queues);
+		pipesim_parallel(&work, NULL);
 		gather(&queues);
 	}
 	g_free(queues.known);

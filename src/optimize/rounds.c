@@ -148,27 +148,6 @@ static void begin_cycle(PipesimSearchState *s, gboolean first)
 	}
 }
 
-/* The part of the whole effort that is over. */
-static double find_part(const PipesimSearchState *s)
-{
-	const guint64 most = s->walk_moves - MIN(s->walk_moves, s->moves_before);
-	const double part = pipesim_effort_part(
-		s->found->moves - s->moves_before, most, s->began, s->walk_deadline);
-
-	return MIN(part, 1);
-}
-
-static void set_round_moves(PipesimSearchState *s)
-{
-	const guint64 moves = s->walk_moves;
-	guint64 left, round = ROUND;
-
-	if (moves > 0)
-		round = CLAMP(moves / s->n_walks / ROUNDS, SHORT_ROUND, ROUND);
-	left = moves > s->found->moves ? moves - s->found->moves : ROUND * (guint64)s->n_walks;
-	s->round_moves = (guint)MIN(round, (left + s->n_walks - 1) / s->n_walks);
-}
-
 void pipesim_search_run_rounds(PipesimSearchState *s)
 {
 	s->began = g_get_monotonic_time();
@@ -186,7 +165,11 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 	pipesim_search_justify(s);
 	gather(s);
 	while (!pipesim_search_is_over(s, s->walk_moves, s->walk_deadline)) {
-		const double part = find_part(s);
+		const guint64 most = s->walk_moves - MIN(s->walk_moves, s->moves_before);
+		const double over = pipesim_effort_part(
+			s->found->moves - s->moves_before, most, s->began, s->walk_deadline);
+		const double part = MIN(over, 1);
+		guint64 round = ROUND, left = ROUND * (guint64)s->n_walks;
 
 		if (part >= cycles[s->cycle + 1] && s->cycle + 2 < G_N_ELEMENTS(cycles)) {
 			if (s->judged && s->queue_walks == NULL) {
@@ -198,7 +181,11 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 			pipesim_search_justify(s);
 		}
 		s->part = (part - cycles[s->cycle]) / (cycles[s->cycle + 1] - cycles[s->cycle]);
-		set_round_moves(s);
+		if (s->walk_moves > 0)
+			round = CLAMP(s->walk_moves / s->n_walks / ROUNDS, SHORT_ROUND, ROUND);
+		if (s->walk_moves > s->found->moves)
+			left = s->walk_moves - s->found->moves;
+		s->round_moves = (guint)MIN(round, (left + s->n_walks - 1) / s->n_walks);
 		in_parallel(s, run_walk);
 		gather(s);
 	}

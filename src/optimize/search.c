@@ -236,17 +236,6 @@ static void add_builds(PipesimSearchState *s)
 	}
 }
 
-/* How the bound has micro-batches pass each other. */
-static void add_passing(PipesimSearchState *s)
-{
-	guint8 *codes;
-
-	if (is_enough(s))
-		return;
-	codes = g_new(guint8, s->n);
-	add_if_fits(s, codes, pipesim_pass(&s->tight, s->found->bound, codes), FALSE);
-}
-
 /* What becomes of these where all ops are put together anew. */
 static void add_justified(PipesimSearchState *s)
 {
@@ -344,17 +333,6 @@ static void add_short(PipesimSearchState *s)
 	s->found->moves = s->moves_before += found->moves;
 }
 
-/* The shortest unit, repeated. */
-static void add_units(PipesimSearchState *s)
-{
-	guint8 *codes;
-
-	if (is_enough(s))
-		return;
-	codes = pipesim_search_units(s);
-	add_if_fits(s, codes, codes != NULL, FALSE);
-}
-
 /* Search --------------------------------------------------------------------------------- */
 
 /* Walks that know of queues. */
@@ -436,6 +414,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 {
 	const PipesimSearchOf *of = s->of;
 	PipesimFound *found = s->found;
+	guint8 *codes;
 
 	if (!reserve(s, error))
 		return FALSE;
@@ -452,9 +431,14 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	tighten(s);
 	add_builds(s);
 	if (of->moves > 0 || of->deadline > 0) {
-		add_passing(s);
+		/* How the bound has micro-batches pass each other. */
+		codes = is_enough(s) ? NULL : g_new(guint8, s->n);
+		add_if_fits(s, codes,
+			codes != NULL && pipesim_pass(&s->tight, found->bound, codes), FALSE);
 		add_justified(s);
-		add_units(s);
+		/* The shortest unit, repeated. */
+		codes = is_enough(s) ? NULL : pipesim_search_units(s);
+		add_if_fits(s, codes, codes != NULL, FALSE);
 		add_short(s);
 	}
 	if (found->program == NULL)

@@ -95,19 +95,6 @@ static guint fill_earlier(PipesimWalk *walk, guint32 place, guint shift, guint32
 	return n;
 }
 
-/* Moves what runs as one past up to @shift others, later or earlier. */
-static gboolean try_shift(
-	PipesimWalk *walk, guint32 place, guint shift, gboolean later, gint64 most)
-{
-	guint32 first = 0;
-	const guint n = later ? fill_later(walk, place, shift, &first)
-			      : fill_earlier(walk, place, shift, &first);
-
-	return n >= 2 && pipesim_walk_has_room(walk, first, n) &&
-	       pipesim_walk_longest_through(walk, first, n, most) <= most &&
-	       pipesim_walk_take(walk, first, n, FALSE);
-}
-
 /* The window: all from the first of @n_ops ops to the last, these together at the place @at of one of them. Its
  * length; 0: not all the others may run before or after them. */
 static guint fill_together(
@@ -210,7 +197,8 @@ static gboolean try_glue(PipesimWalk *walk, guint32 place, gint64 most)
 					     !pipesim_walk_is_glued(walk, i), FALSE, most);
 }
 
-/* One move at random, which is taken if the order is then no longer than @most. */
+/* One move at random: other ops run as one, or what does is moved past some others, later or earlier. It is taken
+ * if the order is then no longer than @most. */
 static gboolean try_move(PipesimWalk *walk, gint64 most)
 {
 	const guint32 place = draw_place(walk);
@@ -219,11 +207,17 @@ static gboolean try_move(PipesimWalk *walk, gint64 most)
 	const guint shift =
 		1 +
 		(guint)((guint64)pipesim_walk_draw(walk, walk->most_shift) * (bits >> 8) >> 24);
+	guint32 first = 0;
+	guint n;
 
 	walk->moves++;
 	if (walk->glues && (bits >> 1 & 7u) == 0)
 		return try_glue(walk, place, most);
-	return try_shift(walk, place, shift, (bits & 1) != 0, most);
+	n = (bits & 1) != 0 ? fill_later(walk, place, shift, &first)
+			    : fill_earlier(walk, place, shift, &first);
+	return n >= 2 && pipesim_walk_has_room(walk, first, n) &&
+	       pipesim_walk_longest_through(walk, first, n, most) <= most &&
+	       pipesim_walk_take(walk, first, n, FALSE);
 }
 
 void pipesim_walk_run(PipesimWalk *walk, guint n, double heat, gint64 bound)

@@ -303,11 +303,6 @@ static gint64 lacks(const PipesimInstance *x, const PipesimRoom *room, guint ran
 	return most - room->limit[rank];
 }
 
-static gint64 divide_up(gint64 amount, guint by)
-{
-	return (amount + by - 1) / by;
-}
-
 static gboolean check_room(
 	const PipesimInstance *x, const PipesimInstanceOf *of, GError **error)
 {
@@ -326,8 +321,9 @@ static gboolean check_room(
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"no order holds so little: a rank needs its parameters and one "
 				"micro-batch on each of its stages; nearest: --memory-limit %s",
-				pipesim_print_least_bytes(least,
-					of->memory_limit + divide_up(most, room->units)));
+				pipesim_print_least_bytes(
+					least, of->memory_limit +
+						       (most + room->units - 1) / room->units));
 		}
 		if (most > 0)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -414,20 +410,6 @@ void pipesim_instance_free(PipesimInstance *x)
 
 /* Orders ---------------------------------------------------------------------------------- */
 
-/* What one more code does to each room of @rank; FALSE where one is too full while it runs or then.
- * @glued: as pipesim_room_hold() has it */
-static gboolean hold(
-	const PipesimInstance *x, guint rank, guint code, gboolean glued, gint64 *held)
-{
-	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
-	const guint kind = code % x->kinds;
-
-	for (guint i = 0; i < x->n_rooms; i++)
-		if (!pipesim_room_hold(&x->room[i], rank, lane, kind, glued, &held[i]))
-			return FALSE;
-	return TRUE;
-}
-
 gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
 {
 	const guint n_codes = x->chunks * x->kinds;
@@ -438,14 +420,17 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 
 	for (guint i = 0; i < x->per_rank; i++) {
 		const guint code = codes[i] & mask, flags = codes[i] & ~mask;
-		const gboolean glued = flags != 0 || (joined && code % x->kinds == W);
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint kind = code % x->kinds;
+		const gboolean glued = flags != 0 || (joined && kind == W);
 
 		joined = (flags & PIPESIM_CODE_JOINED) != 0;
 		if (code >= n_codes || done[code] == x->count ||
-			!hold(x, rank, code, glued, held))
+			(kind != F && done[code] >= done[code - 1]))
 			return FALSE;
-		if (code % x->kinds != F && done[code] >= done[code - 1])
-			return FALSE;
+		for (guint r = 0; r < x->n_rooms; r++)
+			if (!pipesim_room_hold(&x->room[r], rank, lane, kind, glued, &held[r]))
+				return FALSE;
 		done[code]++;
 	}
 	return TRUE;
@@ -493,21 +478,6 @@ static gboolean can_pair(
 		       ((next & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at + 1, done)));
 }
 
-static void tidy_rank(const PipesimInstance *x, guint8 *codes, guint *done)
-{
-	for (guint at = 0; at < x->per_rank; at++) {
-		const guint8 code = codes[at] & PIPESIM_CODE_MASK;
-		const guint8 flags = codes[at] & (guint8)~PIPESIM_CODE_MASK;
-
-		codes[at] = code;
-		if ((flags & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at, done))
-			codes[at] |= PIPESIM_CODE_JOINED;
-		else if ((flags & PIPESIM_CODE_PAIRED) != 0 && can_pair(x, codes, at, done))
-			codes[at] |= PIPESIM_CODE_PAIRED;
-		done[code]++;
-	}
-}
-
 void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
 {
 	const gsize n_codes = (gsize)x->chunks * x->kinds;
@@ -515,9 +485,20 @@ void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
 
 	if (!pipesim_instance_has_flags(x))
 		return;
-	for (guint rank = 0; rank < x->ranks; rank++) {
+	for (guint rank = 0; rank < x->ranks; rank++, codes += x->per_rank) {
 		memset(done, 0, n_codes * sizeof *done);
-		tidy_rank(x, codes + (gsize)rank * x->per_rank, done);
+		for (guint at = 0; at < x->per_rank; at++) {
+			const guint8 code = codes[at] & PIPESIM_CODE_MASK;
+			const guint8 flags = codes[at] & (guint8)~PIPESIM_CODE_MASK;
+
+			codes[at] = code;
+			if ((flags & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at, done))
+				codes[at] |= PIPESIM_CODE_JOINED;
+			else if ((flags & PIPESIM_CODE_PAIRED) != 0 &&
+				 can_pair(x, codes, at, done))
+				codes[at] |= PIPESIM_CODE_PAIRED;
+			done[code]++;
+		}
 	}
 }
 

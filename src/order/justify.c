@@ -304,19 +304,6 @@ static void offer_next(PipesimJustifier *j, gboolean back, guint32 op)
 			offer(j, back, other->input[i]);
 }
 
-static void forget_all(PipesimJustifier *j)
-{
-	const guint ranks = j->x->ranks, codes = j->x->lanes * j->x->kinds;
-
-	memset(j->n_stays, 0, sizeof *j->n_stays * ranks);
-	memset(j->n_turnovers, 0, sizeof *j->n_turnovers * ranks);
-	memset(j->held, 0, sizeof *j->held * ranks * PIPESIM_MAX_ROOMS);
-	memset(j->done, 0, sizeof *j->done * codes);
-	memset(j->blocked, 0, codes);
-	memset(j->queued, 0, codes);
-	j->n_heap = 0;
-}
-
 /* Puts @first and what runs as one with it, in j->other. Returns when they end; -1: there is no room for them yet. */
 static gint64 put(PipesimJustifier *j, gboolean back, guint32 first)
 {
@@ -357,10 +344,16 @@ static gint64 put(PipesimJustifier *j, gboolean back, guint32 first)
 /* Puts all ops by j->key. Returns when the last one ends; -1: some never found room. */
 static gint64 put_all(PipesimJustifier *j, gboolean back)
 {
-	const guint codes = j->x->lanes * j->x->kinds;
+	const guint ranks = j->x->ranks, codes = j->x->lanes * j->x->kinds;
 	gint64 makespan = 0;
 
-	forget_all(j);
+	memset(j->n_stays, 0, sizeof *j->n_stays * ranks);
+	memset(j->n_turnovers, 0, sizeof *j->n_turnovers * ranks);
+	memset(j->held, 0, sizeof *j->held * ranks * PIPESIM_MAX_ROOMS);
+	memset(j->done, 0, sizeof *j->done * codes);
+	memset(j->blocked, 0, codes);
+	memset(j->queued, 0, codes);
+	j->n_heap = 0;
 	for (guint code = 0; code < codes; code++)
 		offer(j, back, code);
 	while (j->n_heap > 0) {

@@ -310,15 +310,6 @@ typedef struct {
 	gint64 idle, makespan;
 } Merit;
 
-static gint64 makespan(const Search *s)
-{
-	gint64 last = 0;
-
-	for (guint j = 0; j < s->p; j++)
-		last = MAX(last, s->ranks[j].clock[REAL]);
-	return last;
-}
-
 /* Repeats a run with the idle times of the one before, for as long as that helps. */
 static void repeat(Search *s, guint variant, Merit *best)
 {
@@ -330,23 +321,15 @@ static void repeat(Search *s, guint variant, Merit *best)
 		if (idle >= last)
 			return;
 		if (idle < best->idle) {
-			*best = (Merit){idle, makespan(s)};
+			*best = (Merit){idle, 0};
+			for (guint j = 0; j < s->p; j++)
+				best->makespan = MAX(best->makespan, s->ranks[j].clock[REAL]);
 			swap(&s->out, &s->rung);
 		}
 		last = s->most_allowed = idle;
 		for (guint j = 0; j < s->p; j++)
 			s->ranks[j].allowed = s->ranks[j].idle;
 	}
-}
-
-static gint64 average(const PipesimProblem *problem, PipesimProblemKind kind)
-{
-	const guint stages = problem->ranks * problem->chunks;
-	gint64 sum = 0;
-
-	for (guint i = 0; i < stages; i++)
-		sum += problem->time[(gsize)i * PIPESIM_PROBLEM_KINDS + kind];
-	return sum / stages;
 }
 
 /* What ops take on each rank, and are planned with; with @is_even the average of all. Returns
@@ -363,8 +346,12 @@ static gboolean set_times(Search *s, gboolean is_even)
 	for (guint code = 0; code < CODES; code++) {
 		const PipesimVerb *verb = &pipesim_v_verbs[code];
 		const PipesimProblemKind kind = kinds[verb->kind];
-		const gint64 even = average(s->problem, kind);
+		gint64 even = 0;
 
+		/* The average of all stages. */
+		for (guint i = 0; i < s->p * s->problem->chunks; i++)
+			even += s->problem->time[(gsize)i * PIPESIM_PROBLEM_KINDS + kind];
+		even /= s->p * s->problem->chunks;
 		for (guint j = 0; j < s->p; j++) {
 			const gint64 real =
 				pipesim_problem_time(s->problem, j, verb->chunk, kind);

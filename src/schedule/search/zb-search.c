@@ -666,24 +666,6 @@ static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spar
 	}
 }
 
-static void lay_lanes(Search *s, gint64 *rings)
-{
-	gint64 start = 0;
-
-	for (guint j = 0; j < s->p; j++) {
-		Lane *lane = &s->lanes[j];
-
-		for (guint kind = 0; kind < KINDS; kind++) {
-			lane->time[kind] = pipesim_problem_time(s->problem, j, 0, kind);
-			lane->busy += lane->time[kind] * s->m;
-		}
-		lane->start = start;
-		start += lane->time[F] + s->problem->p2p;
-		lane->forward_there = rings + 2 * (gsize)(s->mask + 1) * j;
-		lane->input_there = lane->forward_there + s->mask + 1;
-	}
-}
-
 gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 	PipesimZbResult *result, GError **error)
 {
@@ -692,6 +674,7 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 	gint64 *rings = pipesim_arena_array(arena, gint64, 2 * (gsize)slots * problem->ranks);
 	PipesimZbResult spare = {.order = pipesim_arena_array(arena, guint8, ops)};
 	PipesimProblem rung = *problem;
+	gint64 start = 0;
 	Search s = {
 		.problem = &rung,
 		.p = problem->ranks,
@@ -710,7 +693,18 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 	if (!pipesim_tournament_init(&s.queue, s.p))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"a queue of %u ranks does not fit in memory", s.p);
-	lay_lanes(&s, rings);
+	for (guint j = 0; j < s.p; j++) {
+		Lane *lane = &s.lanes[j];
+
+		for (guint kind = 0; kind < KINDS; kind++) {
+			lane->time[kind] = pipesim_problem_time(problem, j, 0, kind);
+			lane->busy += lane->time[kind] * s.m;
+		}
+		lane->start = start;
+		start += lane->time[F] + problem->p2p;
+		lane->forward_there = rings + 2 * (gsize)(s.mask + 1) * j;
+		lane->input_there = lane->forward_there + s.mask + 1;
+	}
 	search_rungs(&s, result, &spare);
 	pipesim_tournament_clear(&s.queue);
 	return TRUE;
