@@ -4,23 +4,16 @@
 
 #include "schedule/check.h"
 
-typedef struct {
-	guint own, other; /* directions, or chunks: own is the one that enters nearer to this
-			     rank */
-	guint from_end;   /* ranks between this one and its end */
-	guint inner;      /* ranks between this one and the middle, or the turn of the V */
-	guint per_chunk;  /* micro-batches of each direction */
-	guint depth;      /* ranks from an end to the middle */
-} Seat;
-
-static void emit(const Seat *seat, PipesimEmitter *out)
+/* Of rank @from_end from its end, of @depth from there to the middle, or the turn of the V.
+ * @own: the direction, or chunk, that enters nearer to this rank; @m: micro-batches of each. */
+static void emit(guint from_end, guint depth, guint own, guint m, PipesimEmitter *out)
 {
-	const guint own = seat->own, other = seat->other;
-	const guint outer = seat->from_end + 1;
-	const gboolean middle = seat->inner == 0;
+	const guint other = 1 - own, outer = from_end + 1;
+	const guint inner = depth - 1 - from_end; /* ranks from this one to the middle */
+	const gboolean middle = inner == 0;
 
 	pipesim_phase(out, "1: F0");
-	pipesim_repeat (out, 2 * seat->inner)
+	pipesim_repeat (out, 2 * inner)
 		pipesim_forward(out, own);
 	pipesim_phase(out, "2: F0 F1");
 	pipesim_repeat (out, outer) {
@@ -28,7 +21,7 @@ static void emit(const Seat *seat, PipesimEmitter *out)
 		pipesim_forward(out, other);
 	}
 	pipesim_phase(out, "3: I1 W1 F1");
-	pipesim_repeat (out, seat->inner) {
+	pipesim_repeat (out, inner) {
 		pipesim_backward_input(out, other);
 		pipesim_weight(out);
 		pipesim_forward(out, other);
@@ -40,12 +33,12 @@ static void emit(const Seat *seat, PipesimEmitter *out)
 		pipesim_backward(out, other);
 		pipesim_overlap(out, other, own);
 	}
-	pipesim_repeat (out, seat->per_chunk - 2 * seat->depth + outer - (middle ? 1 : 0)) {
+	pipesim_repeat (out, m - 2 * depth + outer - (middle ? 1 : 0)) {
 		pipesim_overlap(out, own, other);
 		pipesim_overlap(out, other, own);
 	}
 	pipesim_phase(out, "5: B1 F1&B0");
-	pipesim_repeat (out, seat->inner) {
+	pipesim_repeat (out, inner) {
 		pipesim_backward(out, other);
 		pipesim_overlap(out, other, own);
 	}
@@ -55,7 +48,7 @@ static void emit(const Seat *seat, PipesimEmitter *out)
 		pipesim_backward(out, other);
 		pipesim_backward(out, own);
 	}
-	if (seat->from_end % 2 == 1)
+	if (from_end % 2 == 1)
 		pipesim_backward_input(out, other);
 	else
 		pipesim_backward(out, other);
@@ -65,7 +58,7 @@ static void emit(const Seat *seat, PipesimEmitter *out)
 		pipesim_backward_input(out, own);
 	}
 	pipesim_phase(out, "7: W I0");
-	pipesim_repeat (out, seat->inner) {
+	pipesim_repeat (out, inner) {
 		pipesim_weight(out);
 		pipesim_backward_input(out, own);
 	}
@@ -76,33 +69,15 @@ static void emit(const Seat *seat, PipesimEmitter *out)
 
 static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
-	const guint depth = shape->ranks / 2;
+	const guint depth = shape->ranks / 2, m = shape->microbatches / 2;
 	const gboolean down = rank < depth;
-	const guint from_end = down ? rank : shape->ranks - 1 - rank;
-	const Seat seat = {
-		.own = down ? 0 : 1,
-		.other = down ? 1 : 0,
-		.from_end = from_end,
-		.inner = depth - 1 - from_end,
-		.per_chunk = shape->microbatches / 2,
-		.depth = depth,
-	};
 
-	emit(&seat, out);
+	emit(down ? rank : shape->ranks - 1 - rank, depth, down ? 0 : 1, m, out);
 }
 
 static void generate_v(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
-	const Seat seat = {
-		.own = 0,
-		.other = 1,
-		.from_end = rank,
-		.inner = shape->ranks - 1 - rank,
-		.per_chunk = shape->microbatches,
-		.depth = shape->ranks,
-	};
-
-	emit(&seat, out);
+	emit(rank, shape->ranks, 0, shape->microbatches, out);
 }
 
 /* What the eight steps are made for. */

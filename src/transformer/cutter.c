@@ -52,21 +52,16 @@ static void free_known(gpointer data)
 	g_free(known);
 }
 
-static void unref_base(Base *base)
-{
-	if (!g_atomic_int_dec_and_test(&base->references))
-		return;
-	pipesim_transformer_free(base->model);
-	g_ptr_array_unref(base->sums);
-	g_mutex_clear(&base->lock);
-	g_free(base);
-}
-
 static void free_cutter(PipesimCutter *base)
 {
 	Cutter *cutter = (Cutter *)base;
 
-	unref_base(cutter->base);
+	if (g_atomic_int_dec_and_test(&cutter->base->references)) {
+		pipesim_transformer_free(cutter->base->model);
+		g_ptr_array_unref(cutter->base->sums);
+		g_mutex_clear(&cutter->base->lock);
+		g_free(cutter->base);
+	}
 	pipesim_stages_free(cutter->layout);
 	g_ptr_array_unref(cutter->known);
 	g_mutex_clear(&cutter->lock);
@@ -403,9 +398,10 @@ static void init_known(Cutter *cutter)
 	g_mutex_init(&cutter->lock);
 }
 
-static Base *make_base(
-	PipesimTransformer *model, const PipesimTraining *training, const PipesimRates *rates)
+PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
+	PipesimStages *layout, const PipesimRates *rates)
 {
+	Cutter *cutter = g_new0(Cutter, 1);
 	Base *base = g_new0(Base, 1);
 
 	base->references = 1;
@@ -419,21 +415,13 @@ static Base *make_base(
 	for (guint sorts = 0; sorts < G_N_ELEMENTS(base->fixed); sorts++)
 		base->fixed[sorts] = -1;
 	pipesim_stage_parts(model, training, base->parts);
-	return base;
-}
-
-PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
-	PipesimStages *layout, const PipesimRates *rates)
-{
-	Cutter *cutter = g_new0(Cutter, 1);
-
 	cutter->cutter = (PipesimCutter){.references = 1,
 		.check = check,
 		.cut = cut,
 		.fixed = fixed,
 		.transient = transient,
 		.free = free_cutter};
-	cutter->base = make_base(model, training, rates);
+	cutter->base = base;
 	cutter->layout = layout;
 	init_known(cutter);
 	cutter->cutter.message = pipesim_stage_message(model, training);

@@ -25,33 +25,14 @@ PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 	return copy;
 }
 
-/* @counts layers of each of @stages, first to last. */
-static PipesimStages *stages_of(
-	const PipesimTransformer *model, const gint64 *counts, guint stages)
-{
-	PipesimStages *layout = g_new0(PipesimStages, 1);
-	gint64 first = 0;
-
-	layout->stages = stages;
-	layout->cut = g_new0(PipesimCut, stages);
-	for (guint stage = 0; stage < stages; stage++) {
-		layout->cut[stage].first = first;
-		layout->cut[stage].layers = counts[stage];
-		first += counts[stage];
-	}
-	layout->cut[0].embedding = TRUE;
-	layout->cut[stages - 1].head = TRUE;
-	layout->cut[stages - 1].mtp = model->mtp;
-	return layout;
-}
-
 PipesimStages *pipesim_stages_even(
 	const PipesimTransformer *model, guint stages, GError **error)
 {
 	const gint64 layers = model->layers;
 	const gboolean even = layers % stages == 0;
 	const gint64 all = even ? layers : layers + 2;
-	g_autofree gint64 *counts = g_new(gint64, stages);
+	PipesimStages *layout;
+	gint64 first = 0;
 
 	if (all < stages) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -60,13 +41,21 @@ PipesimStages *pipesim_stages_even(
 			stages, model->name, layers, layers);
 		return NULL;
 	}
-	for (guint stage = 0; stage < stages; stage++)
-		counts[stage] = all / stages + (stage < all % stages);
-	if (!even) {
-		counts[0]--;
-		counts[stages - 1]--;
+	layout = g_new0(PipesimStages, 1);
+	layout->stages = stages;
+	layout->cut = g_new0(PipesimCut, stages);
+	layout->cut[0].embedding = TRUE;
+	layout->cut[stages - 1].head = TRUE;
+	layout->cut[stages - 1].mtp = model->mtp;
+	for (guint stage = 0; stage < stages; stage++) {
+		PipesimCut *cut = &layout->cut[stage];
+
+		cut->first = first;
+		cut->layers = all / stages + (stage < all % stages) -
+			      (even ? 0 : cut->embedding + cut->head);
+		first += cut->layers;
 	}
-	return stages_of(model, counts, stages);
+	return layout;
 }
 
 /* Reading -------------------------------------------------------------------------------- */

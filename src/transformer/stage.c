@@ -208,15 +208,6 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 		pipesim_training_expert_dp(training), totals);
 }
 
-/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing, its W
- * is the whole backward. */
-static void leave_to_weight(Totals *totals)
-{
-	totals->until_weight += totals->until_input;
-	totals->until_input = totals->between = totals->early = 0;
-	totals->transient_weight = totals->transient;
-}
-
 static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 {
 	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
@@ -283,8 +274,13 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 			&totals);
 		add_parameters(model, training, &parts[part], part, counts[part], cut, &totals);
 	}
-	if (training->eager && cut->embedding)
-		leave_to_weight(&totals);
+	/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing,
+	 * its W is the whole backward. */
+	if (training->eager && cut->embedding) {
+		totals.until_weight += totals.until_input;
+		totals.until_input = totals.between = totals.early = 0;
+		totals.transient_weight = totals.transient;
+	}
 	if (!take(&totals, stage, error))
 		return FALSE;
 	stage->updated = totals.updated;

@@ -508,26 +508,6 @@ static void add_embedding(Terms *x)
 		add_input(x, "dropout mask", "h T'", KORTHIKANTI, x->h * x->Tp);
 }
 
-static PipesimWide loss_bytes(const Terms *x)
-{
-	static const guint per_logit[] = {[PIPESIM_LOSS_MEGATRON] = 6,
-		[PIPESIM_LOSS_TE] = 2,
-		[PIPESIM_LOSS_NATIVE] = 10,
-		[PIPESIM_LOSS_FLOAT] = 10};
-
-	return per_logit[x->training->loss] * (x->V / x->t) * x->T;
-}
-
-static const char *loss_formula(const Terms *x)
-{
-	static const char *const formulae[] = {[PIPESIM_LOSS_MEGATRON] = "6 V T/t",
-		[PIPESIM_LOSS_TE] = "2 V T/t",
-		[PIPESIM_LOSS_NATIVE] = "10 V T/t",
-		[PIPESIM_LOSS_FLOAT] = "10 V T/t"};
-
-	return formulae[x->training->loss];
-}
-
 /* Of a model without a head: what it puts out, and its difference to a target. */
 static void add_outer_loss(Terms *x)
 {
@@ -564,6 +544,14 @@ static gboolean keeps_head(const PipesimTraining *training)
 
 static void add_head(Terms *x)
 {
+	static const struct {
+		guint per_logit;
+		const char *formula;
+	} losses[] = {[PIPESIM_LOSS_MEGATRON] = {6, "6 V T/t"},
+		[PIPESIM_LOSS_TE] = {2, "2 V T/t"},
+		[PIPESIM_LOSS_NATIVE] = {10, "10 V T/t"},
+		[PIPESIM_LOSS_FLOAT] = {10, "10 V T/t"}};
+	const PipesimLoss loss = x->training->loss;
 	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
 	const gboolean split = x->training->sequence_parallel;
 	const gboolean kept = keeps_head(x->training);
@@ -578,10 +566,11 @@ static void add_head(Terms *x)
 	add_input(x, "input of the final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the final norm", "2 h T'", AUTOGRAD,
 		2 * x->h * x->Tp);
-	if (x->eager && x->training->loss == PIPESIM_LOSS_FLOAT)
+	if (x->eager && loss == PIPESIM_LOSS_FLOAT)
 		add_eager_loss(x);
 	else
-		add_forward(x, "logits and loss", loss_formula(x), LOSSES, loss_bytes(x));
+		add_forward(x, "logits and loss", losses[loss].formula, LOSSES,
+			losses[loss].per_logit * (x->V / x->t) * x->T);
 	/* Its gathered input and, where that stays, its dummy gradient are there the whole run:
 	 * dummies. */
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
