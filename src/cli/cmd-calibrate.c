@@ -216,18 +216,6 @@ static gboolean read_impl(char **list, PipesimTraceWish *wish, GError **error)
 
 /* Command -------------------------------------------------------------------------------- */
 
-/* Who uses the costs is told what was told here. */
-static void keep_notices(const PipesimSetup *setup, PipesimCosts *costs)
-{
-	g_autoptr(GString) text = g_string_new(NULL);
-
-	for (guint i = 0; i < setup->notices->len; i++)
-		g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "",
-			(char *)g_ptr_array_index(setup->notices, i));
-	g_free(costs->notices);
-	costs->notices = text->len > 0 ? g_strdup(text->str) : NULL;
-}
-
 /* @effects: (out) */
 static PipesimCalibration *calibrate(
 	const PipesimSetup *setup, PipesimEffects **effects, GError **error)
@@ -263,7 +251,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const char *picture = setup->text[PIPESIM_SET_PICTURE];
 	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
 	g_autoptr(GString) costs = g_string_new(NULL);
-	g_autoptr(GString) table = g_string_new(NULL);
+	g_autoptr(GString) table = g_string_new(NULL), told = g_string_new(NULL);
 	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	guint json;
@@ -277,7 +265,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	pipesim_setup_tell(setup, calibration);
-	keep_notices(setup, calibration->costs);
+	/* Who uses the costs is told what was told here. */
+	for (guint i = 0; i < setup->notices->len; i++)
+		g_string_append_printf(told, "%s%s", i > 0 ? "\n" : "",
+			(char *)g_ptr_array_index(setup->notices, i));
+	g_free(calibration->costs->notices);
+	calibration->costs->notices = told->len > 0 ? g_strdup(told->str) : NULL;
 	if (stages && calibration->costs->part == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--output '%s': a table of stage times, but the traces do not tell "

@@ -8,18 +8,6 @@
 #include "setup/choice.h"
 #include <string.h>
 
-static const PipesimOutput *find_format(const PipesimSetup *setup, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimOutput *output = NULL;
-
-	if (setup->text[PIPESIM_SET_FORMAT] != NULL)
-		return pipesim_output_find(setup->text[PIPESIM_SET_FORMAT], error);
-	if (path != NULL)
-		output = pipesim_output_for_path(path);
-	return output != NULL ? output : pipesim_output_find("text", error);
-}
-
 static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
 	const PipesimComparison *comparison, GError **error)
 {
@@ -77,6 +65,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimComparison) comparison = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
+	const char *name = setup->text[PIPESIM_SET_FORMAT];
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimOutput *format;
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
@@ -86,7 +76,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	format = find_format(setup, error);
+	format = name == NULL && path != NULL ? pipesim_output_for_path(path) : NULL;
+	if (format == NULL)
+		format = pipesim_output_find(name != NULL ? name : "text", error);
 	if (format == NULL)
 		return FALSE;
 	if (setup->flag[PIPESIM_SET_BRIEF] && !format->for_people)

@@ -8,20 +8,6 @@
 #include "output/timeline-layout.h"
 #include <string.h>
 
-static gboolean read_step(const PipesimSetup *setup, gint64 *step, GError **error)
-{
-	const char *text = setup->text[PIPESIM_SET_STEP];
-	guint64 count;
-
-	*step = -1;
-	if (text == NULL)
-		return TRUE;
-	if (!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &count, error))
-		return FALSE;
-	*step = (gint64)count;
-	return TRUE;
-}
-
 /* All that is told. */
 typedef struct {
 	const PipesimDiagnosis *diagnosis;
@@ -102,7 +88,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
+	const char *text = setup->text[PIPESIM_SET_STEP];
 	PipesimPatient patient = {0};
+	guint64 step = 0;
 	guint format;
 
 	if (setup->n_operands == 0)
@@ -113,8 +101,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!pipesim_check_timeline(
 			setup, (const char *const[]){"text", "json", "csv"}[format], error) ||
-		!read_step(setup, &patient.step, error))
+		(text != NULL &&
+			!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &step, error)))
 		return FALSE;
+	patient.step = text != NULL ? (gint64)step : -1;
 	traces = pipesim_setup_traces(setup, &rules, error);
 	if (traces == NULL)
 		return FALSE;

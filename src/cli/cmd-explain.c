@@ -185,32 +185,29 @@ static void begin_phase(Phases *phases, guint8 phase)
 	phases->phase = phase;
 }
 
-static void add_loop(Phases *phases, const PipesimLoop *loop)
-{
-	const PipesimOp *verbs = &phases->order->verbs[loop->first];
-
-	if (loop->count > 1) {
-		begin_phase(phases, verbs[0].phase);
-		append_rounds(phases, verbs, loop->n, loop->count);
-		return;
-	}
-	for (guint from = 0, to; from < loop->n; from = to) {
-		for (to = from + 1; to < loop->n && verbs[to].phase == verbs[from].phase;)
-			to++;
-		begin_phase(phases, verbs[from].phase);
-		append_sequence(phases, verbs + from, to - from);
-	}
-}
-
 static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 {
 	g_autoptr(GString) line = g_string_new(NULL);
 	Phases phases = {.order = order, .out = out, .line = line};
 
 	g_string_append_printf(out, "  rank %u\n", rank);
-	for (guint32 i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++)
-		if (order->loops[i].n > 0)
-			add_loop(&phases, &order->loops[i]);
+	for (guint32 i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++) {
+		const PipesimLoop *loop = &order->loops[i];
+		const PipesimOp *verbs = &order->verbs[loop->first];
+
+		if (loop->n > 0 && loop->count > 1) {
+			begin_phase(&phases, verbs[0].phase);
+			append_rounds(&phases, verbs, loop->n, loop->count);
+			continue;
+		}
+		for (guint from = 0, to; from < loop->n; from = to) {
+			for (to = from + 1;
+				to < loop->n && verbs[to].phase == verbs[from].phase;)
+				to++;
+			begin_phase(&phases, verbs[from].phase);
+			append_sequence(&phases, verbs + from, to - from);
+		}
+	}
 	end_phase(&phases);
 }
 

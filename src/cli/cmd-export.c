@@ -6,35 +6,29 @@
 #include "setup/choice.h"
 #include <string.h>
 
-static gboolean heed(const PipesimSetup *setup, const PipesimChoice *choice, GError **error)
-{
-	PipesimScenario scenario = setup->scenario;
-
-	if (scenario.runtime == NULL)
-		scenario.runtime = &pipesim_native_runtime;
-	return pipesim_setup_heed(setup, pipesim_choice_takes(choice, &scenario), error);
-}
-
 /* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */
 static PipesimProgram *find_program(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
 	const PipesimSchedule *schedule = choice->schedule;
-	PipesimScenario scenario;
+	PipesimScenario scenario = setup->scenario;
 
-	if (schedule == NULL && setup->scenario.ranks == 0 && setup->scenario.microbatches == 0)
-		return heed(setup, choice, error) ? pipesim_program_ref(choice->file->program)
-						  : NULL;
-	if (schedule == NULL) {
+	if (schedule == NULL && (scenario.ranks > 0 || scenario.microbatches > 0)) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is a file and has its own ranks and micro-batches; leave out --pp "
 			"and --microbatches",
 			choice->path);
 		return NULL;
 	}
-	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
-		!heed(setup, choice, error))
+	if (schedule != NULL && (!pipesim_setup_require(setup, error) ||
+					!pipesim_setup_costs(setup, NULL, error)))
 		return NULL;
+	if (scenario.runtime == NULL)
+		scenario.runtime = &pipesim_native_runtime;
+	if (!pipesim_setup_heed(setup, pipesim_choice_takes(choice, &scenario), error))
+		return NULL;
+	if (schedule == NULL)
+		return pipesim_program_ref(choice->file->program);
 	scenario = pipesim_choice_scenario(choice, &setup->scenario);
 	return pipesim_best_program(schedule, &scenario, setup->costs, error);
 }

@@ -291,26 +291,6 @@ static void append_result(const Optimize *o, GString *out)
 	}
 }
 
-static void write_text(const Optimize *o, const PipesimComparison *comparison,
-	const PipesimStyle *style, GString *out)
-{
-	const PipesimOutput *text = pipesim_output_find("text", NULL);
-	PipesimStyle brief = *style;
-
-	brief.brief = TRUE;
-	text->write(comparison, &brief, out);
-	append_result(o, out);
-	if (o->setup->text[PIPESIM_SET_OUTPUT] != NULL)
-		g_string_append_printf(
-			out, "written to %s\n", o->setup->text[PIPESIM_SET_OUTPUT]);
-	if (o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
-		g_string_append(out, "\nWhy no order is shorter. F 3 of stage 2 is the third "
-				     "forward that stage 2 runs, whichever\nmicro-batch that "
-				     "is; [n] is the line that says so.\n\n");
-		pipesim_bound_print(o->found->bound, o->found->instance, out);
-	}
-}
-
 static void put_start(PipesimJson *json, const Optimize *o, guint index)
 {
 	const PipesimRun *run = o != NULL ? o->found->starts->pdata[index] : NULL;
@@ -350,7 +330,8 @@ static void put_members(PipesimJson *json, gconstpointer of)
 static gboolean write_all(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
-	const PipesimStyle style = pipesim_terminal_style(NULL);
+	const PipesimOutput *text = pipesim_output_find("text", NULL);
+	PipesimStyle brief = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(GString) csv = g_string_new(NULL);
@@ -358,6 +339,7 @@ static gboolean write_all(Optimize *o, GError **error)
 	const PipesimRun *optimized;
 	guint i = 0;
 
+	brief.brief = TRUE;
 	/* The order found stands wherever sorting has put it. */
 	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
 		i++;
@@ -377,7 +359,19 @@ static gboolean write_all(Optimize *o, GError **error)
 	if (o->json)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
-		write_text(o, comparison, &style, out);
+		text->write(comparison, &brief, out);
+	if (!o->json)
+		append_result(o, out);
+	if (!o->json && path != NULL)
+		g_string_append_printf(out, "written to %s\n", path);
+	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
+		g_string_append(out,
+			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
+			"stage 2 runs, whichever\nmicro-batch that is; [n] is the line that "
+			"says "
+			"so.\n\n");
+		pipesim_bound_print(o->found->bound, o->found->instance, out);
+	}
 	return pipesim_print_drawn(setup, comparison, NULL, out, error);
 }
 

@@ -156,24 +156,6 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 		pipesim_print_progress("candidates", done, all);
 }
 
-/* With ZeRO-3 one whose lists gather stages: PyTorch's, unless given. */
-static gboolean choose_runtime(PipesimPlanning *plan, GError **error)
-{
-	PipesimWish *wish = &plan->wish;
-
-	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
-		wish->runtime = &pipesim_runtime_pytorch_2_15;
-	if (wish->training.zero == PIPESIM_ZERO_3 &&
-		!(wish->runtime->takes & PIPESIM_ASK_SHARDING))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--zero 3: the lists of --runtime %s gather no stages; give "
-			"pytorch-2.15, or --zero 1",
-			wish->runtime->name);
-	return pipesim_setup_heed(plan->setup,
-		(wish->runtime != NULL ? wish->runtime->takes : 0) | PIPESIM_TAKES_CHUNKS,
-		error);
-}
-
 static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
@@ -211,8 +193,22 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
 			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
-	return pipesim_planner_node(wish, error) && choose_times(plan, error) &&
-	       choose_runtime(plan, error) && choose_schedules(plan, error);
+	if (!pipesim_planner_node(wish, error) || !choose_times(plan, error))
+		return FALSE;
+	/* With ZeRO-3 a runtime whose lists gather stages: PyTorch's, unless given. */
+	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
+		wish->runtime = &pipesim_runtime_pytorch_2_15;
+	if (wish->training.zero == PIPESIM_ZERO_3 &&
+		!(wish->runtime->takes & PIPESIM_ASK_SHARDING))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--zero 3: the lists of --runtime %s gather no stages; give "
+			"pytorch-2.15, or --zero 1",
+			wish->runtime->name);
+	return pipesim_setup_heed(setup,
+		       (wish->runtime != NULL ? wish->runtime->takes : 0) |
+			       PIPESIM_TAKES_CHUNKS,
+		       error) &&
+	       choose_schedules(plan, error);
 }
 
 /* Rows of all candidates, as a sweep writes its own ------------------------------------ */

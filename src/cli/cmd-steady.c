@@ -248,21 +248,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 /* Command -------------------------------------------------------------------------------- */
 
-/* The plain simulation of as many micro-batches as were asked for; NULL where that fails too. */
-static PipesimRun *run_step(const PipesimChoice *choice, const PipesimSetup *setup)
-{
-	PipesimScenario scenario = setup->scenario;
-	PipesimRun *step;
-
-	if (scenario.microbatches == 0)
-		return NULL;
-	scenario.keep = PIPESIM_KEEP_NOTHING;
-	step = pipesim_choice_run(choice, &scenario, setup->costs);
-	if (step->error != NULL)
-		g_clear_pointer(&step, pipesim_run_free);
-	return step;
-}
-
 /* Rows of PipesimSteadyState; NULL with why where no schedule has one. */
 static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GError **error)
 {
@@ -280,8 +265,15 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		row->state = pipesim_steady_state_new(
 			choice->schedule, &scenario, setup->costs, &row->error);
 		g_ptr_array_add(rows, row);
-		if (row->state == NULL)
-			row->step = run_step(choice, setup);
+		/* The plain simulation of as many micro-batches as were asked for. */
+		if (row->state == NULL && setup->scenario.microbatches > 0) {
+			PipesimScenario plain = setup->scenario;
+
+			plain.keep = PIPESIM_KEEP_NOTHING;
+			row->step = pipesim_choice_run(choice, &plain, setup->costs);
+			if (row->step->error != NULL)
+				g_clear_pointer(&row->step, pipesim_run_free);
+		}
 		pipesim_setup_tell_layers(setup, row->name,
 			row->state != NULL  ? row->state->layers
 			: row->step != NULL ? row->step->layers
@@ -293,8 +285,16 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 	return any || pipesim_faults_done(faults, error) ? g_steal_pointer(&rows) : NULL;
 }
 
-static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
+	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
+	g_autoptr(GString) out = g_string_new(NULL);
+	guint json;
+
+	if (!pipesim_format(setup, "text json", &json, error))
+		return FALSE;
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"steady takes names of schedules, or all; see pipesim list");
@@ -310,20 +310,6 @@ static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError
 				"names of schedules",
 				choice->path);
 	}
-	return TRUE;
-}
-
-static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimStyle style = pipesim_terminal_style(path);
-	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
-	g_autoptr(GString) out = g_string_new(NULL);
-	guint json;
-
-	if (!pipesim_format(setup, "text json", &json, error) ||
-		!read_names(setup, choices, error))
-		return FALSE;
 	if (setup->scenario.ranks == 0)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");

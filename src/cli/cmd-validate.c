@@ -155,23 +155,6 @@ static gboolean report(
 	return TRUE;
 }
 
-/* FALSE where the file cannot be read. */
-static gboolean validate(Validation *validation, const char *path, GError **error)
-{
-	g_autoptr(GError) fault = NULL;
-	g_autoptr(PipesimScheduleFile) file = pipesim_schedule_file_read(path, &fault);
-
-	if (file != NULL)
-		return report(validation, file, path, error);
-	if (!is_answer(fault)) {
-		g_propagate_error(error, g_steal_pointer(&fault));
-		return FALSE;
-	}
-	g_printerr("%s\n", fault->message);
-	*validation->worst = PIPESIM_EXIT_NO;
-	return TRUE;
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
@@ -187,9 +170,20 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (setup->n_operands == 0)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
-	for (guint i = 0; i < setup->n_operands; i++)
-		if (!validate(&validation, setup->operands[i], error))
-			break;
+	for (guint i = 0; i < setup->n_operands && *error == NULL; i++) {
+		const char *path = setup->operands[i];
+		g_autoptr(GError) fault = NULL;
+		g_autoptr(PipesimScheduleFile) file = pipesim_schedule_file_read(path, &fault);
+
+		if (file != NULL) {
+			report(&validation, file, path, error);
+		} else if (is_answer(fault)) {
+			g_printerr("%s\n", fault->message);
+			*answer = PIPESIM_EXIT_NO;
+		} else {
+			g_propagate_error(error, g_steal_pointer(&fault));
+		}
+	}
 	return pipesim_print(NULL, out, *error == NULL ? error : NULL) && *error == NULL;
 }
 

@@ -80,20 +80,6 @@ static void add_entry(GArray *entries, const PipesimCommand *command, PipesimSet
 	}
 }
 
-static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, gboolean *help)
-{
-	const GOptionEntry show_help = {
-		"help", 'h', 0, G_OPTION_ARG_NONE, help, "show this help", NULL};
-	GArray *entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
-
-	for (guint i = 0; i < G_N_ELEMENTS(command->takes); i++)
-		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-			if (is_taken(command->takes[i], id))
-				add_entry(entries, command, id, setup);
-	g_array_append_val(entries, show_help);
-	return entries;
-}
-
 /* Running -------------------------------------------------------------------------------- */
 
 /* "-p8" is "-p 8", which GOption does not know. The array is the caller's; its texts are those of
@@ -174,10 +160,17 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	PipesimSetup *setup, gboolean *help, GError **error)
 {
 	GOptionContext *context = g_option_context_new(command->usage);
-	g_autoptr(GArray) entries = make_entries(command, setup, help);
+	const GOptionEntry show_help = {
+		"help", 'h', 0, G_OPTION_ARG_NONE, help, "show this help", NULL};
+	g_autoptr(GArray) entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
 	g_autoptr(GString) about = g_string_new(command->about);
 	gboolean ok;
 
+	for (guint i = 0; i < G_N_ELEMENTS(command->takes); i++)
+		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+			if (is_taken(command->takes[i], id))
+				add_entry(entries, command, id, setup);
+	g_array_append_val(entries, show_help);
 	g_option_context_set_help_enabled(context, FALSE);
 	g_option_context_add_main_entries(
 		context, (const GOptionEntry *)(gconstpointer)entries->data, NULL);

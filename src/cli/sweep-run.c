@@ -261,21 +261,6 @@ static gboolean open_file(
 	return fail_write(file, error);
 }
 
-static gboolean close_file(PipesimSweepFile *file, GError **error)
-{
-	gboolean ok = TRUE;
-
-	if (file->partial == NULL || file->stream == NULL)
-		return TRUE;
-	ok = fsync(fileno(file->stream)) == 0;
-	ok = fclose(file->stream) == 0 && ok;
-	file->stream = NULL;
-	if (!ok || g_rename(file->partial, file->path) != 0)
-		return fail_write(file, error);
-	g_unlink(file->id);
-	return TRUE;
-}
-
 /* Sharing -------------------------------------------------------------------------------- */
 
 gboolean pipesim_sweep_run_check(
@@ -515,11 +500,22 @@ gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 gboolean pipesim_sweep_run_finish(PipesimSweepRun *run, PipesimExit *answer, GError **error)
 {
 	const guint64 all = run->work.end - run->work.first;
+	PipesimSweepFile *file = run->file;
 
 	if (run->processes.rank > 0)
 		return TRUE;
-	if (run->done >= all)
-		return run->file == NULL || close_file(run->file, error);
+	if (run->done >= all && (file == NULL || file->partial == NULL || file->stream == NULL))
+		return TRUE;
+	if (run->done >= all) {
+		gboolean ok = fsync(fileno(file->stream)) == 0;
+
+		ok = fclose(file->stream) == 0 && ok;
+		file->stream = NULL;
+		if (!ok || g_rename(file->partial, file->path) != 0)
+			return fail_write(file, error);
+		g_unlink(file->id);
+		return TRUE;
+	}
 	g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 		   " %s%s\n",
 		run->done, all, run->what,

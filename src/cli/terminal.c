@@ -34,30 +34,22 @@ PipesimExit pipesim_exit_status(const GError *error)
 	g_return_val_if_reached(PIPESIM_EXIT_USAGE);
 }
 
-/* 0 where nothing limits it: a file or a pipe. */
-static guint terminal_width(void)
-{
-	const char *columns = g_getenv("COLUMNS");
-	struct winsize size;
-	guint64 width;
-
-	if (columns != NULL && pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL))
-		return (guint)width;
-	if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		return size.ws_col;
-	return 0;
-}
-
 PipesimStyle pipesim_terminal_style(const char *path)
 {
-	const char *no_color = g_getenv("NO_COLOR");
-	const gboolean terminal = path == NULL && isatty(STDOUT_FILENO) == 1;
+	const char *no_color = g_getenv("NO_COLOR"), *columns = g_getenv("COLUMNS");
+	const gboolean shown = isatty(STDOUT_FILENO) == 1;
+	struct winsize size;
+	guint64 width = 0; /* nothing limits it: a file or a pipe */
 
+	if ((columns == NULL ||
+		    !pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL)) &&
+		shown && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		width = size.ws_col;
 	return (PipesimStyle){
-		.colour = terminal && (no_color == NULL || *no_color == '\0') &&
+		.colour = path == NULL && shown && (no_color == NULL || *no_color == '\0') &&
 			  g_strcmp0(g_getenv("TERM"), "dumb") != 0,
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-		.width = terminal_width(),
+		.width = (guint)width,
 	};
 }
 

@@ -53,13 +53,19 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
 
-/* The schedule of "NAME" or "NAME:CHUNKS". */
-static gboolean read_name(PipesimChoice *choice, const char *name, GError **error)
+gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error)
 {
+	PipesimChoice *choice = g_new0(PipesimChoice, 1);
 	const char *colon = strchr(name, ':');
 	g_autofree char *alone = colon != NULL ? g_strndup(name, (gsize)(colon - name)) : NULL;
 	guint64 chunks;
 
+	g_ptr_array_add(choices, choice);
+	if (pipesim_setup_names_file(name)) {
+		choice->path = pipesim_printable(name);
+		choice->file = pipesim_schedule_file_read(name, error);
+		return choice->file != NULL;
+	}
 	choice->schedule = pipesim_schedule_find(alone != NULL ? alone : name, error);
 	if (choice->schedule == NULL || colon == NULL)
 		return choice->schedule != NULL;
@@ -72,19 +78,6 @@ static gboolean read_name(PipesimChoice *choice, const char *name, GError **erro
 	choice->chunks = (guint)chunks;
 	choice->label = g_strdup_printf("%s:%u", choice->schedule->name, choice->chunks);
 	return TRUE;
-}
-
-gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error)
-{
-	PipesimChoice *choice = g_new0(PipesimChoice, 1);
-
-	g_ptr_array_add(choices, choice);
-	if (pipesim_setup_names_file(name)) {
-		choice->path = pipesim_printable(name);
-		choice->file = pipesim_schedule_file_read(name, error);
-		return choice->file != NULL;
-	}
-	return read_name(choice, name, error);
 }
 
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error)
@@ -192,33 +185,25 @@ char *pipesim_choice_layers(
 		       : pipesim_layers_of_program(choice->file->program, &own, costs);
 }
 
-/* The same of "NAME:CHUNKS", by which the runs are called. */
-static void run_labelled(
+void pipesim_choice_run_points(
 	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)
 {
 	g_autofree PipesimScenario *scenarios = g_new(PipesimScenario, n);
 	g_autofree PipesimPoint *own = g_new(PipesimPoint, n);
 
-	for (guint i = 0; i < n; i++) {
+	for (guint i = 0; i < n && choice->schedule == NULL; i++)
+		runs[i] = pipesim_choice_run(choice, points[i].scenario, points[i].costs);
+	if (choice->schedule == NULL)
+		return;
+	for (guint i = 0; i < n && choice->label != NULL; i++) {
 		scenarios[i] = pipesim_choice_scenario(choice, points[i].scenario);
 		own[i] = (PipesimPoint){&scenarios[i], points[i].costs};
 	}
-	pipesim_layout_run_points(choice->schedule, own, n, runs);
-	for (guint i = 0; i < n; i++) {
+	pipesim_layout_run_points(
+		choice->schedule, choice->label != NULL ? own : points, n, runs);
+	/* By "NAME:CHUNKS" its runs are called. */
+	for (guint i = 0; i < n && choice->label != NULL; i++) {
 		g_free(runs[i]->name);
 		runs[i]->name = g_strdup(choice->label);
 	}
-}
-
-void pipesim_choice_run_points(
-	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)
-{
-	if (choice->label != NULL)
-		run_labelled(choice, points, n, runs);
-	else if (choice->schedule != NULL)
-		pipesim_layout_run_points(choice->schedule, points, n, runs);
-	else
-		for (guint i = 0; i < n; i++)
-			runs[i] =
-				pipesim_choice_run(choice, points[i].scenario, points[i].costs);
 }

@@ -205,39 +205,28 @@ static PipesimCutter *make_cutter(
 
 /* Into the costs ------------------------------------------------------------------------- */
 
-/* Settings that say what --model says, and those that nothing is without it. */
-static gboolean check_given(const PipesimSetup *setup, GError **error)
+gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	static const PipesimSettingId others[] = {PIPESIM_SET_STAGE_BYTES,
 		PIPESIM_SET_ACTIVATION_BYTES, PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT};
+	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
+	PipesimCutter *cutter;
 
-	for (guint i = 0; setup->text[PIPESIM_SET_MODEL] != NULL && i < G_N_ELEMENTS(others);
-		i++)
+	/* Settings that say what --model says, and those that nothing is without it. */
+	for (guint i = 0; model && i < G_N_ELEMENTS(others); i++)
 		if (setup->text[others[i]] != NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--model and %s both say what a stage holds; give one of them",
 				pipesim_settings[others[i]].name);
-	for (guint id = 1; setup->text[PIPESIM_SET_MODEL] == NULL && id < PIPESIM_N_SETTINGS;
-		id++)
+	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
 			(setup->text[id] != NULL || setup->flag[id]))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s is of --model, which is missing; for example --model "
 				"llama-3-70b",
 				pipesim_settings[id].name);
-	return TRUE;
-}
-
-gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
-{
-	PipesimCutter *cutter;
-
-	if (!check_given(setup, error))
-		return FALSE;
-	if (setup->text[PIPESIM_SET_MODEL] == NULL)
-		return TRUE;
-	cutter = make_cutter(setup, costs, error);
+	cutter = model ? make_cutter(setup, costs, error) : NULL;
 	if (cutter == NULL)
-		return FALSE;
+		return !model;
 	return pipesim_cutter_take(cutter, MAX(setup->scenario.ranks, 1u), costs, error);
 }

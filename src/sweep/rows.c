@@ -54,26 +54,12 @@ static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure 
 	       (!figure->of_power || titles->power) && (!figure->of_host || titles->host);
 }
 
-/* Once a sweep, not once a row. */
-static void put_notices(PipesimJson *json, const PipesimSweepTitles *titles, gboolean first)
-{
-	const guint n = first && titles->notices != NULL ? titles->notices->len : 0;
-	g_autoptr(GString) all = g_string_new(NULL);
-
-	for (guint i = 0; i < n; i++)
-		g_string_append_printf(all, "%s%s", i == 0 ? "" : "; ",
-			(char *)g_ptr_array_index(titles->notices, i));
-	if (titles->format == PIPESIM_ROWS_CSV)
-		PIPESIM_MEMBER(json, "notices", TEXT, all->str);
-	else if (first)
-		PIPESIM_MEMBER(json, "notices", TEXTS, titles->notices);
-}
-
 /* In JSON a schedule that refused has no figures. */
 static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint line,
 	const PipesimSweepResult *result)
 {
 	const PipesimSweepTitles *titles = data;
+	const gboolean first = point == 0 && line == 0;
 	const gboolean json_refusal =
 		titles->format == PIPESIM_ROWS_JSONL && result != NULL && result->error != NULL;
 
@@ -95,7 +81,18 @@ static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint
 						      : pipesim_value_nothing(figure->kind));
 	}
 	PIPESIM_MEMBER(json, "error", TEXT, result->error);
-	put_notices(json, titles, point == 0 && line == 0);
+	/* Once a sweep, not once a row. */
+	if (titles->format == PIPESIM_ROWS_CSV) {
+		const guint n = first && titles->notices != NULL ? titles->notices->len : 0;
+		g_autoptr(GString) all = g_string_new(NULL);
+
+		for (guint i = 0; i < n; i++)
+			g_string_append_printf(all, "%s%s", i == 0 ? "" : "; ",
+				(char *)g_ptr_array_index(titles->notices, i));
+		PIPESIM_MEMBER(json, "notices", TEXT, all->str);
+	} else if (first) {
+		PIPESIM_MEMBER(json, "notices", TEXTS, titles->notices);
+	}
 }
 
 PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles)
