@@ -176,26 +176,13 @@ static gboolean run_gnuplot(
 	return TRUE;
 }
 
-/* Reads the draft back, so that a picture keeps what pipesim_write_file() promises of a file. */
-static gboolean keep_draft(const PipesimGnuplot *picture, FILE *draft, GError **error)
-{
-	g_autoptr(GError) cause = NULL;
-	g_autoptr(GMappedFile) bytes = g_mapped_file_new_from_fd(fileno(draft), FALSE, &cause);
-
-	if (bytes == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
-			picture->path, cause->message);
-	if (g_mapped_file_get_length(bytes) == 0)
-		return fail_gnuplot(picture, "it drew nothing", error);
-	return pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
-		g_mapped_file_get_length(bytes), error);
-}
-
 gboolean pipesim_gnuplot_draw(
 	const PipesimGnuplot *picture, const char *gnuplot, GError **error)
 {
 	const GString *script = picture->script, *data = picture->data;
 	FILE *draft;
+	g_autoptr(GMappedFile) bytes = NULL;
+	g_autoptr(GError) cause = NULL;
 	gboolean done;
 
 	if (!pipesim_write_file(picture->data_path, data->str, data->len, error) ||
@@ -205,7 +192,18 @@ gboolean pipesim_gnuplot_draw(
 	if (draft == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
 			"cannot write a temporary file: %s", g_strerror(errno));
-	done = run_gnuplot(picture, gnuplot, draft, error) && keep_draft(picture, draft, error);
+	done = run_gnuplot(picture, gnuplot, draft, error);
+	/* Read back, so that a picture keeps what pipesim_write_file() promises of a file. */
+	if (done)
+		bytes = g_mapped_file_new_from_fd(fileno(draft), FALSE, &cause);
 	fclose(draft);
-	return done;
+	if (!done)
+		return FALSE;
+	if (bytes == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
+			picture->path, cause->message);
+	if (g_mapped_file_get_length(bytes) == 0)
+		return fail_gnuplot(picture, "it drew nothing", error);
+	return pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
+		g_mapped_file_get_length(bytes), error);
 }

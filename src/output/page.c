@@ -149,13 +149,6 @@ static void put_component(
 
 /* Timelines ---------------------------------------------------------------------------------- */
 
-/* Of a rank. */
-typedef struct {
-	const PipesimRun *run;
-	guint rank;
-	guint32 begin, end; /* its ops */
-} Lane;
-
 /* An op by its index, a message as -2 less its own; -1: nothing. */
 static gint64 print_cause(guint64 cause)
 {
@@ -174,17 +167,18 @@ enum {
 
 /* Wherever what is held changes; of @what at PARTS also ahead of all ops. Moments are twice the
  * number of an op on its rank when that starts, one more when it ends. */
-static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs,
-	const char *key, guint what)
+static void write_held(PipesimJson *json, const PipesimRun *run, guint rank,
+	const PipesimCosts *costs, const char *key, guint what)
 {
-	const PipesimReport *report = lane->run->report;
-	const PipesimOp *ops = lane->run->step->program->ops;
-	PipesimHeld held = pipesim_held_begin(report, lane->rank);
+	const PipesimReport *report = run->report;
+	const PipesimOp *ops = run->step->program->ops;
+	const guint32 *begin = &run->step->program->rank_begin[rank];
+	PipesimHeld held = pipesim_held_begin(report, rank);
 	gint64 parts[PIPESIM_N_HELD];
 
 	pipesim_json_open_array(json, key);
-	for (guint32 k = 0; k < 2 * (lane->end - lane->begin) + 1; k++) {
-		const guint32 op = lane->begin + (k - 1) / 2;
+	for (guint32 k = 0; k < 2 * (begin[1] - begin[0]) + 1; k++) {
+		const guint32 op = begin[0] + (k - 1) / 2;
 
 		if (k == 0 ? what < PARTS
 			   : !(k % 2 == 1 ? pipesim_held_before(&held, &ops[op], op)
@@ -203,61 +197,48 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 
 /* What the rank holds: activations and, where they are known, bytes from "rest" on, of what
  * kinds they are, and where it first holds more than it may. */
-static void write_memory(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+static void write_memory(
+	PipesimJson *json, const PipesimRun *run, guint rank, const PipesimCosts *costs)
 {
-	const PipesimReport *report = lane->run->report;
-	const PipesimHeld none = pipesim_held_begin(report, lane->rank);
+	const PipesimReport *report = run->report;
+	const PipesimHeld none = pipesim_held_begin(report, rank);
 	const PipesimMoment *over =
-		report->memory.over != NULL ? &report->memory.over[lane->rank] : NULL;
+		report->memory.over != NULL ? &report->memory.over[rank] : NULL;
 
 	if (report->memory.peak != NULL)
 		PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
-	write_held(json, lane, costs, "change", MOMENT);
-	write_held(json, lane, costs, "held", ACTIVATIONS);
+	write_held(json, run, rank, costs, "change", MOMENT);
+	write_held(json, run, rank, costs, "held", ACTIVATIONS);
 	if (report->memory.peak == NULL)
 		return;
-	write_held(json, lane, costs, "bytes", BYTES);
+	write_held(json, run, rank, costs, "bytes", BYTES);
 	pipesim_json_open_object(json, "parts");
 	for (guint part = 0; part < PIPESIM_N_HELD; part++)
 		if (pipesim_moment_has(report, part))
-			write_held(json, lane, costs, pipesim_held_names[part], PARTS + part);
+			write_held(
+				json, run, rank, costs, pipesim_held_names[part], PARTS + part);
 	pipesim_json_close(json);
 	if (over != NULL && over->bytes > 0) {
-		g_autofree char *words = pipesim_moment_words(over, lane->rank);
+		g_autofree char *words = pipesim_moment_words(over, rank);
 
 		PIPESIM_MEMBER(json, "over", TEXT, words);
 		PIPESIM_MEMBER(json, "over_op", COUNT,
-			over->op == PIPESIM_NO_OP ? 0 : over->op - lane->begin);
-	}
-}
-
-/* When receives that wait sit beside ops. */
-static void write_stays(PipesimJson *json, const Lane *lane)
-{
-	g_autoptr(GArray) stays = pipesim_message_stays(lane->run->step, lane->rank);
-
-	for (guint end = 0; end < 2; end++) {
-		pipesim_json_open_array(json, end == 0 ? "beside_from" : "beside_to");
-		for (guint i = 0; i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-
-			if (stay->op != PIPESIM_NO_OP)
-				PIPESIM_MEMBER(
-					json, NULL, COUNT, end == 0 ? stay->begin : stay->end);
-		}
-		pipesim_json_close(json);
+			over->op == PIPESIM_NO_OP
+				? 0
+				: over->op - run->step->program->rank_begin[rank]);
 	}
 }
 
 /* Times are ns. */
-static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+static void write_lane(
+	PipesimJson *json, const PipesimRun *run, guint rank, const PipesimCosts *costs)
 {
-	const PipesimRun *run = lane->run;
 	const PipesimProgram *program = run->step->program;
-	const PipesimOp *ops = &program->ops[lane->begin];
-	const gint64 *start = &run->step->timeline->start[lane->begin];
-	const gint64 *end = &run->step->timeline->end[lane->begin];
-	const guint rank = lane->rank, n = lane->end - lane->begin;
+	const guint32 first = program->rank_begin[rank];
+	const guint n = program->rank_begin[rank + 1] - first;
+	const PipesimOp *ops = &program->ops[first];
+	const gint64 *start = &run->step->timeline->start[first];
+	const gint64 *end = &run->step->timeline->end[first];
 	g_autoptr(GString) names = g_string_new(NULL);
 	guint8 phase = 0;
 
@@ -270,10 +251,10 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	PIPESIM_LIST(json, "gap", NS, n, start[i] - (i > 0 ? end[i - 1] : 0));
 	PIPESIM_LIST(json, "took", NS, n, end[i] - start[i]);
 	PIPESIM_LIST(json, "cause", NS, n,
-		print_cause(pipesim_report_cause(run->step, rank, lane->begin + i)));
+		print_cause(pipesim_report_cause(run->step, rank, first + i)));
 	if (pipesim_run_has_speeds(run))
-		PIPESIM_LIST(json, "sustained", NS, n,
-			pipesim_run_sustained(run, rank, lane->begin + i));
+		PIPESIM_LIST(
+			json, "sustained", NS, n, pipesim_run_sustained(run, rank, first + i));
 	if (run->shape.chunks > 1)
 		PIPESIM_LIST(json, "chunk", NS, n, ops[i].chunk);
 	/* Where the forward half of each pair ends, after its start, and the chunk of the other. */
@@ -284,7 +265,7 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 		if (ops[i].kind != PIPESIM_FB)
 			continue;
 		PIPESIM_MEMBER(json, NULL, COUNT,
-			pipesim_layout_boxes(NULL, run, rank, lane->begin + i, boxes) == 0 ||
+			pipesim_layout_boxes(NULL, run, rank, first + i, boxes) == 0 ||
 					boxes[0].kind != PIPESIM_F
 				? 0
 				: boxes[0].end - boxes[0].start);
@@ -301,9 +282,20 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 		PIPESIM_MEMBER(json, NULL, TEXT, g_ptr_array_index(program->phases, phase));
 	}
 	pipesim_json_close(json);
-	write_memory(json, lane, costs);
-	if (run->step->timeline->n_transfers > 0)
-		write_stays(json, lane);
+	write_memory(json, run, rank, costs);
+	/* When receives that wait sit beside ops. */
+	for (guint to = 0; to < 2 && run->step->timeline->n_transfers > 0; to++) {
+		g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
+
+		pipesim_json_open_array(json, to ? "beside_to" : "beside_from");
+		for (guint i = 0; i < stays->len; i++) {
+			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+
+			if (stay->op != PIPESIM_NO_OP)
+				PIPESIM_MEMBER(json, NULL, COUNT, to ? stay->end : stay->begin);
+		}
+		pipesim_json_close(json);
+	}
 	pipesim_json_close(json);
 }
 
@@ -405,12 +397,8 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 						: "chunk");
 		write_messages(json, run->step->timeline);
 		pipesim_json_open_array(json, "ranks");
-		for (guint rank = 0; rank < run->shape.ranks; rank++) {
-			const guint32 *begin = &run->step->program->rank_begin[rank];
-
-			write_lane(json, &(Lane){run, rank, begin[0], begin[1]},
-				comparison->costs);
-		}
+		for (guint rank = 0; rank < run->shape.ranks; rank++)
+			write_lane(json, run, rank, comparison->costs);
 		pipesim_json_close(json);
 		pipesim_json_close(json);
 	}

@@ -78,9 +78,8 @@ static void measure(Text *text)
 		}
 		text->too_much |= !report->memory.fits;
 	}
-	text->numbers.bytes = pipesim_text_memory_unit(text->comparison);
-	text->numbers.of_bytes =
-		pipesim_text_memory_decimals(text->comparison, text->numbers.bytes);
+	text->numbers.bytes =
+		pipesim_text_memory_unit(text->comparison, &text->numbers.of_bytes);
 }
 
 /* Tables --------------------------------------------------------------------------------- */

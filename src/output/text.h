@@ -17,8 +17,5 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out);
 
 /** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or
- * 10^9. */
-gint64 pipesim_text_memory_unit(const PipesimComparison *comparison);
-
-/** pipesim_text_memory_decimals: that show, in @unit, which memory is above the limit. */
-guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 unit);
+ * 10^9; and the decimals of it that show which memory is above the limit. */
+gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals);

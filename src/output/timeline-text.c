@@ -38,6 +38,7 @@ typedef struct {
 	const PipesimLayout *layout;
 	const PipesimStyle *style;
 	const Glyphs *glyphs;
+	guint width;   /* columns that words keep to */
 	guint columns; /* that the time axis takes */
 	guint margin;  /* columns of a rank's number */
 	gint64 step;   /* of which every start and end is a multiple, ns; 0: columns are rounded
@@ -65,9 +66,8 @@ static guint room_in(const Drawing *drawing, guint width)
 static void choose_columns(Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
-	const guint width = drawing->style->width;
-	const guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
-	const guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
+	const guint room = room_in(drawing, drawing->width);
+	const guint most = drawing->style->width > 0 ? room : room_in(drawing, MAX_COLUMNS);
 	const gint64 time = layout->end - layout->begin;
 	/* The longest time of which every start and end is a multiple; once it is too short for
 	 * @most columns no more than that is asked. */
@@ -111,25 +111,6 @@ static guint column_of(const Drawing *drawing, gint64 ns)
 }
 
 /* Lanes ---------------------------------------------------------------------------------- */
-
-static void fill_box(const Drawing *drawing, const PipesimBox *box, guint numbers, Cell *cells)
-{
-	guint from = column_of(drawing, box->start), to = column_of(drawing, box->end);
-	char letter = pipesim_kind_letter(box->kind)[0];
-	char number[16];
-
-	for (guint i = from; i < to; i++)
-		cells[i] = (Cell){'-', box->kind, box->shade % 2, TRUE};
-	if (from == to)
-		return;
-	cells[from].glyph = box->shade % 2 ? g_ascii_tolower(letter) : letter;
-	/* Numbers stand in all boxes of a length or in none. */
-	if (to - from < 1 + numbers)
-		return;
-	g_snprintf(number, sizeof(number), "%u", box->microbatch);
-	for (guint i = 0; number[i] != '\0'; i++)
-		cells[from + 1 + i].glyph = number[i];
-}
 
 static void append_colour(const Drawing *drawing, const Cell *cell)
 {
@@ -186,8 +167,23 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
 		const guint n = pipesim_layout_boxes(drawing->layout, run, rank, op, boxes);
 
-		for (guint i = 0; i < n; i++)
-			fill_box(drawing, &boxes[i], numbers, cells);
+		for (guint i = 0; i < n; i++) {
+			const PipesimBox *box = &boxes[i];
+			const guint from = column_of(drawing, box->start);
+			const guint to = column_of(drawing, box->end);
+			const char letter = pipesim_kind_letter(box->kind)[0];
+			char number[16];
+
+			for (guint k = from; k < to; k++)
+				cells[k] = (Cell){'-', box->kind, box->shade % 2, TRUE};
+			if (from < to)
+				cells[from].glyph =
+					box->shade % 2 ? g_ascii_tolower(letter) : letter;
+			/* Numbers stand in all boxes of a length or in none. */
+			g_snprintf(number, sizeof(number), "%u", box->microbatch);
+			for (guint k = 0; to - from > numbers && number[k] != '\0'; k++)
+				cells[from + 1 + k].glyph = number[k];
+		}
 	}
 	while (used > 0 && !cells[used - 1].busy)
 		used--;
@@ -231,22 +227,18 @@ static void print_messages(const Drawing *drawing, const PipesimRun *run, guint 
 {
 	static const char glyphs[] = " .>><<xx";
 	const PipesimTimeline *timeline = run->step->timeline;
+	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
 	g_autofree guint8 *marks = g_new0(guint8, drawing->columns);
 	guint used = drawing->columns;
 
-	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++) {
-		const PipesimTransfer *t = &timeline->transfers[i];
+	for (guint way = 0; way < 2; way++)
+		for (guint32 i = begins[way][rank]; i < begins[way][rank + 1]; i++) {
+			const PipesimTransfer *t =
+				&timeline->transfers[way == 0 ? i : timeline->arrivals[i]];
 
-		mark(drawing, t->sent, t->start, WAITS, marks);
-		mark(drawing, t->start, t->end, SENDS, marks);
-	}
-	for (guint32 i = timeline->receive_begin[rank]; i < timeline->receive_begin[rank + 1];
-		i++) {
-		const PipesimTransfer *t = &timeline->transfers[timeline->arrivals[i]];
-
-		mark(drawing, t->received, t->start, WAITS, marks);
-		mark(drawing, t->start, t->end, RECEIVES, marks);
-	}
+			mark(drawing, way == 0 ? t->sent : t->received, t->start, WAITS, marks);
+			mark(drawing, t->start, t->end, way == 0 ? SENDS : RECEIVES, marks);
+		}
 	while (used > 0 && marks[used - 1] == 0)
 		used--;
 	g_string_append_printf(
@@ -296,13 +288,6 @@ static void print_axis(const Drawing *drawing)
 	g_string_append_printf(drawing->out, "\n%s %s\n", numbers->str, layout->unit->name);
 }
 
-static void print_words(const Drawing *drawing, const char *words, guint indent)
-{
-	const guint width = drawing->style->width;
-
-	pipesim_wrap(drawing->out, words, indent, 0, width > 0 ? width : PAGE_COLUMNS);
-}
-
 static void print_legend(const Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
@@ -336,7 +321,7 @@ static void print_legend(const Drawing *drawing)
 	if (!drawing->density && layout->n_messages > 0)
 		g_string_append(legend, "; below each rank its messages: > sends, < receives, "
 					"x both, . one end waits for the other");
-	print_words(drawing, legend->str, 0);
+	pipesim_wrap(drawing->out, legend->str, 0, 0, drawing->width);
 }
 
 void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimView *view,
@@ -345,6 +330,7 @@ void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimVie
 	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, view, MAX_LINES);
 	Drawing drawing = {.layout = layout,
 		.style = style,
+		.width = style->width > 0 ? style->width : PAGE_COLUMNS,
 		.glyphs = style->unicode ? &unicode : &ascii,
 		.out = out};
 
@@ -358,7 +344,7 @@ void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimVie
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
 
-		print_words(&drawing, panel->title, 2);
+		pipesim_wrap(out, panel->title, 2, 0, drawing.width);
 		for (guint lane = 0; lane < panel->lanes; lane++) {
 			g_string_append_printf(out, "%*u %s", (int)drawing.margin,
 				panel->first_rank + lane * layout->share, drawing.glyphs->edge);

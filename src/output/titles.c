@@ -100,9 +100,15 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
 }
 
-gint64 pipesim_text_memory_unit(const PipesimComparison *comparison)
+static gint64 round_to(gint64 bytes, gint64 step)
 {
-	gint64 most = 0;
+	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
+}
+
+gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals)
+{
+	const gint64 limit = comparison->scenario.memory_limit;
+	gint64 most = 0, unit, step;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
@@ -110,20 +116,9 @@ gint64 pipesim_text_memory_unit(const PipesimComparison *comparison)
 		if (run->error == NULL)
 			most = MAX(most, run->report->memory.max);
 	}
-	return most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
-}
-
-static gint64 round_to(gint64 bytes, gint64 step)
-{
-	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
-}
-
-guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 unit)
-{
-	const gint64 limit = comparison->scenario.memory_limit;
-	guint decimals = unit > 1 ? 1 : 0;
-	gint64 step = unit > 1 ? unit / 10 : 1;
-
+	unit = most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
+	step = unit > 1 ? unit / 10 : 1;
+	*decimals = unit > 1 ? 1 : 0;
 	for (guint i = 0; limit > 0 && step > 1 && i < comparison->runs->len;) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 		const gint64 shown =
@@ -136,19 +131,19 @@ guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 u
 			i++;
 		} else {
 			step /= 10;
-			decimals++;
+			++*decimals;
 			i = 0;
 		}
 	}
-	return decimals;
+	return unit;
 }
 
 static void append_memory(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimCosts *costs = comparison->costs;
 	const gint64 limit = comparison->scenario.memory_limit;
-	const gint64 unit = pipesim_text_memory_unit(comparison);
-	const guint decimals = pipesim_text_memory_decimals(comparison, unit);
+	guint decimals;
+	const gint64 unit = pipesim_text_memory_unit(comparison, &decimals);
 	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
 	PipesimNumber number;
 
