@@ -76,16 +76,16 @@ static void close_event(PipesimJson *json)
 static void write_name(const Trace *trace, const char *what, guint rank, guint thread,
 	const char *label, gint64 position)
 {
-	g_string_printf(trace->name, "%s_name", what);
-	open_event(trace, "M", trace->name->str, rank, thread);
-	pipesim_json_open_line(trace->json, "args");
-	PIPESIM_MEMBER(trace->json, "name", TEXT, label);
-	close_event(trace->json);
-	g_string_printf(trace->name, "%s_sort_index", what);
-	open_event(trace, "M", trace->name->str, rank, thread);
-	pipesim_json_open_line(trace->json, "args");
-	PIPESIM_MEMBER(trace->json, "sort_index", COUNT, position);
-	close_event(trace->json);
+	for (guint i = 0; i < 2; i++) {
+		g_string_printf(trace->name, "%s_%s", what, i == 0 ? "name" : "sort_index");
+		open_event(trace, "M", trace->name->str, rank, thread);
+		pipesim_json_open_line(trace->json, "args");
+		if (i == 0)
+			PIPESIM_MEMBER(trace->json, "name", TEXT, label);
+		else
+			PIPESIM_MEMBER(trace->json, "sort_index", COUNT, position);
+		close_event(trace->json);
+	}
 }
 
 /* Ops ------------------------------------------------------------------------------------ */

@@ -48,36 +48,18 @@ static void put_link(PipesimJson *json, const Of *of, guint index)
 				PIPESIM_OF(of, run), index);
 }
 
-static void put_figure(PipesimJson *json, const Of *of, const PipesimFigure *figure)
-{
-	const PipesimRun *run = PIPESIM_OF(of, run);
-
-	if (figure->kind == PIPESIM_LINKS) {
-		PIPESIM_EACH(
-			json, figure->json, line, run->report->links->n, TRUE, put_link, of);
-	} else if (figure->per == PIPESIM_PER_RANK &&
-		   PIPESIM_WHERE(json, is_known(of, figure))) {
-		pipesim_json_open_array(json, figure->json);
-		for (guint rank = 0; rank < (run != NULL ? run->shape.ranks : 1); rank++)
-			pipesim_figure_member(
-				json, NULL, figure, PIPESIM_OF(of, comparison), run, rank);
-		pipesim_json_close(json);
-	} else {
-		pipesim_figure_member(
-			json, figure->json, figure, PIPESIM_OF(of, comparison), run, 0);
-	}
-}
-
 static void put_figures(PipesimJson *json, const Of *of)
 {
+	const PipesimComparison *comparison = PIPESIM_OF(of, comparison);
+	const PipesimRun *run = PIPESIM_OF(of, run);
 	const char *object = NULL; /* that is open, or null as a whole */
 	gboolean is_null = FALSE;
 
-	for (guint i = 0; i < pipesim_n_figures; i++) {
-		const PipesimFigure *figure = &pipesim_figures[i];
+	for (guint k = 0; k < pipesim_n_figures; k++) {
+		const PipesimFigure *figure = &pipesim_figures[k];
 
 		if (figure->json == NULL || figure->per == PIPESIM_PER_LINK ||
-			!PIPESIM_WHERE(json, pipesim_figure_asked(figure, of->comparison)))
+			!PIPESIM_WHERE(json, pipesim_figure_asked(figure, comparison)))
 			continue;
 		if (g_strcmp0(figure->object, object) != 0) {
 			if (object != NULL && !is_null)
@@ -89,8 +71,22 @@ static void put_figures(PipesimJson *json, const Of *of)
 			else if (object != NULL)
 				pipesim_json_open_object(json, object);
 		}
-		if (!is_null)
-			put_figure(json, of, figure);
+		if (is_null)
+			continue;
+		if (figure->kind == PIPESIM_LINKS) {
+			PIPESIM_EACH(json, figure->json, line, run->report->links->n, TRUE,
+				put_link, of);
+		} else if (figure->per == PIPESIM_PER_RANK &&
+			   PIPESIM_WHERE(json, is_known(of, figure))) {
+			pipesim_json_open_array(json, figure->json);
+			for (guint rank = 0; rank < (run != NULL ? run->shape.ranks : 1);
+				rank++)
+				pipesim_figure_member(
+					json, NULL, figure, comparison, run, rank);
+			pipesim_json_close(json);
+		} else {
+			pipesim_figure_member(json, figure->json, figure, comparison, run, 0);
+		}
 	}
 	if (object != NULL && !is_null)
 		pipesim_json_close(json);

@@ -118,7 +118,8 @@ static void write_colours(PipesimJson *json)
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		pipesim_json_open_line(json, pipesim_kind_letter(kind));
 		PIPESIM_MEMBER(json, "title", TEXT, pipesim_look_titles[kind]);
-		PIPESIM_LIST(json, "colours", TEXT, 2, pipesim_looks[kind].colours[i]);
+		PIPESIM_LIST(json, "colours", TEXT, 2,
+			pipesim_theme(PIPESIM_THEME_LIGHT)->looks[kind].colours[i]);
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -240,6 +241,7 @@ static void write_lane(
 	const gint64 *start = &run->step->timeline->start[first];
 	const gint64 *end = &run->step->timeline->end[first];
 	g_autoptr(GString) names = g_string_new(NULL);
+	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
 	guint8 phase = 0;
 
 	for (guint i = 0; i < n; i++) {
@@ -285,8 +287,6 @@ static void write_lane(
 	write_memory(json, run, rank, costs);
 	/* When receives that wait sit beside ops. */
 	for (guint to = 0; to < 2 && run->step->timeline->n_transfers > 0; to++) {
-		g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
-
 		pipesim_json_open_array(json, to ? "beside_to" : "beside_from");
 		for (guint i = 0; i < stays->len; i++) {
 			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);

@@ -63,31 +63,12 @@ static void choose_lane(
 		detail->turned = 0;
 }
 
-/* Room for a number in an average box of the panel that has most boxes a lane. */
-static guint choose_across(const PipesimDetail *detail, const PipesimLayout *layout)
-{
-	const double length = (double)MAX(1, layout->end - layout->begin);
-	const guint margins = detail->left + detail->right;
-	double most = 0; /* boxes of a lane, were its panel as long as the window */
-
-	for (guint i = 0; i < layout->n_panels; i++) {
-		const PipesimPanel *panel = &layout->panels[i];
-		const gint64 end = MIN(panel->run->step->timeline->makespan, layout->end);
-
-		if (panel->ranks > 0)
-			most = MAX(most, length / (double)MAX(1, end - layout->begin) *
-						 (double)panel->n_boxes / panel->ranks);
-	}
-	return (guint)CLAMP(most * pipesim_detail_pixels(detail, 30) + margins,
-		       pipesim_detail_pixels(detail, 1100),
-		       pipesim_detail_pixels(detail, 2000)) -
-	       margins;
-}
-
 void pipesim_detail_init(
 	PipesimDetail *detail, const PipesimLayout *layout, const PipesimView *view, guint lane)
 {
-	guint ranks = 0, digits = 3, k = 0, height, fine;
+	const double length = (double)MAX(1, layout->end - layout->begin);
+	double most = 0; /* boxes of a lane, were its panel as long as the window */
+	guint ranks = 0, digits = 3, k = 0, margins, height, fine;
 
 	*detail = (PipesimDetail){
 		.theme = pipesim_theme(view->theme),
@@ -104,8 +85,23 @@ void pipesim_detail_init(
 	choose_lane(detail, layout, view->speed, lane);
 	detail->left = pipesim_detail_pixels(detail, LEFT_PIXELS + (digits - 3) * 8);
 	detail->right = pipesim_detail_pixels(detail, RIGHT_PIXELS);
-	detail->across = view->width > 0 ? view->width - detail->left - detail->right
-					 : choose_across(detail, layout);
+	margins = detail->left + detail->right;
+	/* Room for a number in an average box of the panel that has most boxes a lane. */
+	for (guint i = 0; i < layout->n_panels; i++) {
+		const PipesimPanel *panel = &layout->panels[i];
+		const gint64 end = MIN(panel->run->step->timeline->makespan, layout->end);
+
+		if (panel->ranks > 0)
+			most = MAX(most, length / (double)MAX(1, end - layout->begin) *
+						 (double)panel->n_boxes / panel->ranks);
+	}
+	detail->across =
+		(view->width > 0 ? view->width
+				 : (guint)CLAMP(
+					   most * pipesim_detail_pixels(detail, 30) + margins,
+					   pipesim_detail_pixels(detail, 1100),
+					   pipesim_detail_pixels(detail, 2000))) -
+		margins;
 	detail->title = (double)pipesim_detail_pixels(detail, TITLE_PIXELS) / detail->lane;
 	if (view->memory) {
 		detail->memory = pipesim_detail_pixels(detail, MEMORY_PIXELS);
@@ -213,23 +209,6 @@ static gboolean is_shown(const PipesimPanel *panel, guint rank)
 	return rank >= panel->first_rank && rank - panel->first_rank < panel->ranks;
 }
 
-/* An op of the critical path, whole. */
-static void add_critical_of(GString *out, const PipesimLayout *layout,
-	const PipesimPanel *panel, double top, const PipesimDetail *detail)
-{
-	const PipesimRun *run = panel->run;
-	const PipesimCriticalPath *path = &run->report->path;
-
-	for (guint i = 0; i < path->n_ops; i++) {
-		const guint rank = pipesim_program_rank(run->step->program, path->ops[i]);
-		PipesimBox boxes[2];
-		const guint n = pipesim_layout_boxes(layout, run, rank, path->ops[i], boxes);
-
-		if (n > 0 && is_shown(panel, rank))
-			append_outline(out, boxes, n, detail, top + rank - panel->first_rank);
-	}
-}
-
 static void add_messages_of(
 	GString **strips, const PipesimLayout *layout, const PipesimPanel *panel, double top)
 {
@@ -284,14 +263,26 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 		blocks[i] = g_string_new(NULL);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
+		const PipesimRun *run = panel->run;
+		const PipesimCriticalPath *path = &run->report->path;
 		const double top = pipesim_detail_top(detail, layout, p) + 0.5;
 
 		/* Of ranks that share a lane no box stands for itself. */
 		if (layout->share == 1)
 			add_boxes_of(blocks, layout, panel, top, detail);
-		if (layout->share == 1 && layout->critical)
-			add_critical_of(
-				blocks[PIPESIM_BLOCK_CRITICAL], layout, panel, top, detail);
+		/* Ops of the critical path, whole. */
+		for (guint i = 0; layout->share == 1 && layout->critical && i < path->n_ops;
+			i++) {
+			const guint rank =
+				pipesim_program_rank(run->step->program, path->ops[i]);
+			PipesimBox boxes[2];
+			const guint n =
+				pipesim_layout_boxes(layout, run, rank, path->ops[i], boxes);
+
+			if (n > 0 && is_shown(panel, rank))
+				append_outline(blocks[PIPESIM_BLOCK_CRITICAL], boxes, n, detail,
+					top + rank - panel->first_rank);
+		}
 		/* A raster has them already. */
 		if (detail->messages && detail->width == 0)
 			add_messages_of(&blocks[PIPESIM_BLOCK_STRIPS], layout, panel, top);

@@ -145,27 +145,6 @@ guint pipesim_table_width(const PipesimTable *table)
 	return group_width(table, 0, table->n_columns);
 }
 
-static void print_groups(const PipesimTable *table, GString *out)
-{
-	gsize begin = out->len;
-
-	for (guint from = 0, to; from < table->n_columns; from = to) {
-		const char *group = table->columns[from].group;
-		guint width, title;
-
-		to = group_end(table, from);
-		width = group_width(table, from, to);
-		if (width == 0)
-			continue;
-		title = group != NULL ? width_of(group) : 0;
-		pad(out, out->len > begin ? GUTTER : 0);
-		pad(out, to - from > 1 ? (width - title) / 2 : width - title);
-		g_string_append(out, group != NULL ? group : "");
-		pad(out, to - from > 1 ? width - title - (width - title) / 2 : 0);
-	}
-	end_line(out, begin);
-}
-
 static void print_cells(const PipesimTable *table, char *const *cells, GString *out)
 {
 	gsize begin = out->len;
@@ -227,9 +206,25 @@ void pipesim_table_print(
 		[PIPESIM_ROW_FAINT] = "2",
 	};
 	guint rule = pipesim_table_width(table);
+	gsize begin;
 
 	set_look(style, "1", out);
-	print_groups(table, out);
+	begin = out->len;
+	for (guint from = 0, to; from < table->n_columns; from = to) {
+		const char *group = table->columns[from].group;
+		guint span, title;
+
+		to = group_end(table, from);
+		span = group_width(table, from, to);
+		if (span == 0)
+			continue;
+		title = group != NULL ? width_of(group) : 0;
+		pad(out, out->len > begin ? GUTTER : 0);
+		pad(out, to - from > 1 ? (span - title) / 2 : span - title);
+		g_string_append(out, group != NULL ? group : "");
+		pad(out, to - from > 1 ? span - title - (span - title) / 2 : 0);
+	}
+	end_line(out, begin);
 	g_string_append_c(out, '\n');
 	print_cells(table, NULL, out);
 	set_look(style, "0", out);

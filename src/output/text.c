@@ -204,32 +204,6 @@ static int by_figure(gconstpointer a, gconstpointer b, gpointer data)
 	return (x.integer > y.integer) - (x.integer < y.integer);
 }
 
-/* First and last rank, and of each column its least, median and greatest value over the ranks. */
-static void summarise_ranks(Figures *figures, Text *text, const PipesimRun *run)
-{
-	static const char *const names[] = {"  min", "  median", "  max"};
-	const guint n = run->shape.ranks, place[] = {0, (n - 1) / 2, n - 1};
-	char *cells[G_N_ELEMENTS(names)][MAX_COLUMNS] = {{NULL}};
-	g_autofree guint *rank = g_new(guint, n);
-
-	figures_add(figures, text, PIPESIM_ROW_PLAIN, g_strdup("  0"), run, 0);
-	figures_add(
-		figures, text, PIPESIM_ROW_PLAIN, g_strdup_printf("  %u", n - 1), run, n - 1);
-	for (guint i = 1; i < figures->n_columns; i++) {
-		OfRanks of = {text, run, figures->figures[i]};
-
-		for (guint k = 0; k < n; k++)
-			rank[k] = k;
-		g_qsort_with_data(rank, (int)n, sizeof *rank, by_figure, &of);
-		for (guint k = 0; k < G_N_ELEMENTS(names); k++)
-			cells[k][i] = print_figure(text, of.figure, run, rank[place[k]]);
-	}
-	for (guint k = 0; k < G_N_ELEMENTS(names); k++) {
-		cells[k][0] = g_strdup(names[k]);
-		pipesim_table_add(figures->table, PIPESIM_ROW_PLAIN, cells[k]);
-	}
-}
-
 /* The first rank behind @first that is not like it. */
 static guint next_rank(
 	const Figures *figures, const Text *text, const PipesimRun *run, guint first)
@@ -248,23 +222,44 @@ static guint next_rank(
 /* Where there is one schedule only, what each of its ranks does. */
 static void append_ranks(Text *text, const PipesimRun *run)
 {
+	static const char *const names[] = {"  min", "  median", "  max"};
+	const guint n = run->shape.ranks, place[] = {0, (n - 1) / 2, n - 1};
+	char *cells[G_N_ELEMENTS(names)][MAX_COLUMNS] = {{NULL}};
+	g_autofree guint *rank = g_new(guint, n);
 	Figures figures;
 	guint rows = 0;
 
 	g_string_append_c(text->out, '\n');
 	figures_begin(&figures, text, PIPESIM_OF_RANKS, "  rank");
-	for (guint first = 0; first < run->shape.ranks && rows <= MAX_RANKS; rows++)
+	for (guint first = 0; first < n && rows <= MAX_RANKS; rows++)
 		first = next_rank(&figures, text, run, first);
 	if (rows > MAX_RANKS) {
-		summarise_ranks(&figures, text, run);
+		/* First and last rank, and of each column its least, median and greatest value. */
+		figures_add(&figures, text, PIPESIM_ROW_PLAIN, g_strdup("  0"), run, 0);
+		figures_add(&figures, text, PIPESIM_ROW_PLAIN, g_strdup_printf("  %u", n - 1),
+			run, n - 1);
+		for (guint i = 1; i < figures.n_columns; i++) {
+			OfRanks of = {text, run, figures.figures[i]};
+
+			for (guint k = 0; k < n; k++)
+				rank[k] = k;
+			g_qsort_with_data(rank, (int)n, sizeof *rank, by_figure, &of);
+			for (guint k = 0; k < G_N_ELEMENTS(names); k++)
+				cells[k][i] =
+					print_figure(text, of.figure, run, rank[place[k]]);
+		}
+		for (guint k = 0; k < G_N_ELEMENTS(names); k++) {
+			cells[k][0] = g_strdup(names[k]);
+			pipesim_table_add(figures.table, PIPESIM_ROW_PLAIN, cells[k]);
+		}
 		figures_end(&figures, text);
 		g_string_append_printf(text->out,
 			"  min, median, max: of each column over %u ranks; --format json has "
 			"every rank\n",
-			run->shape.ranks);
+			n);
 		return;
 	}
-	for (guint first = 0, next; first < run->shape.ranks; first = next) {
+	for (guint first = 0, next; first < n; first = next) {
 		next = next_rank(&figures, text, run, first);
 		figures_add(&figures, text, PIPESIM_ROW_PLAIN,
 			next == first + 1 ? g_strdup_printf("  %u", first)

@@ -15,7 +15,7 @@ const char *const pipesim_look_titles[PIPESIM_FB] = {
 /* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
  * vision, moved so that the first two shades of each lie far apart in lightness: L* 83 94, 67 78,
  * 16 32, 46 61. A grey print then keeps them apart. */
-const PipesimLook pipesim_looks[PIPESIM_FB] = {
+static const PipesimLook light_looks[PIPESIM_FB] = {
 	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4", "#E08A1E", "#F5E356"},
 		{"black", "black", "black", "black"}, "#303030"},
 	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0", "#2C7FC4", "#C9E6F7"},
@@ -52,7 +52,7 @@ static const PipesimLook print_looks[PIPESIM_FB] = {
 
 static const PipesimTheme themes[] = {
 	[PIPESIM_THEME_LIGHT] = {"#FFFFFF", "#000000", "#606060", "#909090", "#000000",
-		"#D00000", pipesim_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
+		"#D00000", light_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
 		{"#2D69BE", "#8A3DBE", "#BE2D52"}, {"#0A5BD3", "#E4E4E4", "#C81E1E"}},
 	[PIPESIM_THEME_DARK] = {"#16181D", "#E8E8E8", "#A8A8A8", "#70747C", "#FFFFFF",
 		"#FF5A4F", dark_looks, {{"#F0803C", "#6B3D22"}, {"#D97BC4", "#5C3454"}},

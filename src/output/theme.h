@@ -13,8 +13,6 @@ typedef struct {
 	const char *colours[PIPESIM_SHADES], *text[PIPESIM_SHADES];
 	const char *edge; /* of the line around it */
 } PipesimLook;
-/* Of the theme light. */
-extern const PipesimLook pipesim_looks[PIPESIM_FB];
 /* What legends call the kinds, in all themes. */
 extern const char *const pipesim_look_titles[PIPESIM_FB];
 

@@ -174,35 +174,6 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	pipesim_wrap(out, text->str, 2, 0, width);
 }
 
-/* What is asked of a runtime, behind its rule. */
-static void append_asked(GString *rule, PipesimIssuing asked)
-{
-	PipesimNumber number;
-
-	if (asked.channels != PIPESIM_CHANNEL_RANK)
-		g_string_append_printf(rule, "; one queue for each pair of ranks%s",
-			asked.channels == PIPESIM_CHANNEL_EDGE ? " and direction" : "");
-	if (asked.defer_recv)
-		g_string_append(rule, "; receives right before their op");
-	if (asked.max_sends > 0)
-		g_string_append_printf(rule, "; at most %u send%s not waited for",
-			asked.max_sends, asked.max_sends == 1 ? "" : "s");
-	if (asked.no_overlap)
-		g_string_append(rule, "; what goes between two ops is one batch");
-	if (asked.overlap_flush)
-		g_string_append(rule, "; receives ahead in warm-up and cool-down too");
-	if (asked.keep_outputs)
-		g_string_append(rule, "; outputs are kept, sends waited for later");
-	if (asked.delay_wgrad > 0)
-		g_string_append_printf(rule, "; the last %s ms of a pair are behind its sends",
-			pipesim_print_ms(number, asked.delay_wgrad));
-	if (asked.host_time > 0)
-		g_string_append_printf(rule, "; the host waits %s ms behind each batch",
-			pipesim_print_ms(number, asked.host_time));
-	else if (asked.no_host_sync)
-		g_string_append(rule, "; the host does not wait for batches");
-}
-
 /* What is done to stages that data-parallel ranks share. */
 static void append_sharding(GString *out, const PipesimComparison *comparison, guint width)
 {
@@ -242,13 +213,38 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+	const PipesimIssuing asked =
+		pipesim_runtime_asked(runtime, &comparison->scenario.issuing);
 	g_autoptr(GString) rule = g_string_new(NULL);
+	PipesimNumber number;
 
 	if (!pipesim_runtime_waits(runtime))
 		return;
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
 	g_string_append(rule, runtime->rule != NULL ? runtime->rule : "");
-	append_asked(rule, pipesim_runtime_asked(runtime, &comparison->scenario.issuing));
+	/* What is asked of it, behind its rule. */
+	if (asked.channels != PIPESIM_CHANNEL_RANK)
+		g_string_append_printf(rule, "; one queue for each pair of ranks%s",
+			asked.channels == PIPESIM_CHANNEL_EDGE ? " and direction" : "");
+	if (asked.defer_recv)
+		g_string_append(rule, "; receives right before their op");
+	if (asked.max_sends > 0)
+		g_string_append_printf(rule, "; at most %u send%s not waited for",
+			asked.max_sends, asked.max_sends == 1 ? "" : "s");
+	if (asked.no_overlap)
+		g_string_append(rule, "; what goes between two ops is one batch");
+	if (asked.overlap_flush)
+		g_string_append(rule, "; receives ahead in warm-up and cool-down too");
+	if (asked.keep_outputs)
+		g_string_append(rule, "; outputs are kept, sends waited for later");
+	if (asked.delay_wgrad > 0)
+		g_string_append_printf(rule, "; the last %s ms of a pair are behind its sends",
+			pipesim_print_ms(number, asked.delay_wgrad));
+	if (asked.host_time > 0)
+		g_string_append_printf(rule, "; the host waits %s ms behind each batch",
+			pipesim_print_ms(number, asked.host_time));
+	else if (asked.no_host_sync)
+		g_string_append(rule, "; the host does not wait for batches");
 	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
 	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
 		const char *before = " for ";
