@@ -31,14 +31,6 @@ static void set(guint64 *bits, guint rank)
 	bits[rank / BITS] |= G_GUINT64_CONSTANT(1) << rank % BITS;
 }
 
-static gboolean is_next(const Rounds *rounds, guint rank, guint32 op)
-{
-	const PipesimList *todo = &rounds->todo[rank];
-	const PipesimAction *next = &todo->actions[rounds->at[rank]];
-
-	return rounds->at[rank] < todo->n && next->kind == PIPESIM_ACTION_OP && next->op == op;
-}
-
 /* The turn of @rank: the next of its list goes, if it is ready. */
 static void act(Rounds *rounds, guint rank)
 {
@@ -75,8 +67,11 @@ static void act(Rounds *rounds, guint rank)
 	for (guint i = 0; i < n; i++) {
 		const guint to = pipesim_program_rank_near(program, others[i], rank);
 
+		todo = &rounds->todo[to];
+		next = &todo->actions[rounds->at[to]];
 		/* A rank whose turn has passed in this round has to wait for the next. */
-		if (is_next(rounds, to, others[i]))
+		if (rounds->at[to] < todo->n && next->kind == PIPESIM_ACTION_OP &&
+			next->op == others[i])
 			set(to > rank ? rounds->now : rounds->then, to);
 	}
 	set(rounds->then, rank);
