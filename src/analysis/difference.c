@@ -193,21 +193,6 @@ static void try_rank_alone(const Pair *pair, guint rank)
 	out->alone = step->makespan - pair->a->report->makespan;
 }
 
-static void try_ranks(const Pair *pair)
-{
-	const PipesimJob *job = &pair->a->step->job;
-	const gboolean waits = pipesim_runtime_waits(job->runtime);
-	const guint64 most =
-		waits || job->network != NULL ? MAX_TRIED_OPS_WAITING : MAX_TRIED_OPS;
-	const guint ranks = pair->difference->ranks;
-
-	if ((waits && job->messages != NULL) ||
-		(guint64)pair->a->step->whole->n_ops * ranks > most)
-		return;
-	for (guint rank = 0; rank < ranks; rank++)
-		try_rank_alone(pair, rank);
-}
-
 /* When what differs would have begun; where A is at its end, when B's begins. */
 static gint64 time_of(const Pair *pair, guint rank)
 {
@@ -237,6 +222,10 @@ guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b)
 PipesimDifference *pipesim_difference_new(
 	const PipesimRun *a, const PipesimRun *b, GError **error)
 {
+	const PipesimJob *job = &a->step->job;
+	const gboolean waits = pipesim_runtime_waits(job->runtime);
+	const guint64 most =
+		waits || job->network != NULL ? MAX_TRIED_OPS_WAITING : MAX_TRIED_OPS;
 	PipesimDifference *difference;
 	Pair pair = {a, b, NULL};
 
@@ -267,7 +256,10 @@ PipesimDifference *pipesim_difference_new(
 	difference->rank = g_new0(PipesimRankDifference, difference->ranks);
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		compare_rank(&pair, rank);
-	try_ranks(&pair);
+	if ((!waits || job->messages == NULL) &&
+		(guint64)a->step->whole->n_ops * difference->ranks <= most)
+		for (guint rank = 0; rank < difference->ranks; rank++)
+			try_rank_alone(&pair, rank);
 	for (guint rank = 1; rank < difference->ranks; rank++)
 		if (time_of(&pair, rank) < time_of(&pair, difference->first))
 			difference->first = rank;

@@ -397,48 +397,41 @@ static void place_stages(
 			costs->cutter->fixed(costs->cutter, sorts_of[rank]));
 }
 
-static void init_memory(const PipesimSubject *subject, PipesimReport *report)
-{
-	const PipesimStep *step = subject->step;
-	const guint copies = step->job.order->shape.copies;
-	PipesimMemory *memory = &report->memory;
-
-	memory->peak = g_new0(gint64, report->ranks);
-	memory->parameters = g_new0(gint64, report->ranks);
-	memory->fullest = g_new0(PipesimMoment, report->ranks);
-	if (subject->memory_limit > 0)
-		memory->over = g_new0(PipesimMoment, report->ranks);
-	if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
-		place_stages(step, subject->costs, memory);
-	for (guint rank = 0; rank < report->ranks; rank++) {
-		if (memory->of[PIPESIM_UNTIL_INPUT] == NULL)
-			memory->parameters[rank] =
-				pipesim_time_scale(subject->costs->parameter_bytes, copies, 1);
-		memory->max_parameters = MAX(memory->max_parameters, memory->parameters[rank]);
-	}
-}
-
 gboolean pipesim_report_memory(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
-	const PipesimShape *shape = &subject->step->job.order->shape;
+	const PipesimStep *step = subject->step;
+	const PipesimShape *shape = &step->job.order->shape;
+	PipesimMemory *memory = &report->memory;
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
 
 	report->held.unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
 	report->held.peak = g_new0(guint, report->ranks);
 	report->held.peak_until_input = g_new0(guint, report->ranks);
-	if (subject->step->program != NULL)
+	if (step->program != NULL) {
 		report->held.peak_op = g_new(guint32, report->ranks);
-	if (subject->step->program != NULL)
 		report->held.peak_name = g_new0(char *, report->ranks);
-	if (pipesim_costs_has_bytes(subject->costs))
-		init_memory(subject, report);
+	}
+	if (pipesim_costs_has_bytes(subject->costs)) {
+		memory->peak = g_new0(gint64, report->ranks);
+		memory->parameters = g_new0(gint64, report->ranks);
+		memory->fullest = g_new0(PipesimMoment, report->ranks);
+		if (subject->memory_limit > 0)
+			memory->over = g_new0(PipesimMoment, report->ranks);
+		if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
+			place_stages(step, subject->costs, memory);
+	}
+	for (guint rank = 0; memory->peak != NULL && rank < report->ranks; rank++) {
+		if (memory->of[PIPESIM_UNTIL_INPUT] == NULL)
+			memory->parameters[rank] = pipesim_time_scale(
+				subject->costs->parameter_bytes, shape->copies, 1);
+		memory->max_parameters = MAX(memory->max_parameters, memory->parameters[rank]);
+	}
 	if (!pipesim_report_besides(subject, report, error))
 		return FALSE;
 	for (guint rank = 0; rank < report->ranks; rank++)
 		walk_rank(subject, rank, report);
-	report->memory.fits =
-		subject->memory_limit == 0 || report->memory.max <= subject->memory_limit;
+	memory->fits = subject->memory_limit == 0 || memory->max <= subject->memory_limit;
 	return TRUE;
 }

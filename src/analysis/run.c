@@ -227,12 +227,20 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	return run;
 }
 
-static char *word_layers(
-	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of)
+/* What is to be said of layers of @shape at @footing, which ends here; NULL where it is not @good. */
+static char *word_layers(gboolean good, PipesimFooting *footing, const PipesimShape *shape,
+	const guint32 *stage_of)
 {
-	g_autoptr(PipesimTimes) times = pipesim_times_new_placed(costs, shape, stage_of);
+	char *words = NULL;
 
-	return pipesim_split_describe(costs, shape, times);
+	if (good && pipesim_split_check(footing->costs, shape, NULL)) {
+		g_autoptr(PipesimTimes) times =
+			pipesim_times_new_placed(footing->costs, shape, stage_of);
+
+		words = pipesim_split_describe(footing->costs, shape, times);
+	}
+	pipesim_costs_free(footing->own);
+	return words;
 }
 
 char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
@@ -241,28 +249,21 @@ char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
 	const guint v = pipesim_schedule_stages_per_rank(schedule, scenario);
 	PipesimShape shape;
 	PipesimFooting footing;
-	char *words = NULL;
+	const gboolean good =
+		pipesim_footing_init(&footing, schedule->name, v, scenario, costs, NULL) &&
+		pipesim_schedule_shape(schedule, &footing.scenario, &shape, NULL);
 
-	if (pipesim_footing_init(&footing, schedule->name, v, scenario, costs, NULL) &&
-		pipesim_schedule_shape(schedule, &footing.scenario, &shape, NULL) &&
-		pipesim_split_check(footing.costs, &shape, NULL))
-		words = word_layers(footing.costs, &shape, NULL);
-	pipesim_costs_free(footing.own);
-	return words;
+	return word_layers(good, &footing, &shape, NULL);
 }
 
 char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
-	const PipesimShape *shape = &program->shape;
+	const guint v = stages_per_rank(&program->shape);
 	PipesimFooting footing;
-	char *words = NULL;
+	const gboolean good = pipesim_footing_init(&footing, "", v, scenario, costs, NULL);
 
-	if (pipesim_footing_init(&footing, "", stages_per_rank(shape), scenario, costs, NULL) &&
-		pipesim_split_check(footing.costs, shape, NULL))
-		words = word_layers(footing.costs, shape, program->stage_of);
-	pipesim_costs_free(footing.own);
-	return words;
+	return word_layers(good, &footing, &program->shape, program->stage_of);
 }
 
 gboolean pipesim_run_check(const PipesimRun *run, GError **error)
