@@ -79,6 +79,17 @@ else
 fi
 
 "$TOP_SRCDIR/bootstrap" --help | grep -q 'go to configure' || fail 'bootstrap --help explains nothing'
+# With --no-install it prints what is missing: here all of it, without the folders that it adds to PATH.
+mkdir "$scratch/tools"
+for tool in dirname sed cut tr cat env; do ln -s "$(command -v $tool)" "$scratch/tools"; done
+if said=$(sed '/^PATH=/d' "$TOP_SRCDIR/bootstrap" |
+	env -i PATH="$scratch/tools" "$(command -v sh)" -s -- --no-install 2>&1); then
+	fail 'bootstrap --no-install goes on without what is missing'
+elif printf '%s\n' "$said" | grep -q 'autoconf >= 2.71' && ! printf '%s\n' "$said" | grep -q installing; then
+	pass
+else
+	fail "bootstrap --no-install: $said"
+fi
 
 # The page of schedules explains each, and the gallery has a picture of each.
 for schedule in $("$PIPESIM" list --names); do
