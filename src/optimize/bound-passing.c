@@ -344,29 +344,11 @@ static gint64 find_time(Game *game, const PipesimPassing *p)
 	return proven;
 }
 
-/* The passings of the best of the states left at the end. */
-static void read_way(const Game *game, guint32 *first)
-{
-	const gint64 *best = row(game, &game->now, 0);
-	gint64 at;
-
-	for (gsize i = 1; i < game->now.n; i++)
-		if (row(game, &game->now, i)[VALUE] < best[VALUE])
-			best = row(game, &game->now, i);
-	at = best[game->width];
-	for (guint k = game->count; k-- > 0;)
-		for (guint j = MIN(game->flight, game->count - k); j-- > 1;) {
-			const Passing *passing = &g_array_index(game->ways, Passing, at);
-
-			first[k * game->flight + j] = (guint32)passing->n;
-			at = passing->before;
-		}
-}
-
 /* A way that comes to @time, or to little more. */
 static void find_way(Game *game, gint64 time, const PipesimBoundUntil *until, guint32 *first)
 {
-	gint64 step = 1;
+	const gint64 *best = NULL;
+	gint64 step = 1, at;
 
 	game->ways = g_array_new(FALSE, FALSE, sizeof(Passing));
 	game->now.n = 0;
@@ -376,8 +358,17 @@ static void find_way(Game *game, gint64 time, const PipesimBoundUntil *until, gu
 		step += MAX(game->trip / 256, step);
 		run(game);
 	}
-	if (game->now.n > 0)
-		read_way(game, first);
+	for (gsize i = 0; i < game->now.n; i++)
+		if (best == NULL || row(game, &game->now, i)[VALUE] < best[VALUE])
+			best = row(game, &game->now, i);
+	at = best != NULL ? best[game->width] : -1;
+	for (guint k = game->count; k-- > 0 && best != NULL;)
+		for (guint j = MIN(game->flight, game->count - k); j-- > 1;) {
+			const Passing *passing = &g_array_index(game->ways, Passing, at);
+
+			first[k * game->flight + j] = (guint32)passing->n;
+			at = passing->before;
+		}
 	g_array_unref(game->ways);
 }
 

@@ -110,25 +110,19 @@ static void prove_rank(PipesimSide *side, const PipesimSeries *series, guint n,
 	claim->saved = pipesim_bound_saved(side->needs.x, claim->rank, counts);
 }
 
-/* The earliest end of the first @need of @n series, or a later time where they do not add up. What an op needs the
- * next one of its code needs too. */
-static gint64 run_before(
-	Before *before, const PipesimSeries *series, guint n, const guint32 *need)
+/* Raises an op to what the rank rule gives for the first @need of @n series. */
+static gboolean raise_by_rank(PipesimSide *side, Before *before, const PipesimSeries *series,
+	guint n, const guint32 *need, gint64 *at, PipesimClaim *claim)
 {
+	gint64 end, from;
+
+	/* What an op needs the next one of its code needs too. Where ops do not add up this is too late an end. */
 	for (guint i = 0; i < n; i++) {
 		for (guint k = before->taken[i]; k < need[i]; k++)
 			pipesim_busy_add(&before->busy, series[i].at[k], series[i].each);
 		before->taken[i] = need[i];
 	}
-	return pipesim_busy_end(&before->busy);
-}
-
-/* Raises an op to what the rank rule gives for the first @need of @n series. */
-static gboolean raise_by_rank(PipesimSide *side, Before *before, const PipesimSeries *series,
-	guint n, const guint32 *need, gint64 *at, PipesimClaim *claim)
-{
-	gint64 end = run_before(before, series, n, need), from;
-
+	end = pipesim_busy_end(&before->busy);
 	side->looks += LOOK;
 	if (end <= *at)
 		return FALSE;
@@ -268,18 +262,6 @@ static gboolean raise_any(PipesimSide *side, guint rank, guint kind, guint known
 	}
 }
 
-static void forget_before(PipesimSide *side)
-{
-	const PipesimInstance *x = side->needs.x;
-
-	for (guint i = 0; i < N_BEFORE * x->lanes * x->kinds; i++) {
-		pipesim_busy_clear(&side->before[i].busy);
-		memset(side->before[i].taken, 0, sizeof(guint32) * side->needs.codes);
-	}
-	memset(side->next, 0, sizeof *side->next * x->lanes * x->kinds);
-	memset(side->n_any, 0, sizeof *side->n_any * x->ranks * x->kinds);
-}
-
 /* Every op once, until it is too late. */
 static gboolean sweep(PipesimSide *side)
 {
@@ -287,7 +269,12 @@ static gboolean sweep(PipesimSide *side)
 	const guint n = x->lanes * x->kinds;
 	gboolean raised = FALSE;
 
-	forget_before(side);
+	for (guint i = 0; i < N_BEFORE * n; i++) {
+		pipesim_busy_clear(&side->before[i].busy);
+		memset(side->before[i].taken, 0, sizeof(guint32) * side->needs.codes);
+	}
+	memset(side->next, 0, sizeof *side->next * n);
+	memset(side->n_any, 0, sizeof *side->n_any * x->ranks * x->kinds);
 	for (guint k = 0; k < x->count && !side->late; k++) {
 		for (guint i = 0; i < n; i++)
 			raised |= raise_op(side, side->needs.order[i] / x->kinds,

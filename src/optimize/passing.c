@@ -13,23 +13,6 @@ typedef struct {
 	guint8 *codes;
 } Passer;
 
-/* What the bound lets backwards and forwards do apart from each other may not be an order: a backward is behind
- * all that the one before it is behind. */
-static void find_before(Passer *p, const guint32 *first)
-{
-	const guint count = p->x->count;
-
-	for (guint r = 0; r < p->x->ranks; r++)
-		for (guint k = 0; k < count; k++) {
-			guint32 *before = &p->before[r * count + k];
-
-			*before = k > 0 ? MAX(before[-1], k + 1) : 1;
-			for (guint d = 1; d < MIN(p->flight, count - k); d++)
-				if (first[k * p->flight + d] > r)
-					*before = MAX(*before, k + d + 1);
-		}
-}
-
 /* When the input of the next op of @kind is on @rank; -1: not known yet. */
 static gint64 ready_at(const Passer *p, guint rank, guint kind)
 {
@@ -103,7 +86,17 @@ gboolean pipesim_pass(const PipesimInstance *x, const PipesimBound *bound, guint
 		p.done[kind] = pipesim_arena_array(arena, guint, x->ranks);
 	if (bound->first == NULL || !pipesim_arena_check(arena, NULL, "ops"))
 		return FALSE;
-	find_before(&p, bound->first);
+	/* What the bound lets backwards and forwards do apart from each other may not be an order: a backward is
+	 * behind all that the one before it is behind. */
+	for (guint r = 0; r < x->ranks; r++)
+		for (guint k = 0; k < x->count; k++) {
+			guint32 *before = &p.before[r * x->count + k];
+
+			*before = k > 0 ? MAX(before[-1], k + 1) : 1;
+			for (guint d = 1; d < MIN(p.flight, x->count - k); d++)
+				if (bound->first[k * p.flight + d] > r)
+					*before = MAX(*before, k + d + 1);
+		}
 	do {
 		more = FALSE;
 		for (guint rank = 0; rank < x->ranks; rank++)

@@ -306,22 +306,6 @@ void pipesim_walk_glue(
 	}
 }
 
-static void glue_all(PipesimWalk *walk, const guint8 *codes)
-{
-	memset(walk->glued, 0, walk->n);
-	for (guint32 op = 0; op < walk->n; op++)
-		walk->took[op] = walk->step[op] =
-			walk->x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
-	for (guint32 place = walk->n; place-- > 0;) {
-		const guint32 op = walk->seq[place];
-
-		if ((codes[place] & PIPESIM_CODE_JOINED) != 0)
-			pipesim_walk_glue(walk, NO_OP, op, TRUE, FALSE);
-		else if ((codes[place] & PIPESIM_CODE_PAIRED) != 0)
-			pipesim_walk_glue(walk, op, walk->seq[place + 1], TRUE, TRUE);
-	}
-}
-
 gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 {
 	const PipesimInstance *x = walk->x;
@@ -341,8 +325,19 @@ gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 		walk->turns[place] = op;
 		walk->turn[op] = place;
 	}
-	if (walk->glues)
-		glue_all(walk, codes);
+	for (guint32 op = 0; op < walk->n && walk->glues; op++) {
+		walk->glued[op] = 0;
+		walk->took[op] = walk->step[op] =
+			x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
+	}
+	for (guint32 place = walk->n; place-- > 0 && walk->glues;) {
+		const guint32 op = walk->seq[place];
+
+		if ((codes[place] & PIPESIM_CODE_JOINED) != 0)
+			pipesim_walk_glue(walk, NO_OP, op, TRUE, FALSE);
+		else if ((codes[place] & PIPESIM_CODE_PAIRED) != 0)
+			pipesim_walk_glue(walk, op, walk->seq[place + 1], TRUE, TRUE);
+	}
 	if (!sort_turns(walk, 0, walk->n - 1))
 		return FALSE;
 	find_levels(walk, 0, walk->n);

@@ -382,11 +382,16 @@ static void search_rung(Search *s)
 	}
 }
 
-/* No order is shorter than the first forwards down to a rank and then all that the rank has. */
-static gint64 least_makespan(const Search *s)
+/* From the highest rung down; with less than PP activations the warm-up comes to no end, unless they
+ * are all there are. Returns the codes of the order, rank by rank. */
+static const guint8 *search(Search *s, GError **error)
 {
+	const gint64 whole = s->problem->held * s->problem->chunks;
+	const gint64 enough = whole * s->p, all = whole * s->m;
 	gint64 start = 0, least = 0;
+	PipesimRungs rungs = {0};
 
+	/* No order is shorter than the first forwards down to a rank and then all that the rank has. */
 	for (guint j = 0; j < s->p; j++) {
 		gint64 busy = 0;
 
@@ -397,18 +402,6 @@ static gint64 least_makespan(const Search *s)
 		start += pipesim_problem_time(s->problem, j, 0, PIPESIM_PROBLEM_F) +
 			 s->problem->p2p;
 	}
-	return least;
-}
-
-/* From the highest rung down; with less than PP activations the warm-up comes to no end, unless they
- * are all there are. Returns the codes of the order, rank by rank. */
-static const guint8 *search(Search *s, GError **error)
-{
-	const gint64 whole = s->problem->held * s->problem->chunks;
-	const gint64 enough = whole * s->p, all = whole * s->m;
-	const gint64 least = least_makespan(s);
-	PipesimRungs rungs = {0};
-
 	s->makespan = G_MAXINT64;
 	if (s->problem->limit >= all)
 		s->problem->limit = MAX(s->problem->limit, enough);

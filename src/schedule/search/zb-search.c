@@ -255,17 +255,6 @@ static gboolean should_wait(const Search *s, const Rounds *way, const Lane *lane
 	       there - lane->clock <= to_spare(s, way, lane);
 }
 
-static gboolean wants_forward(const Search *s, const Rounds *way, guint j)
-{
-	const Lane *lane = &s->lanes[j];
-
-	if (lane->done[F] == s->m)
-		return FALSE;
-	if (missing_room(s, lane) > waiting(lane) * s->weight_held)
-		return FALSE;
-	return !way->awaits_input || j + 1 == s->p || !should_wait(s, way, lane);
-}
-
 /* A lane that the next one takes nothing from this round runs no F either, unless its own I of
  * this round needs one. */
 static void choose_forwards(const Search *s, const Rounds *way, guint round)
@@ -274,8 +263,12 @@ static void choose_forwards(const Search *s, const Rounds *way, guint round)
 
 	for (guint j = s->p; j-- > 0;) {
 		Lane *lane = &s->lanes[j];
+		const gboolean can = wanted && lane->done[F] < s->m &&
+				     missing_room(s, lane) <= waiting(lane) * s->weight_held;
+		const gboolean waits =
+			way->awaits_input && j + 1 < s->p && can && should_wait(s, way, lane);
 
-		wanted = (wanted && wants_forward(s, way, j)) || lane->done[F] == round;
+		wanted = (can && !waits) || lane->done[F] == round;
 		lane->wanted = wanted;
 	}
 }
