@@ -299,28 +299,6 @@ static void write_lane(
 	pipesim_json_close(json);
 }
 
-static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
-{
-	const PipesimTransfer *transfers = timeline->transfers;
-	const guint n = timeline->n_transfers;
-
-	if (transfers == NULL) {
-		PIPESIM_MEMBER(json, "messages", TEXT, NULL);
-		return;
-	}
-	pipesim_json_open_line(json, "messages");
-	PIPESIM_LIST(json, "from", NS, n, transfers[i].from);
-	PIPESIM_LIST(json, "to", NS, n, transfers[i].to);
-	PIPESIM_LIST(json, "backward", NS, n, transfers[i].backward);
-	PIPESIM_LIST(json, "sent", NS, n, transfers[i].sent);
-	PIPESIM_LIST(json, "received", NS, n, transfers[i].received);
-	PIPESIM_LIST(json, "start", NS, n, transfers[i].start);
-	PIPESIM_LIST(json, "end", NS, n, transfers[i].end);
-	PIPESIM_LIST(json, "cause", NS, n,
-		print_cause(pipesim_timeline_cause(timeline, transfers[i].cause)));
-	pipesim_json_close(json);
-}
-
 /* Of each run whether its ops are on the page: as many as fit, the best first, then in the
  * order asked for. Returns how many ops are not. */
 static guint64 choose_timelines(const PipesimComparison *comparison, gboolean *shown)
@@ -380,10 +358,13 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 	choose_timelines(comparison, shown);
 	PIPESIM_MEMBER(json, "left_out", TEXT, left_out);
 	pipesim_json_open_array(json, "timelines");
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+	for (guint k = 0; k < comparison->runs->len; k++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
+		const PipesimTimeline *timeline = shown[k] ? run->step->timeline : NULL;
+		const PipesimTransfer *transfers = PIPESIM_OF(timeline, transfers);
+		const guint n = transfers != NULL ? timeline->n_transfers : 0;
 
-		if (!shown[i]) {
+		if (timeline == NULL) {
 			PIPESIM_MEMBER(json, NULL, TEXT, NULL);
 			continue;
 		}
@@ -395,7 +376,22 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 			run->shape.chunks == 1  ? NULL
 			: run->shape.copies > 1 ? "direction"
 						: "chunk");
-		write_messages(json, run->step->timeline);
+		if (transfers == NULL) {
+			PIPESIM_MEMBER(json, "messages", TEXT, NULL);
+		} else {
+			pipesim_json_open_line(json, "messages");
+			PIPESIM_LIST(json, "from", NS, n, transfers[i].from);
+			PIPESIM_LIST(json, "to", NS, n, transfers[i].to);
+			PIPESIM_LIST(json, "backward", NS, n, transfers[i].backward);
+			PIPESIM_LIST(json, "sent", NS, n, transfers[i].sent);
+			PIPESIM_LIST(json, "received", NS, n, transfers[i].received);
+			PIPESIM_LIST(json, "start", NS, n, transfers[i].start);
+			PIPESIM_LIST(json, "end", NS, n, transfers[i].end);
+			PIPESIM_LIST(json, "cause", NS, n,
+				print_cause(
+					pipesim_timeline_cause(timeline, transfers[i].cause)));
+			pipesim_json_close(json);
+		}
 		pipesim_json_open_array(json, "ranks");
 		for (guint rank = 0; rank < run->shape.ranks; rank++)
 			write_lane(json, run, rank, comparison->costs);
