@@ -218,29 +218,6 @@ static double find_longer(
 	return (low + high) / 2;
 }
 
-/* Kinds that nothing tells are as the mean of those told. FALSE where none is, or none was longer. */
-static gboolean find_ratios(const GArray *ops, const GArray *groups, PipesimBeside *out)
-{
-	double sum = 0;
-	guint told = 0;
-	gboolean longer = FALSE;
-
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
-		const double s = find_longer(ops, groups, kind, ALL_TRACES, &out->n[kind]);
-
-		if (out->n[kind] == 0)
-			continue;
-		out->ratio[kind] = PIPESIM_PPM + llround(s * PIPESIM_PPM);
-		longer |= s >= LEAST_LONGER;
-		sum += s;
-		told++;
-	}
-	for (guint kind = 0; kind < PIPESIM_N_KINDS && told > 0; kind++)
-		if (out->n[kind] == 0)
-			out->ratio[kind] = PIPESIM_PPM + llround(sum / told * PIPESIM_PPM);
-	return longer;
-}
-
 /* What ops of @kind have lost, by the s of their rank where that tells one: a rank that is slow anyway may lose less. */
 static void set_lost(
 	const GArray *ops, const GArray *groups, guint kind, guint n_traces, PipesimBeside *out)
@@ -275,9 +252,26 @@ gboolean pipesim_beside_measure(PipesimTrace *const *traces, guint n, PipesimBes
 {
 	g_autoptr(GArray) ops = list_ops(traces, n);
 	g_autoptr(GArray) groups = list_groups(ops);
+	gboolean longer = FALSE;
+	double sum = 0;
+	guint told = 0;
 
 	*out = (PipesimBeside){0};
-	if (!find_ratios(ops, groups, out))
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const double s = find_longer(ops, groups, kind, ALL_TRACES, &out->n[kind]);
+
+		if (out->n[kind] == 0)
+			continue;
+		out->ratio[kind] = PIPESIM_PPM + llround(s * PIPESIM_PPM);
+		longer |= s >= LEAST_LONGER;
+		sum += s;
+		told++;
+	}
+	/* Kinds that nothing tells are as the mean of those told. */
+	for (guint kind = 0; kind < PIPESIM_N_KINDS && told > 0; kind++)
+		if (out->n[kind] == 0)
+			out->ratio[kind] = PIPESIM_PPM + llround(sum / told * PIPESIM_PPM);
+	if (!longer)
 		return FALSE;
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		set_lost(ops, groups, kind, n, out);

@@ -116,6 +116,13 @@ gboolean pipesim_range_rules_keeps_unnamed(const PipesimRangeRules *rules)
 	return FALSE;
 }
 
+static const PipesimRangeMeaning nothing = {.counted = TRUE,
+	.chunk = "",
+	.rep = PIPESIM_UNKNOWN,
+	.stage = PIPESIM_UNKNOWN,
+	.b_stage = PIPESIM_UNKNOWN,
+	.b_rep = PIPESIM_UNKNOWN};
+
 static const char *expand(GStringChunk *strings, const GMatchInfo *match, const char *text)
 {
 	g_autofree char *expanded = g_match_info_expand_references(match, text, NULL);
@@ -133,14 +140,13 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 		if (!g_str_equal(rule->words[0], kind) ||
 			!g_regex_match(rule->regex, name, 0, &match))
 			continue;
+		*out = nothing;
 		out->counted = rule->phase >= 0;
 		out->phase = (guint8)MAX(0, rule->phase);
 		out->component = expand(strings, match, rule->words[2]);
 		out->chunk =
 			rule->words[4] != NULL ? expand(strings, match, rule->words[4]) : "";
 		out->role = role_of(out->component);
-		out->rep = PIPESIM_UNKNOWN;
-		out->stage = out->b_stage = out->b_rep = PIPESIM_UNKNOWN;
 		return TRUE;
 	}
 	return FALSE;
@@ -179,16 +185,9 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 	if (!g_regex_match(regex, name, 0, &match))
 		return FALSE;
 	const char *phase = fetch(strings, match, "phase");
-	*out = (PipesimRangeMeaning){
-		.counted = TRUE,
-		.component = fetch(strings, match, "component"),
-		.chunk = "",
-		.phase = (guint8)MAX(0, pipesim_phase_find(phase)),
-		.rep = PIPESIM_UNKNOWN,
-		.stage = PIPESIM_UNKNOWN,
-		.b_stage = PIPESIM_UNKNOWN,
-		.b_rep = PIPESIM_UNKNOWN,
-	};
+	*out = nothing;
+	out->component = fetch(strings, match, "component");
+	out->phase = (guint8)MAX(0, pipesim_phase_find(phase));
 	if (out->component[0] != '\0') {
 		out->role = role_of(out->component);
 		/* Papers write B for the backward for input where W stands beside it. */

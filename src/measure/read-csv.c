@@ -206,32 +206,23 @@ static void read_header(Reader *reader)
 	}
 }
 
-/* Digits alone, few enough for 64 bits: what nearly all cells hold. */
-static gboolean read_digits(const PipesimCsvCell *cell, gint64 *out)
-{
-	gint64 value = 0;
-
-	if (cell->length > 18)
-		return FALSE;
-	for (gsize i = 0; i < cell->length; i++) {
-		const guint digit = (guint)cell->text[i] - '0';
-		if (digit > 9)
-			return FALSE;
-		value = value * 10 + digit;
-	}
-	*out = value;
-	return TRUE;
-}
-
 static void read_number(
 	PipesimTable *table, const PipesimCsvCell *cell, const Column *column, gint64 *out)
 {
+	/* Digits alone, few enough for 64 bits: what nearly all cells hold. */
+	gboolean digits = column->decimals == 0 && cell->length <= 18;
 	const char *why = NULL;
-	gint64 value;
+	gint64 value = 0;
 
 	if (cell->length == 0)
 		return;
-	if (column->decimals > 0 || !read_digits(cell, &value)) {
+	for (gsize i = 0; i < cell->length && digits; i++) {
+		const guint digit = (guint)cell->text[i] - '0';
+
+		digits = digit <= 9;
+		value = value * 10 + digit;
+	}
+	if (!digits) {
 		why = pipesim_decimal_parse(cell->text, cell->length, column->decimals, &value);
 		if (why == NULL && column->decimals == 0 && strpbrk(cell->text, ".eE") != NULL)
 			why = "not a whole number";
@@ -547,12 +538,6 @@ static void join_pairs(Reader *reader, GArray *rows)
 	}
 }
 
-/* Whatever no other reader knows. */
-static gboolean is_anything(const char *head G_GNUC_UNUSED)
-{
-	return TRUE;
-}
-
 static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
 {
@@ -578,6 +563,5 @@ static PipesimTrace *read_trace(
 
 const PipesimReader pipesim_reader_csv = {
 	.name = "trace of pipesim-microbench",
-	.is = is_anything,
 	.read = read_trace,
 };

@@ -94,25 +94,6 @@ static gboolean is_ops(const char *head)
 	return TRUE;
 }
 
-static gboolean find_columns(Reader *reader)
-{
-	PipesimTable *table = &reader->table;
-
-	for (guint i = 0; i < N_COLUMNS; i++)
-		for (guint k = 0; k < G_N_ELEMENTS(known[i].names); k++)
-			if (known[i].names[k] != NULL &&
-				pipesim_table_column(
-					table->record, known[i].names[k], &reader->columns[i]))
-				break;
-	if (reader->columns[START].at < 0)
-		pipesim_table_fault(table, NULL,
-			"column 'start_us' is missing; the unit of a time is ns, us, ms or s");
-	else if (reader->columns[END].at < 0 && reader->columns[DURATION].at < 0)
-		pipesim_table_fault(table, NULL,
-			"neither 'dur_us' nor 'end_us'; an op needs its start and one of both");
-	return table->faults->total == 0;
-}
-
 /* What the record holds in @column; PIPESIM_UNKNOWN where there is none, or nothing in it. */
 static gint64 read_count(Reader *reader, guint column)
 {
@@ -233,12 +214,24 @@ static gboolean read_line(PipesimTable *table)
 
 	if (pipesim_table_skips(table))
 		return TRUE;
-	if (!reader->has_header) {
-		reader->has_header = TRUE;
-		return find_columns(reader);
+	if (reader->has_header) {
+		read_op(reader);
+		return TRUE;
 	}
-	read_op(reader);
-	return TRUE;
+	reader->has_header = TRUE;
+	for (guint i = 0; i < N_COLUMNS; i++)
+		for (guint k = 0; k < G_N_ELEMENTS(known[i].names); k++)
+			if (known[i].names[k] != NULL &&
+				pipesim_table_column(
+					table->record, known[i].names[k], &reader->columns[i]))
+				break;
+	if (reader->columns[START].at < 0)
+		pipesim_table_fault(table, NULL,
+			"column 'start_us' is missing; the unit of a time is ns, us, ms or s");
+	else if (reader->columns[END].at < 0 && reader->columns[DURATION].at < 0)
+		pipesim_table_fault(table, NULL,
+			"neither 'dur_us' nor 'end_us'; an op needs its start and one of both");
+	return table->faults->total == 0;
 }
 
 static PipesimTrace *read_trace(

@@ -7,7 +7,8 @@
 /* A file is what its content says it is, not its name: the first reader that knows it takes it. */
 typedef struct {
 	const char *name; /* what a user would call such a file */
-	/* Whether the file that begins with @head is one. */
+	/* Whether the file that begins with @head is one. NULL: the last takes what no other
+	 * knows. */
 	gboolean (*is)(const char *head);
 	/* @input from where it stands to its end; it becomes the function's. @rules: what names of
 	 * ranges and kernels mean; NULL = built-in names only.

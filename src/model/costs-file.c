@@ -227,8 +227,13 @@ static void write_key(
 			pipesim_ini_write_text(out, key->name, text);
 		break;
 	case KEY_QUANTILES:
+	case KEY_KINDS:
+	case KEY_CONSTANTS:
 		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
-			PIPESIM_QUANTILES, 1);
+			key->kind == KEY_QUANTILES ? PIPESIM_QUANTILES
+			: key->kind == KEY_KINDS   ? PIPESIM_N_KINDS
+						   : costs->power->n_constants,
+			1);
 		break;
 	case KEY_SCALE:
 		g_string_append_printf(out, "parts=%u\n", costs->n_scale);
@@ -244,14 +249,6 @@ static void write_key(
 		if (find_parts(costs, key, &parts))
 			write_list(out, key->name, *parts.values + key->offset, *parts.n,
 				parts.width);
-		break;
-	case KEY_KINDS:
-		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
-			PIPESIM_N_KINDS, 1);
-		break;
-	case KEY_CONSTANTS:
-		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
-			((const PipesimPower *)from)->n_constants, 1);
 		break;
 	}
 }
@@ -308,9 +305,8 @@ typedef struct {
 } Reader;
 
 /* At the value of @key in @group, else at the line that begins @group. */
-static void fault(Reader *reader, const char *group, const char *key, const char *format, ...)
-	G_GNUC_PRINTF(4, 5);
-static void fault(Reader *reader, const char *group, const char *key, const char *format, ...)
+static void G_GNUC_PRINTF(4, 5)
+	fault(Reader *reader, const char *group, const char *key, const char *format, ...)
 {
 	const PipesimIniLine *at =
 		key != NULL ? pipesim_ini_find(reader->ini, group, key) : NULL;

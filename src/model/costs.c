@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "model/costs.h"
-#include "model/op-times.h"
 #include <string.h>
 
 /* Sums of products of times and counts. */
@@ -23,24 +22,20 @@ PipesimCosts *pipesim_costs_default(void)
 	return costs;
 }
 
-static gboolean time_in_range(gint64 value, const char *name, GError **error)
-{
-	if (value >= 0 && value <= PIPESIM_MAX_TIME_NS)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"%s is %" G_GINT64_FORMAT " ns; from 0 to %" G_GINT64_FORMAT, name, value,
-		PIPESIM_MAX_TIME_NS);
-}
-
 PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight, gint64 overlapped,
 	gint64 p2p, GError **error)
 {
+	const gint64 times[] = {forward, input, weight, p2p, MAX(overlapped, 0)};
+	static const char *const of[] = {"F", "I", "W", "P2P", "FB"};
 	PipesimCosts *costs;
 
-	if (!time_in_range(forward, "F", error) || !time_in_range(input, "I", error) ||
-		!time_in_range(weight, "W", error) || !time_in_range(p2p, "P2P", error) ||
-		!time_in_range(MAX(overlapped, 0), "FB", error))
-		return NULL;
+	for (guint i = 0; i < G_N_ELEMENTS(times); i++)
+		if (times[i] < 0 || times[i] > PIPESIM_MAX_TIME_NS) {
+			pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is %" G_GINT64_FORMAT " ns; from 0 to %" G_GINT64_FORMAT,
+				of[i], times[i], PIPESIM_MAX_TIME_NS);
+			return NULL;
+		}
 	costs = g_new0(PipesimCosts, 1);
 	costs->time[PIPESIM_F] = forward;
 	costs->time[PIPESIM_I] = input;
@@ -60,16 +55,6 @@ void pipesim_component_free(PipesimComponent *component)
 	g_free(component->phase);
 	g_free(component->impl);
 	g_free(component);
-}
-
-static PipesimStepCosts *copy_step(const PipesimStepCosts *costs)
-{
-	PipesimStepCosts *copy = g_memdup2(costs, sizeof *costs);
-
-	if (copy != NULL)
-		copy->part = g_memdup2(costs->part,
-			(gsize)costs->n_parts * PIPESIM_N_EDGES * sizeof *costs->part);
-	return copy;
 }
 
 void pipesim_step_costs_free(PipesimStepCosts *costs)
@@ -108,7 +93,10 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
-	copy->step = copy_step(costs->step);
+	copy->step = g_memdup2(costs->step, sizeof *costs->step);
+	if (copy->step != NULL)
+		copy->step->part = g_memdup2(costs->step->part,
+			(gsize)costs->step->n_parts * PIPESIM_N_EDGES * sizeof(gint64));
 	if (costs->op_times != NULL)
 		g_atomic_int_inc(&copy->op_times->references);
 	if (costs->components != NULL)
@@ -233,18 +221,14 @@ void pipesim_costs_free(PipesimCosts *costs)
 {
 	if (costs == NULL)
 		return;
-	g_free(costs->scale);
-	g_free(costs->part);
+	gpointer const owned[] = {costs->scale, costs->part, costs->part_bytes, costs->slow,
+		costs->measured_ranks, costs->launch, costs->residence, costs->source,
+		costs->notices};
+	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
+		g_free(owned[i]);
 	pipesim_op_times_unref(costs->op_times);
-	g_free(costs->part_bytes);
-	g_free(costs->slow);
-	g_free(costs->measured_ranks);
-	g_free(costs->source);
-	g_free(costs->notices);
 	pipesim_network_free(costs->network);
-	g_free(costs->launch);
 	pipesim_power_free(costs->power);
-	g_free(costs->residence);
 	pipesim_step_costs_free(costs->step);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);
@@ -277,27 +261,6 @@ static gboolean split_setting(
 	*name = g_strstrip(g_strndup(item, (gsize)(equals - item)));
 	*value = g_strstrip(g_strdup(equals + 1));
 	return TRUE;
-}
-
-static gboolean parse_one_time(const char *item, const char *what, gint64 value[N_NAMES],
-	gboolean given[N_NAMES], GError **error)
-{
-	g_autofree char *name = NULL, *text = NULL, *which = NULL;
-	guint index = 0;
-
-	if (!split_setting(item, what, &name, &text, error))
-		return FALSE;
-	while (index < N_NAMES && strcmp(names[index], name) != 0)
-		index++;
-	if (index == N_NAMES)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
-	if (given[index])
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "%s: %s is given twice", what, name);
-	which = g_strdup_printf("%s %s", what, name);
-	given[index] = TRUE;
-	return pipesim_parse_time(text, which, &value[index], error);
 }
 
 /* Unit times are no measurement: what somebody measured is not mixed with them. */
@@ -358,9 +321,25 @@ gboolean pipesim_costs_parse_times(
 			"%s is empty; write for example F=1,I=1,W=1", what);
 	memcpy(value, costs->time, sizeof costs->time);
 	value[P2P] = costs->p2p;
-	for (char **item = items; *item != NULL; item++)
-		if (!parse_one_time(*item, what, value, given, error))
+	for (char **item = items; *item != NULL; item++) {
+		g_autofree char *name = NULL, *time = NULL, *which = NULL;
+		guint i = 0;
+
+		if (!split_setting(*item, what, &name, &time, error))
 			return FALSE;
+		while (i < N_NAMES && strcmp(names[i], name) != 0)
+			i++;
+		if (i == N_NAMES)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
+		if (given[i])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %s is given twice",
+				what, name);
+		which = g_strdup_printf("%s %s", what, name);
+		given[i] = TRUE;
+		if (!pipesim_parse_time(time, which, &value[i], error))
+			return FALSE;
+	}
 	/* A rank's share of the times of a model. Sums stay sums. */
 	if (ranks > 0 && given[PIPESIM_I] && given[PIPESIM_W] &&
 		value[PIPESIM_B] == value[PIPESIM_I] + value[PIPESIM_W])

@@ -43,8 +43,20 @@ typedef enum {
 
 typedef struct _PipesimTimes PipesimTimes;
 
-/* Times of single micro-batches: model/op-times.h. Shared by copies of costs. */
-typedef struct _PipesimOpTimes PipesimOpTimes;
+/* Most times of stages and micro-batches that a run may have. */
+#define PIPESIM_MAX_OP_TIMES (G_GUINT64_CONSTANT(1) << 26)
+
+/* Times of single micro-batches, whose sequences differ in length. Shared by copies of
+ * costs. */
+typedef struct {
+	gint references;
+	guint microbatches;
+	guint parts; /* of the model, equal ones; 0 = lengths */
+	/* F, I, W, B of a part: [(part * microbatches + microbatch) * PIPESIM_FB + kind], ns */
+	gint64 *time;
+	PipesimFraction
+		*length; /* of each micro-batch; what they are against is their average */
+} PipesimOpTimes;
 
 /* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs;
  * read only once made. */
@@ -260,6 +272,15 @@ gboolean pipesim_costs_parse_speed(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
 void pipesim_step_costs_free(PipesimStepCosts *costs);
+
+/** pipesim_op_times_fit: whether @times are of as many micro-batches as a step of @shape has,
+ * and none of them runs in parts. FALSE with PIPESIM_ERROR_CONSTRAINT or
+ * PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_op_times_fit(
+	const PipesimOpTimes *times, const PipesimShape *shape, GError **error);
+
+void pipesim_op_times_unref(PipesimOpTimes *times);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOpTimes, pipesim_op_times_unref)
 
 /** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every
  * op takes its sustained time alone, whenever it runs. Returns whether there were any. */

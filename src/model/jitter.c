@@ -116,12 +116,13 @@ static gboolean is_work(const PipesimComponent *component)
 	       !g_str_has_prefix(component->component, "p2p");
 }
 
+/* Whether there is work of @component and @phase; NULL = any. */
 static gboolean has_phase(const PipesimCosts *costs, const char *component, const char *phase)
 {
 	for (guint i = 0; i < costs->components->len; i++) {
 		const PipesimComponent *other = g_ptr_array_index(costs->components, i);
 
-		if (g_str_equal(other->phase, phase) && is_work(other) &&
+		if ((phase == NULL || g_str_equal(other->phase, phase)) && is_work(other) &&
 			(component == NULL || g_str_equal(other->component, component)))
 			return TRUE;
 	}
@@ -149,29 +150,6 @@ static gboolean counts(
 			       !has_phase(costs, component->component, "B"));
 	return g_str_equal(phase, kind == PIPESIM_I ? "I" : "W") ||
 	       (g_str_equal(phase, "B") && !has_phase(costs, component->component, "I"));
-}
-
-/* Stages that were told apart: an op is of one of them. */
-static gboolean is_stage(const PipesimComponent *component)
-{
-	return g_str_has_prefix(component->component, "chunk stage ");
-}
-
-/* The first @n of @parts as one: the average of them, whose values are as likely as in each. */
-static void pool(Part *parts, guint n)
-{
-	Part sum = {.layers = 1};
-
-	for (guint i = 0; i < n; i++) {
-		sum.median += parts[i].median / n;
-		sum.mean += parts[i].mean / n;
-		sum.sd += parts[i].sd / n;
-		sum.stay += parts[i].stay;
-		for (guint k = 0; k <= PIPESIM_QUANTILES; k++)
-			sum.at[k] += parts[i].at[k] / n;
-	}
-	sum.stay /= n;
-	*parts = sum;
 }
 
 static void fill_part(
@@ -217,6 +195,7 @@ static guint list_parts(
 {
 	const GPtrArray *components = costs->components;
 	guint n = 0, shift = 0, stages = 0;
+	Part sum = {.layers = 1};
 
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
@@ -241,11 +220,23 @@ static guint list_parts(
 		parts[n].layers = (guint)CLAMP(
 			pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
 		fill_part(&parts[n++], costs, component, shift);
-		stages += costs->part != NULL && is_stage(component);
+		/* Stages that were told apart: an op is of one of them. */
+		stages += costs->part != NULL &&
+			  g_str_has_prefix(component->component, "chunk stage ");
 	}
 	if (stages == 0 || stages < n)
 		return n;
-	pool(parts, n);
+	/* As one: the average of them, whose values are as likely as in each. */
+	for (guint i = 0; i < n; i++) {
+		sum.median += parts[i].median / n;
+		sum.mean += parts[i].mean / n;
+		sum.sd += parts[i].sd / n;
+		sum.stay += parts[i].stay;
+		for (guint k = 0; k <= PIPESIM_QUANTILES; k++)
+			sum.at[k] += parts[i].at[k] / n;
+	}
+	sum.stay /= n;
+	*parts = sum;
 	return 1;
 }
 
@@ -351,10 +342,7 @@ static void fit_sum(PipesimSpread *spread, const Part *parts, guint n)
 
 gboolean pipesim_jitter_can_draw(const PipesimCosts *costs)
 {
-	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++)
-		if (is_work(g_ptr_array_index(costs->components, i)))
-			return TRUE;
-	return FALSE;
+	return costs->components != NULL && has_phase(costs, NULL, NULL);
 }
 
 PipesimJitter *pipesim_jitter_measured(

@@ -73,11 +73,6 @@ static gint64 hold_of(gint64 bytes, const PipesimLinkSpeed *speed)
 	return ns > PIPESIM_MAX_TIME_NS ? G_MAXINT64 : (gint64)ns;
 }
 
-static gint64 hold(const PipesimNetwork *network, const PipesimLinkSpeed *speed)
-{
-	return hold_of(network->message_bytes, speed);
-}
-
 static void add_two_ways(
 	PipesimRoute *route, guint sort, gboolean half, const guint a[2], const guint b[2])
 {
@@ -107,7 +102,8 @@ PipesimRoute pipesim_network_route(const PipesimNetwork *network, guint from, gu
 		per_node > 0 ? from / per_node : 0, per_node > 0 ? to / per_node : 0};
 	const guint ranks[2] = {from, to}, none[2] = {0, 0};
 	const PipesimLinkSpeed *speed = node[0] == node[1] ? &network->intra : &network->inter;
-	PipesimRoute route = {.hold = hold(network, speed), .latency = speed->latency};
+	PipesimRoute route = {
+		.hold = hold_of(network->message_bytes, speed), .latency = speed->latency};
 
 	if (node[0] == node[1] && network->share == PIPESIM_LINK_PAIR) {
 		add_pair(&route, network->intra.half, from, to);
@@ -191,8 +187,8 @@ gboolean pipesim_network_slows(const PipesimNetwork *network)
 
 gboolean pipesim_network_check(const PipesimNetwork *network, GError **error)
 {
-	if (hold(network, &network->intra) != G_MAXINT64 &&
-		hold(network, &network->inter) != G_MAXINT64)
+	if (hold_of(network->message_bytes, &network->intra) != G_MAXINT64 &&
+		hold_of(network->message_bytes, &network->inter) != G_MAXINT64)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 		"a message of %" G_GINT64_FORMAT
@@ -324,16 +320,15 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 
 /* Lines --------------------------------------------------------------------------------- */
 
-static const Key *find_key(const char *group, const char *name)
-{
-	return pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys, group, name);
-}
-
 static void read_line(Reader *reader, const PipesimIniLine *line)
 {
 	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
-	const gboolean known = line->group != NULL && find_key(line->group, NULL) != NULL;
-	const Key *key = line->key != NULL && known ? find_key(line->group, line->key) : NULL;
+	const gsize n = G_N_ELEMENTS(keys), size = sizeof *keys;
+	const gboolean known = line->group != NULL &&
+			       pipesim_ini_find_row(keys, n, size, line->group, NULL) != NULL;
+	const Key *key = line->key != NULL && known
+				 ? pipesim_ini_find_row(keys, n, size, line->group, line->key)
+				 : NULL;
 	g_autoptr(GError) error = NULL;
 
 	if (key != NULL) {
@@ -368,25 +363,6 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	}
 }
 
-/* Whether there are the links that stages are gathered over. */
-static void check_shards(Reader *reader)
-{
-	const PipesimNetwork *network = reader->network;
-	const PipesimIniLine *over = pipesim_ini_find(reader->ini, SHARDS, "over");
-	const PipesimIniLine *units = pipesim_ini_find(reader->ini, SHARDS, "units");
-
-	if (network->shards == PIPESIM_SHARDS_INTRA && network->share == PIPESIM_LINK_PAIR)
-		pipesim_ini_fault(reader->ini, over->line, over->value_column,
-			"over = intra needs links that a rank has: share = rank or node in "
-			"[" INTRA "]");
-	if (network->shards == PIPESIM_SHARDS_INTER && network->nics == 0)
-		pipesim_ini_fault(reader->ini, over->line, over->value_column,
-			"over = inter needs nics in [" INTER "]");
-	if (units != NULL && network->shards == PIPESIM_SHARDS_OWN)
-		pipesim_ini_fault(reader->ini, units->line, units->column,
-			"units are of what shares links: over = intra or inter");
-}
-
 PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 {
 	g_autoptr(PipesimIni) ini = taken;
@@ -403,6 +379,8 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 	const PipesimIniLine *intra = pipesim_ini_find(ini, INTRA, NULL);
 	const PipesimIniLine *inter = pipesim_ini_find(ini, INTER, NULL);
 	const PipesimIniLine *at = pipesim_ini_find(ini, INTER, "nic_of");
+	const PipesimIniLine *over = pipesim_ini_find(ini, SHARDS, "over");
+	const PipesimIniLine *units = pipesim_ini_find(ini, SHARDS, "units");
 	const guint first = topology != NULL ? topology->first_line : 1;
 	if (pipesim_ini_find(ini, TOPOLOGY, "version") == NULL)
 		pipesim_ini_fault(ini, first, 1,
@@ -432,6 +410,16 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 					"no NIC %u: they are 0 to %u", network->nic_of[i],
 					network->nics - 1);
 	}
-	check_shards(&reader);
+	/* Whether there are the links that stages are gathered over. */
+	if (network->shards == PIPESIM_SHARDS_INTRA && network->share == PIPESIM_LINK_PAIR)
+		pipesim_ini_fault(ini, over->line, over->value_column,
+			"over = intra needs links that a rank has: share = rank or node in "
+			"[" INTRA "]");
+	if (network->shards == PIPESIM_SHARDS_INTER && network->nics == 0)
+		pipesim_ini_fault(ini, over->line, over->value_column,
+			"over = inter needs nics in [" INTER "]");
+	if (units != NULL && network->shards == PIPESIM_SHARDS_OWN)
+		pipesim_ini_fault(ini, units->line, units->column,
+			"units are of what shares links: over = intra or inter");
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
 }

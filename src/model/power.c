@@ -119,23 +119,19 @@ static gint64 to_load(gint64 ppm)
 	return (gint64)((Unsigned)ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM);
 }
 
-/* @distance * @factor, rounded towards 0, so that it gets there however small the steps. */
-static gint64 shrink(gint64 distance, guint64 factor)
-{
-	const guint64 size = (guint64)ABS(distance);
-	const gint64 left = (gint64)multiply(size, factor);
-
-	return distance < 0 ? -left : left;
-}
-
 void pipesim_power_advance(
 	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
 {
 	const gint64 to = to_load(load);
 
-	for (guint i = 0; i < power->n_constants; i++)
-		state->mean[i] =
-			to + shrink(state->mean[i] - to, decay(dt, power->time_constant[i]));
+	for (guint i = 0; i < power->n_constants; i++) {
+		const gint64 distance = state->mean[i] - to;
+		/* Rounded towards 0, so that it gets there however small the steps. */
+		const gint64 left = (gint64)multiply(
+			(guint64)ABS(distance), decay(dt, power->time_constant[i]));
+
+		state->mean[i] = to + (distance < 0 ? -left : left);
+	}
 }
 
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)
@@ -212,15 +208,6 @@ PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
 
 /* Another limit -------------------------------------------------------------------------- */
 
-/* Whether the time of some kind of op changes with the load. */
-static gboolean depends(const PipesimPower *power)
-{
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		if (power->full_speed[kind] != power->sustained[kind])
-			return TRUE;
-	return FALSE;
-}
-
 /* As an exponent of two: what is that much slower is not extrapolated. */
 #define MOST_SLOWER (G_GINT64_CONSTANT(4) << EXPONENT_BITS)
 
@@ -255,13 +242,16 @@ gboolean pipesim_power_set_limit(
 {
 	const gint64 measured = power->limit;
 	gint64 limit, threshold, exponent[PIPESIM_N_KINDS];
+	gboolean depends = FALSE; /* whether some kind of op changes with the load */
 
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		depends |= power->full_speed[kind] != power->sustained[kind];
 	if (measured == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: the costs do not say at which limit they were measured; give "
 			"limit_w in [power]",
 			what);
-	if (!depends(power) || power->threshold == 0)
+	if (!depends || power->threshold == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: %s, so that nothing tells what another limit does", what,
 			power->threshold == 0 ? "the threshold in [power] is 0"

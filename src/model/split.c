@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "model/op-times.h"
 #include "model/split.h"
 
 __extension__ typedef __int128 Wide;
@@ -208,30 +207,6 @@ guint64 *pipesim_split_layers(
 	return first;
 }
 
-/* "0 to 3, 8": the stages that are longer than @each. */
-static void append_longer(GString *words, const PipesimTimes *times, guint64 each)
-{
-	guint stretches = 0;
-
-	for (guint begin = 0, end; begin < times->stages; begin = end) {
-		const guint64 *first = times->first_layer;
-		const gboolean longer = first[begin + 1] - first[begin] > each;
-
-		for (end = begin + 1; end < times->stages; end++)
-			if ((first[end + 1] - first[end] > each) != longer)
-				break;
-		if (!longer)
-			continue;
-		if (stretches++ == MAX_STRETCHES) {
-			g_string_append(words, " and others");
-			return;
-		}
-		g_string_append_printf(words, "%s%u", stretches > 1 ? ", " : "", begin);
-		if (end > begin + 1)
-			g_string_append_printf(words, " to %u", end - 1);
-	}
-}
-
 char *pipesim_split_describe(
 	const PipesimCosts *costs, const PipesimShape *shape, const PipesimTimes *times)
 {
@@ -252,7 +227,24 @@ char *pipesim_split_describe(
 			" in %u stages), %" G_GUINT64_FORMAT " in stage%s ",
 			each, each + 1, layers, shape->stages, each + 1,
 			layers % shape->stages > 1 ? "s" : "");
-		append_longer(words, times, each);
+		/* "0 to 3, 8" */
+		for (guint begin = 0, end, n = 0; begin < times->stages; begin = end) {
+			const guint64 *first = times->first_layer;
+			const gboolean longer = first[begin + 1] - first[begin] > each;
+
+			for (end = begin + 1; end < times->stages; end++)
+				if ((first[end + 1] - first[end] > each) != longer)
+					break;
+			if (!longer)
+				continue;
+			if (n++ == MAX_STRETCHES) {
+				g_string_append(words, " and others");
+				break;
+			}
+			g_string_append_printf(words, "%s%u", n > 1 ? ", " : "", begin);
+			if (end > begin + 1)
+				g_string_append_printf(words, " to %u", end - 1);
+		}
 		return g_string_free(g_steal_pointer(&words), FALSE);
 	}
 	/* As ms are printed: 2.5, 0.333. */

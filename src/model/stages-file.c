@@ -4,7 +4,6 @@
 
 #include "base/csv.h"
 #include "model/costs-file.h"
-#include "model/op-times.h"
 
 #include <string.h>
 

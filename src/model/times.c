@@ -1,7 +1,6 @@
 /* What an op of each stage takes and holds, of what was asked for the whole model. */
 #include "config.h"
 
-#include "model/op-times.h"
 #include "model/split.h"
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
-#include "model/op-times.h"
 #include "setup/setup.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A file of times of single micro-batches: no crash, and what is taken adds up to the averages. */
-#include "model/op-times.h"
+#include "model/costs-file.h"
 #include <stddef.h>
 #include <stdint.h>
 

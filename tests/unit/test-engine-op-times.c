@@ -3,7 +3,7 @@
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "grid.h"
-#include "model/op-times.h"
+#include "model/costs-file.h"
 #include "model/random.h"
 #include "reference-engine.h"
 #include "suites.h"
