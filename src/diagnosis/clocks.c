@@ -174,15 +174,14 @@ static void move_rank(const Clocks *clocks, guint rank, gint64 shift)
 static void measure_again(PipesimRecord *record)
 {
 	for (guint i = 0; i < record->steps->len; i++) {
-		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+		PipesimRecordStep *step = pipesim_record_step(record, i);
 
 		step->start = G_MAXINT64;
 		step->end = G_MININT64;
 	}
 	for (guint i = 0; i < record->pipelines->len; i++) {
 		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
-		PipesimRecordStep *step =
-			&g_array_index(record->steps, PipesimRecordStep, pipeline->step);
+		PipesimRecordStep *step = pipesim_record_step(record, pipeline->step);
 
 		pipeline->start = G_MAXINT64;
 		pipeline->end = G_MININT64;
@@ -402,7 +401,7 @@ static gboolean set_each(PipesimRecord *record, GError **error)
 		}
 		g_string_append_printf(dropped, "%s%" G_GINT64_FORMAT,
 			dropped->len > 0 ? ", " : "",
-			g_array_index(record->steps, PipesimRecordStep, step).number);
+			pipesim_record_step(record, step)->number);
 		if (first == NULL)
 			first = g_steal_pointer(&why);
 		drop_step(record, step);

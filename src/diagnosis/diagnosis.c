@@ -24,6 +24,13 @@ typedef enum {
 	N_LEVELS,
 } Level;
 
+/* What each op waited for until it could begin, and began: ends of measured ops, in an order in which
+ * each comes behind what it needs. */
+typedef struct {
+	gint64 ready, start, end;
+	gboolean remote; /* what came last was of another rank */
+} Moment;
+
 typedef struct {
 	const PipesimPatient *patient;
 	const PipesimRecord *record;
@@ -36,6 +43,7 @@ typedef struct {
 		rules; /* the same by the rules of the runtime; NULL: messages wait for nobody */
 	gint64 *level[N_LEVELS]; /* what each op takes, with the wait before it, ns */
 	gint64 *trial;
+	Moment *moments; /* of one pipeline, by op */
 	gint64 makespan[N_LEVELS];
 	GError *failed; /* what ended the first replay of a trial that failed */
 } Doctor;
@@ -130,18 +138,12 @@ static gint64 replay_trial(Doctor *doctor)
 		doctor->failed == NULL ? &doctor->failed : NULL);
 }
 
-/* What each op waited for until it could begin, and began: ends of measured ops, in an order in which
- * each comes behind what it needs. */
-typedef struct {
-	gint64 ready, start, end;
-	gboolean remote; /* what came last was of another rank */
-} Moment;
-
-/* Moments of the ops of @pipeline, by op. FALSE with PIPESIM_ERROR_LIMIT. */
-static gboolean find_moments(const Doctor *doctor, const PipesimRecordPipeline *pipeline,
-	Moment *moments, GError **error)
+/* Moments of the ops of @pipeline. FALSE with PIPESIM_ERROR_LIMIT. */
+static gboolean find_moments(
+	const Doctor *doctor, const PipesimRecordPipeline *pipeline, GError **error)
 {
 	const PipesimProgram *program = doctor->out->program;
+	Moment *moments = doctor->moments;
 	g_autofree guint32 *sequence = g_try_new(guint32, program->n_ops);
 
 	if (sequence == NULL)
@@ -228,23 +230,16 @@ static gint64 waited_for_messages(const Doctor *doctor, const PipesimRecordPipel
 /* Levels --------------------------------------------------------------------------------- */
 
 /* What each op of @pipeline takes by itself: its own time, but no more idle time within than
- * usual, in ns. */
-static gint64 own_time(const Doctor *doctor, const PipesimRecordOp *op, const Moment *moment)
+ * usual, in ns. @alone: without what messages beside it cost too, where the rules are to tell that */
+static gint64 own_time(
+	const Doctor *doctor, const PipesimRecordOp *op, const Moment *moment, gboolean alone)
 {
-	const gint64 usual = pipesim_median_idle(doctor->medians, op->stage, op->kind);
+	const gint64 usual = doctor->medians->idle[op->stage * PIPESIM_N_KINDS + op->kind];
 	const gint64 took = moment->end - moment->start;
+	const gint64 own = took - MIN(MAX(op->idle - usual, 0), took);
 
-	return took - MIN(MAX(op->idle - usual, 0), took);
-}
-
-/* The same without what messages beside it cost, where the rules are to tell that. */
-static gint64 alone_time(const Doctor *doctor, const PipesimRecordOp *op, const Moment *moment)
-{
-	const gint64 own = own_time(doctor, op, moment);
-
-	return doctor->rules == NULL || doctor->times->residence == NULL
-		       ? own
-		       : MAX(own - op->beside, 0);
+	alone &= doctor->rules != NULL && doctor->times->residence != NULL;
+	return alone ? MAX(own - op->beside, 0) : own;
 }
 
 static gboolean fill_levels(Doctor *doctor, GError **error)
@@ -252,9 +247,8 @@ static gboolean fill_levels(Doctor *doctor, GError **error)
 	const PipesimProgram *program = doctor->out->program;
 	const PipesimRecordPipeline *pipeline = doctor->out->pipeline;
 	const PipesimMedians *medians = doctor->medians;
-	g_autofree Moment *moments = g_try_new(Moment, program->n_ops);
-
-	gboolean fits = moments != NULL;
+	const Moment *moments = doctor->moments;
+	gboolean fits = TRUE;
 
 	for (guint level = 0; level < N_LEVELS && fits; level++) {
 		doctor->level[level] = g_try_new0(gint64, program->n_ops);
@@ -264,19 +258,19 @@ static gboolean fill_levels(Doctor *doctor, GError **error)
 	if (doctor->trial == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
-	if (!find_moments(doctor, pipeline, moments, error))
+	if (!find_moments(doctor, pipeline, error))
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
 			const PipesimRecordOp *op = &pipeline->ops[i];
-			const gint64 own = own_time(doctor, op, &moments[i]);
+			const gint64 own = own_time(doctor, op, &moments[i], FALSE);
 			const gint64 messages =
 				waited_for_messages(doctor, pipeline, rank, i, &moments[i]);
 
-			doctor->level[EVEN][i] = pipesim_median_even(medians, op->kind);
+			doctor->level[EVEN][i] = medians->even[op->kind];
 			doctor->level[STAGES][i] =
-				pipesim_median_stage(medians, op->stage, op->kind);
+				medians->stage[op->stage * PIPESIM_N_KINDS + op->kind];
 			doctor->level[RANKS][i] = pipesim_median_on_rank(
 				medians, pipeline->replica, rank, op->stage, op->kind);
 			doctor->level[OPS][i] = own;
@@ -301,11 +295,6 @@ static gint64 busy_at(const Doctor *doctor, guint rank, Level level)
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
 		sum += doctor->level[MIN(level, OPS)][i];
 	return sum;
-}
-
-static const PipesimRecordStep *step_at(const PipesimRecord *record, guint i)
-{
-	return &g_array_index(record->steps, PipesimRecordStep, i);
 }
 
 /* Causes --------------------------------------------------------------------------------- */
@@ -358,7 +347,7 @@ static void find_causes(Doctor *doctor)
 	const guint ranks = out->program->shape.ranks;
 	const gint64 *makespan = doctor->makespan;
 	/* From the end of this step to the next one nothing ran on any rank. */
-	const gint64 after = step_at(doctor->record, out->step)->after;
+	const gint64 after = pipesim_record_step(doctor->record, out->step)->after;
 	Wide work = 0;
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
@@ -457,7 +446,9 @@ static void find_losses(Doctor *doctor)
 
 static gint64 length_of(const PipesimRecord *record, guint i)
 {
-	return step_at(record, i)->end - step_at(record, i)->start + step_at(record, i)->after;
+	const PipesimRecordStep *step = pipesim_record_step(record, i);
+
+	return step->end - step->start + step->after;
 }
 
 /* The step that was asked for, or that of median length. */
@@ -471,9 +462,9 @@ static gboolean choose_step(Doctor *doctor, GError **error)
 		lengths[i] = length_of(record, i);
 	qsort(lengths, n, sizeof *lengths, pipesim_compare_int64);
 	for (guint i = 0; i < n; i++)
-		if (doctor->patient->step >= 0
-				? step_at(record, i)->number == doctor->patient->step
-				: length_of(record, i) == lengths[(n - 1) / 2]) {
+		if (doctor->patient->step >= 0 ? pipesim_record_step(record, i)->number ==
+							 doctor->patient->step
+					       : length_of(record, i) == lengths[(n - 1) / 2]) {
 			doctor->out->step = i;
 			doctor->out->measured = length_of(record, i);
 			doctor->out->pipeline = pipesim_record_slowest(record, i);
@@ -482,30 +473,34 @@ static gboolean choose_step(Doctor *doctor, GError **error)
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"--step %" G_GINT64_FORMAT
 		": no such whole step; they are from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-		doctor->patient->step, step_at(record, 0)->number,
-		step_at(record, n - 1)->number);
+		doctor->patient->step, pipesim_record_step(record, 0)->number,
+		pipesim_record_step(record, n - 1)->number);
 }
 
 /* What a message usually takes: the median of the times from the end of an op to the start of the one
  * on another rank that waited for it alone, over the slowest pipelines of all steps. */
-static gboolean find_message(Doctor *doctor, Moment *moments, GError **error)
+static gboolean find_message(Doctor *doctor, GError **error)
 {
 	const PipesimRecord *record = doctor->record;
 	const PipesimProgram *program = doctor->out->program;
 	g_autoptr(GArray) lags = g_array_new(FALSE, FALSE, sizeof(gint64));
 
+	doctor->moments = g_try_new(Moment, program->n_ops);
+	if (doctor->moments == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
 	for (guint s = 0; s < record->steps->len; s++) {
 		const PipesimRecordPipeline *pipeline = pipesim_record_slowest(record, s);
-		guint rank;
 
-		if (!pipesim_executed_same(record, doctor->out->pipeline, pipeline, &rank))
+		if (!pipesim_executed_same(record, doctor->out->pipeline, pipeline))
 			continue;
-		if (!find_moments(doctor, pipeline, moments, error))
+		if (!find_moments(doctor, pipeline, error))
 			return FALSE;
 		for (guint32 i = 0; i < program->n_ops; i++) {
-			const gint64 lag = moments[i].start - moments[i].ready;
+			const Moment *moment = &doctor->moments[i];
+			const gint64 lag = moment->start - moment->ready;
 
-			if (moments[i].remote)
+			if (moment->remote)
 				g_array_append_val(lags, lag);
 		}
 	}
@@ -515,28 +510,13 @@ static gboolean find_message(Doctor *doctor, Moment *moments, GError **error)
 	return TRUE;
 }
 
-/* When ops of the diagnosed pipeline ran, and run in @timeline. */
-static void keep_times(
-	PipesimDiagnosis *out, const Moment *moments, const PipesimTimeline *timeline)
-{
-	const guint32 n = out->program->n_ops;
-
-	out->measured_start = g_new(gint64, n);
-	out->measured_end = g_new(gint64, n);
-	out->simulated_start = g_memdup2(timeline->start, n * sizeof(gint64));
-	out->simulated_end = g_memdup2(timeline->end, n * sizeof(gint64));
-	for (guint32 i = 0; i < n; i++) {
-		out->measured_start[i] = moments[i].start - out->pipeline->start;
-		out->measured_end[i] = moments[i].end - out->pipeline->start;
-	}
-}
-
 /* Every step once more, each op with its own time, messages as they usually are. */
-static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
+static gboolean simulate_steps(Doctor *doctor, GError **error)
 {
 	const PipesimRecord *record = doctor->record;
 	PipesimDiagnosis *out = doctor->out;
 	const PipesimStep *step = doctor->rules != NULL ? doctor->rules : doctor->step;
+	const guint32 n = out->program->n_ops;
 
 	out->step_measured = g_new0(gint64, record->steps->len);
 	out->step_simulated = g_new0(gint64, record->steps->len);
@@ -545,38 +525,36 @@ static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
 		const gint64 length = length_of(record, s);
 		g_autoptr(PipesimTimeline) timeline = NULL;
 		gint64 makespan;
-		guint rank;
 
 		out->step_measured[s] = length;
 		out->step_simulated[s] = -1;
-		if (!pipesim_executed_same(record, out->pipeline, pipeline, &rank)) {
+		if (!pipesim_executed_same(record, out->pipeline, pipeline)) {
 			out->other_order++;
 			continue;
 		}
-		if (!find_moments(doctor, pipeline, moments, error))
+		if (!find_moments(doctor, pipeline, error))
 			return FALSE;
-		for (guint32 i = 0; i < out->program->n_ops; i++)
-			doctor->trial[i] = alone_time(doctor, &pipeline->ops[i], &moments[i]);
+		for (guint32 i = 0; i < n; i++)
+			doctor->trial[i] =
+				own_time(doctor, &pipeline->ops[i], &doctor->moments[i], TRUE);
 		makespan = replay(doctor, step, doctor->trial, out->message,
 			s == out->step ? &timeline : NULL, error);
 		if (makespan < 0)
 			return FALSE;
-		if (timeline != NULL)
-			keep_times(out, moments, timeline);
 		out->step_simulated[s] = makespan + length - (pipeline->end - pipeline->start);
+		if (timeline == NULL)
+			continue;
+		out->measured_start = g_new(gint64, n);
+		out->measured_end = g_new(gint64, n);
+		out->simulated_start = g_memdup2(timeline->start, n * sizeof(gint64));
+		out->simulated_end = g_memdup2(timeline->end, n * sizeof(gint64));
+		for (guint32 i = 0; i < n; i++) {
+			out->measured_start[i] = doctor->moments[i].start - pipeline->start;
+			out->measured_end[i] = doctor->moments[i].end - pipeline->start;
+		}
 	}
 	out->simulated = out->step_simulated[out->step];
 	return TRUE;
-}
-
-static gboolean study_steps(Doctor *doctor, GError **error)
-{
-	g_autofree Moment *moments = g_try_new(Moment, doctor->out->program->n_ops);
-
-	if (moments == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			doctor->out->program->n_ops);
-	return find_message(doctor, moments, error);
 }
 
 /* Schedules -------------------------------------------------------------------------------- */
@@ -605,7 +583,7 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 
 	out->costs = pipesim_costs_copy(doctor->patient->costs);
 	out->costs->p2p = out->message;
-	out->halved = !pipesim_medians_split(doctor->medians);
+	out->halved = !doctor->medians->split;
 	plain = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
 	if (plain->error != NULL) {
@@ -637,21 +615,6 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 	return TRUE;
 }
 
-/* The executed order as steps that can be run again at other times. */
-static gboolean make_steps(Doctor *doctor, GError **error)
-{
-	PipesimJob job = {.order = doctor->order, .times = doctor->times};
-	const PipesimRuntime *runtime = doctor->out->executed->runtime;
-
-	doctor->step = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
-	if (doctor->step == NULL || !pipesim_runtime_waits(runtime))
-		return doctor->step != NULL;
-	job.runtime = runtime;
-	job.issuing = pipesim_runtime_asked(runtime, &job.issuing);
-	doctor->rules = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
-	return doctor->rules != NULL;
-}
-
 /* All of it ------------------------------------------------------------------------------ */
 
 static void clear_doctor(Doctor *doctor)
@@ -659,6 +622,7 @@ static void clear_doctor(Doctor *doctor)
 	for (guint level = 0; level < N_LEVELS; level++)
 		g_free(doctor->level[level]);
 	g_free(doctor->trial);
+	g_free(doctor->moments);
 	pipesim_medians_free(doctor->medians);
 	pipesim_step_free(doctor->step);
 	pipesim_step_free(doctor->rules);
@@ -670,6 +634,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Doctor, clear_doctor)
 static gboolean diagnose(Doctor *doctor, GError **error)
 {
 	PipesimDiagnosis *out = doctor->out;
+	const PipesimRuntime *runtime;
+	PipesimJob job = {0};
 
 	if (!choose_step(doctor, error))
 		return FALSE;
@@ -681,10 +647,22 @@ static gboolean diagnose(Doctor *doctor, GError **error)
 	if (out->program == NULL)
 		return FALSE;
 	doctor->order = pipesim_order_of_program(out->program);
-	if (!study_steps(doctor, error) || !find_schedules(doctor, error))
+	if (!find_message(doctor, error) || !find_schedules(doctor, error))
 		return FALSE;
-	doctor->times = pipesim_times_new(out->costs, &out->program->shape);
-	if (!make_steps(doctor, error) || !fill_levels(doctor, error))
+	runtime = out->executed->runtime;
+	job.order = doctor->order;
+	job.times = doctor->times = pipesim_times_new(out->costs, &out->program->shape);
+	doctor->step = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
+	if (doctor->step == NULL)
+		return FALSE;
+	if (pipesim_runtime_waits(runtime)) {
+		job.runtime = runtime;
+		job.issuing = pipesim_runtime_asked(runtime, &job.issuing);
+		doctor->rules = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
+		if (doctor->rules == NULL)
+			return FALSE;
+	}
+	if (!fill_levels(doctor, error))
 		return FALSE;
 	find_causes(doctor);
 	find_losses(doctor);
@@ -692,8 +670,7 @@ static gboolean diagnose(Doctor *doctor, GError **error)
 		g_propagate_error(error, g_steal_pointer(&doctor->failed));
 		return FALSE;
 	}
-	g_autofree Moment *moments = g_new(Moment, out->program->n_ops);
-	return simulate_steps(doctor, moments, error);
+	return simulate_steps(doctor, error);
 }
 
 PipesimDiagnosis *pipesim_diagnose(const PipesimPatient *patient, GError **error)

@@ -5,21 +5,6 @@
 #include "diagnosis/executed.h"
 #include <string.h>
 
-/* The stages of each rank as its chunks, in order. */
-static void place_stages(const PipesimJoined *joined, PipesimProgram *program)
-{
-	const guint chunks = program->shape.chunks;
-	g_autofree guint *n = g_new0(guint, joined->ranks);
-
-	for (guint i = 0; i < joined->ranks * chunks; i++)
-		program->stage_of[i] = PIPESIM_NO_OP;
-	for (guint i = 0; i < joined->held->len; i++) {
-		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
-
-		program->stage_of[(gsize)held->rank * chunks + n[held->rank]++] = held->stage;
-	}
-}
-
 static guint8 chunk_of(const PipesimProgram *program, guint rank, guint stage)
 {
 	const guint32 *stage_of = &program->stage_of[(gsize)rank * program->shape.chunks];
@@ -71,8 +56,9 @@ PipesimProgram *pipesim_executed_program(
 		.placement = PIPESIM_FROM_FILE,
 	};
 	Places places = {.pipeline = pipeline,
-		.step = g_array_index(record->steps, PipesimRecordStep, pipeline->step).number};
+		.step = pipesim_record_step(record, pipeline->step)->number};
 	g_autoptr(PipesimProgram) program = NULL;
+	g_autofree guint *n = NULL;
 
 	if (joined->chunks > PIPESIM_MAX_CHUNKS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u stages on a rank; at most %u",
@@ -82,7 +68,16 @@ PipesimProgram *pipesim_executed_program(
 	program = pipesim_program_new(&shape, n_ops, error);
 	if (program == NULL)
 		return NULL;
-	place_stages(joined, program);
+	/* The stages of each rank as its chunks, in order. */
+	for (guint i = 0; i < joined->ranks * joined->chunks; i++)
+		program->stage_of[i] = PIPESIM_NO_OP;
+	n = g_new0(guint, joined->ranks);
+	for (guint i = 0; i < joined->held->len; i++) {
+		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
+
+		program->stage_of[(gsize)held->rank * joined->chunks + n[held->rank]++] =
+			held->stage;
+	}
 	program->n_ops = n_ops;
 	memcpy(program->rank_begin, pipeline->op_begin,
 		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);
@@ -105,22 +100,18 @@ PipesimProgram *pipesim_executed_program(
 }
 
 gboolean pipesim_executed_same(const PipesimRecord *record, const PipesimRecordPipeline *a,
-	const PipesimRecordPipeline *b, guint *rank)
+	const PipesimRecordPipeline *b)
 {
-	for (*rank = 0; *rank < record->joined.ranks; (*rank)++) {
-		const guint32 begin = a->op_begin[*rank], end = a->op_begin[*rank + 1];
+	if (memcmp(a->op_begin, b->op_begin,
+		    (record->joined.ranks + (gsize)1) * sizeof *a->op_begin) != 0)
+		return FALSE;
+	for (guint32 i = 0; i < a->op_begin[record->joined.ranks]; i++) {
+		const PipesimRecordOp *x = &a->ops[i], *y = &b->ops[i];
 
-		if (end - begin != b->op_begin[*rank + 1] - b->op_begin[*rank])
+		if (x->kind != y->kind || x->stage != y->stage ||
+			x->microbatch != y->microbatch || x->b_stage != y->b_stage ||
+			x->b_microbatch != y->b_microbatch)
 			return FALSE;
-		for (guint32 i = begin; i < end; i++) {
-			const PipesimRecordOp *x = &a->ops[i];
-			const PipesimRecordOp *y = &b->ops[b->op_begin[*rank] + i - begin];
-
-			if (x->kind != y->kind || x->stage != y->stage ||
-				x->microbatch != y->microbatch || x->b_stage != y->b_stage ||
-				x->b_microbatch != y->b_microbatch)
-				return FALSE;
-		}
 	}
 	return TRUE;
 }

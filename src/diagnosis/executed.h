@@ -13,10 +13,10 @@
 PipesimProgram *pipesim_executed_program(
 	const PipesimRecord *record, const PipesimRecordPipeline *pipeline, GError **error);
 
-/** pipesim_executed_same: whether both pipelines of @record ran the same ops in the same order on every rank;
- * else *rank is the first that did not. */
+/** pipesim_executed_same: whether both pipelines of @record ran the same ops in the same order on every
+ * rank. */
 gboolean pipesim_executed_same(const PipesimRecord *record, const PipesimRecordPipeline *a,
-	const PipesimRecordPipeline *b, guint *rank);
+	const PipesimRecordPipeline *b);
 
 /* The built-in schedule that is nearest to an order. */
 typedef struct {

@@ -7,14 +7,6 @@
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
-struct _PipesimMedians {
-	const PipesimJoined *joined; /* the record's */
-	guint stages;
-	gint64 even[PIPESIM_N_KINDS];
-	gint64 *stage, *idle; /* [stage * PIPESIM_N_KINDS + kind] */
-	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
-};
-
 typedef struct {
 	guint32 group;
 	gint64 value;
@@ -111,14 +103,14 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 {
 	PipesimMedians *medians = g_new0(PipesimMedians, 1);
 
-	medians->stages = record->joined.stages;
 	medians->joined = &record->joined;
 	medians->stage = medians_of(record, BY_STAGE);
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
-	for (guint i = 0; record->speed != NULL && record->n_replicas == 1 &&
-			  record->joined.copies == 1 && i < medians->stages * PIPESIM_N_KINDS;
+	for (guint i = 0;
+		record->speed != NULL && record->n_replicas == 1 &&
+		record->joined.copies == 1 && i < record->joined.stages * PIPESIM_N_KINDS;
 		i++)
 		if (medians->stage[i] != NEVER)
 			medians->stage[i] = pipesim_time_scale(medians->stage[i], PIPESIM_PPM,
@@ -126,13 +118,14 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		gint64 sum = 0, n = 0;
 
-		for (guint stage = 0; stage < medians->stages; stage++) {
+		for (guint stage = 0; stage < record->joined.stages; stage++) {
 			const gint64 median = medians->stage[stage * PIPESIM_N_KINDS + kind];
 
 			sum += MAX(median, 0);
 			n += median != NEVER;
 		}
 		medians->even[kind] = n > 0 ? sum / n : 0;
+		medians->split |= kind == PIPESIM_I && n > 0;
 	}
 	return medians;
 }
@@ -147,16 +140,6 @@ void pipesim_medians_free(PipesimMedians *medians)
 	g_free(medians);
 }
 
-gint64 pipesim_median_even(const PipesimMedians *medians, guint kind)
-{
-	return medians->even[kind];
-}
-
-gint64 pipesim_median_stage(const PipesimMedians *medians, guint stage, guint kind)
-{
-	return medians->stage[stage * PIPESIM_N_KINDS + kind];
-}
-
 gint64 pipesim_median_on_rank(
 	const PipesimMedians *medians, guint replica, guint rank, guint stage, guint kind)
 {
@@ -164,17 +147,4 @@ gint64 pipesim_median_on_rank(
 		replica * medians->joined->held->len + place_of(medians->joined, rank, stage);
 
 	return medians->on_rank[place * PIPESIM_N_KINDS + kind];
-}
-
-gint64 pipesim_median_idle(const PipesimMedians *medians, guint stage, guint kind)
-{
-	return medians->idle[stage * PIPESIM_N_KINDS + kind];
-}
-
-gboolean pipesim_medians_split(const PipesimMedians *medians)
-{
-	for (guint stage = 0; stage < medians->stages; stage++)
-		if (medians->stage[stage * PIPESIM_N_KINDS + PIPESIM_I] != NEVER)
-			return TRUE;
-	return FALSE;
 }

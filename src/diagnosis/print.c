@@ -26,8 +26,7 @@ static void sort_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_N
 
 static gint64 step_number(const PipesimDiagnosis *diagnosis)
 {
-	return g_array_index(diagnosis->record->steps, PipesimRecordStep, diagnosis->step)
-		.number;
+	return pipesim_record_step(diagnosis->record, diagnosis->step)->number;
 }
 
 /* Of one step, simulated / measured - 1. */

@@ -399,8 +399,7 @@ static gint find_step(const PipesimRecord *record, const PipesimTraceSpan *span)
 	gint step = span->step >= 0 ? -1 : 0;
 
 	for (guint i = 0; i < record->steps->len; i++) {
-		const PipesimRecordStep *one =
-			&g_array_index(record->steps, PipesimRecordStep, i);
+		const PipesimRecordStep *one = pipesim_record_step(record, i);
 
 		if (span->step >= 0 ? one->number == span->step
 				    : begin_of(record, i, (guint)span->rank) <=
@@ -452,8 +451,7 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 	for (guint i = 0; i < all->len; i++) {
 		const FoundSpan *found = &g_array_index(all, FoundSpan, i);
 		PipesimRecordPipeline *pipeline = record->pipelines->pdata[found->pipeline];
-		PipesimRecordStep *step =
-			&g_array_index(record->steps, PipesimRecordStep, pipeline->step);
+		PipesimRecordStep *step = pipesim_record_step(record, pipeline->step);
 
 		g_array_append_val(pipeline->spans, found->span);
 		for (guint rank = found->rank; rank < record->joined.ranks; rank++)
@@ -472,7 +470,7 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 static void join_steps(PipesimRecord *record)
 {
 	for (guint i = 0; record->runs_on && i + 1 < record->steps->len; i++) {
-		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+		PipesimRecordStep *step = pipesim_record_step(record, i);
 
 		if (step[1].number == step->number + 1 && step[1].start > step->end &&
 			step[1].start - step->end < step->end - step->start)

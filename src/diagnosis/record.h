@@ -75,6 +75,11 @@ static inline const PipesimRecordPipeline *pipesim_record_pipeline(
 	return g_ptr_array_index(record->pipelines, (gsize)step * record->n_replicas + replica);
 }
 
+static inline PipesimRecordStep *pipesim_record_step(const PipesimRecord *record, guint i)
+{
+	return &g_array_index(record->steps, PipesimRecordStep, i);
+}
+
 /** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step);
 

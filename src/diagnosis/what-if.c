@@ -210,9 +210,8 @@ static gboolean read_nodes(Graph *graph, GError **error)
 					"what-if: replica %u of step %" G_GINT64_FORMAT
 					" has not the same ops as the first step",
 					pipeline->replica,
-					g_array_index(graph->record->steps, PipesimRecordStep,
-						pipeline->step)
-						.number);
+					pipesim_record_step(graph->record, pipeline->step)
+						->number);
 	}
 	return TRUE;
 }
@@ -563,8 +562,7 @@ static PipesimWhatIf *find_figures(Graph *graph)
 	out->stage = g_new0(double, graph->stages);
 	out->rank = g_new0(double, n);
 	for (guint i = 0; i < graph->steps; i++) {
-		const PipesimRecordStep *step =
-			&g_array_index(graph->record->steps, PipesimRecordStep, i);
+		const PipesimRecordStep *step = pipesim_record_step(graph->record, i);
 
 		measured += (double)(step->end - step->start) / graph->steps;
 	}
