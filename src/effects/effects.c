@@ -355,7 +355,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	if (sms > 0 && fit->impl[FALSE] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%" G_GINT64_FORMAT " SMs of a waiting receive are asked for, but "
-					    "nothing was measured beside one (series resident)",
+			"nothing was measured beside one (series resident)",
 			sms);
 	if (fit->lonely > 0)
 		pipesim_notice(task->notices,
@@ -368,18 +368,18 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	moves = fit->impl[TRUE] != NULL &&
 		fill_kinds(task, MOVING, "slowdown beside a message", residence->moving);
 	if (!waits)
-		pipesim_notice(
-			task->notices, "nothing was measured beside a waiting receive (series "
-				       "resident): receives are taken to slow nothing");
+		pipesim_notice(task->notices,
+			"nothing was measured beside a waiting receive (series "
+			"resident): receives are taken to slow nothing");
 	else if (!g_str_equal(fit->impl[FALSE], "nccl"))
 		pipesim_notice(task->notices,
 			"NCCL's own waiting receive was not measured: what slows ops is a "
 			"kernel that waits on %" G_GINT64_FORMAT " SMs",
 			fit->sms[FALSE]);
 	if (waits && !moves)
-		pipesim_notice(
-			task->notices, "nothing was measured beside a message that moves "
-				       "(series moving): messages are taken to slow nothing");
+		pipesim_notice(task->notices,
+			"nothing was measured beside a message that moves "
+			"(series moving): messages are taken to slow nothing");
 	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
 	if (!waits && !moves) {
 		g_free(residence);
@@ -508,10 +508,10 @@ static gboolean add_bytes(const Task *task, GError **error)
 				bytes[stage];
 	}
 	if (found > 0 && found < PIPESIM_N_BYTES)
-		pipesim_notice(
-			task->notices, "the capture does not tell all of "
-				       "stage_until_input_bytes, stage_until_weight_bytes and "
-				       "stage_parameter_bytes: what lacks counts as 0");
+		pipesim_notice(task->notices,
+			"the capture does not tell all of "
+			"stage_until_input_bytes, stage_until_weight_bytes and "
+			"stage_parameter_bytes: what lacks counts as 0");
 	return parts == NULL || pipesim_costs_set_part_bytes(task->costs, parts,
 					MAX(task->calibration->ranks, 1), error);
 }
