@@ -58,7 +58,8 @@ void test_experts()
 		check(other.experts == own.experts && other.top_k == own.top_k,
 			"--experts leaves the rest");
 	}
-	check(own.experts_per_gpu > 0 && !read_model("llama-3-70b").moe(), "the built-in models");
+	check(own.experts_per_gpu > 0 && !read_model("llama-3-70b").moe(),
+		"the built-in models");
 }
 
 void test_plan()

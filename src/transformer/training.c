@@ -76,8 +76,7 @@ static gboolean check_experts(
 	if (ranks % (training->ep * training->etp) != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--ep %" G_GINT64_FORMAT " does not divide the ranks of a stage, TP x "
-						 "CP x DP = %" G_GINT64_FORMAT
-			"; nearest: %" G_GINT64_FORMAT,
+			"CP x DP = %" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
 			training->ep * training->etp, ranks,
 			nearest_divisor(&ranks, 1, training->ep * training->etp));
 	return TRUE;
