@@ -59,9 +59,10 @@ static const struct {
 } kinds[PIPESIM_N_FILES] = {
 	[PIPESIM_FILE_TRACE] = {"a pipesim trace", "give it to --trace",
 		.begins = {"#format,pipesim-trace", "#version,"}},
-	[PIPESIM_FILE_COSTS] = {"a costs file", "give it to --costs", "[pipesim-costs]"},
+	[PIPESIM_FILE_COSTS] = {"a costs file", "give it to --costs",
+		.group = "[pipesim-costs]"},
 	[PIPESIM_FILE_TOPOLOGY] = {"a topology file", "give it to --topology",
-		"[pipesim-topology]"},
+		.group = "[pipesim-topology]"},
 	[PIPESIM_FILE_STAGES] = {"a file of stage times", "give it to --stage-times",
 		.begins = {"stage,F,I,W"}},
 	[PIPESIM_FILE_SCHEDULE] = {"a schedule file", "give it to --schedule",
