@@ -171,7 +171,7 @@ static void check_limit(PipesimSearchOf *of, const GPtrArray *runs, const Pipesi
 	set_limit(&scenario, giver, of->costs, sort, limit);
 	if (limit <= 0)
 		return;
-	x = pipesim_search_instance(&own, &error);
+	x = pipesim_search_instance(&own, NULL);
 	found = pipesim_search(&own, &error);
 	for (guint i = 0; i < runs->len; i++) {
 		const PipesimRun *known = runs->pdata[i];
