@@ -1,5 +1,6 @@
 #include "comm.h"
 #include "cuda-check.h"
+#include "device.h"
 #include <algorithm>
 
 namespace bench
@@ -192,9 +193,7 @@ Work Comm::work(CommKind kind, int rank, const std::string &component, const std
 	const CommSettings &settings)
 {
 	Work w = describe(kind, rank, component, phase);
-	int all;
-	CUDA_CHECK(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, devices[rank]));
-	int most = std::min(all, kMaxCtas);
+	int most = std::min(multiprocessors(devices[rank]), kMaxCtas);
 	w.enqueue = [=](const Lane &lane) {
 		ExchangeArgs args = at(kind, rank).args;
 		args.chunk_tokens = settings.chunk_tokens;

@@ -1,4 +1,5 @@
 #include "cuda-check.h"
+#include "device.h"
 #include "permute.h"
 #include "ptx.h"
 #include <cuda_bf16.h>
@@ -83,10 +84,9 @@ __global__ void __launch_bounds__(kThreads)
 
 int grid_size(int sms)
 {
-	int device, all;
+	int device;
 	CUDA_CHECK(cudaGetDevice(&device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device));
-	return (sms > 0 ? sms : all) * kCtasPerSm;
+	return (sms > 0 ? sms : multiprocessors(device)) * kCtasPerSm;
 }
 
 } // namespace

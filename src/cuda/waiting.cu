@@ -1,4 +1,5 @@
 #include "cuda-check.h"
+#include "device.h"
 #include "ptx.h"
 #include "waiting.h"
 #include <chrono>
@@ -135,7 +136,7 @@ FreeSms::FreeSms(int device) : device(device)
 	void *host;
 	CUDA_CHECK(cudaSetDevice(device));
 	shared_bytes = most_shared_bytes(device);
-	CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+	sms = multiprocessors(device);
 	CUDA_CHECK(cudaFuncSetAttribute((const void *)free_kernel,
 		cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
 	CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
