@@ -49,6 +49,16 @@ PipesimStages *pipesim_plan_stages(
 	return pipesim_cutter_layout(costs->cutter, shape.stages, NULL);
 }
 
+/* " --model 'my model.json'": @text as a shell reads it back. */
+static void append_word(GString *out, const char *option, const char *text)
+{
+	static const char safe[] = "%+,-./:=@_" G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS;
+	g_autofree char *quoted =
+		*text == '\0' || text[strspn(text, safe)] != '\0' ? g_shell_quote(text) : NULL;
+
+	g_string_append_printf(out, " %s %s", option, quoted != NULL ? quoted : text);
+}
+
 /* Options of the command line that say what the model is and how it is trained, but for sizes. */
 static void append_given(const PipesimPlanning *plan, GString *out)
 {
@@ -62,14 +72,14 @@ static void append_given(const PipesimPlanning *plan, GString *out)
 
 	for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
 		if (setup->text[kept[i]] != NULL)
-			g_string_append_printf(out, " %s %s", pipesim_settings[kept[i]].name,
-				setup->text[kept[i]]);
+			append_word(out, pipesim_settings[kept[i]].name, setup->text[kept[i]]);
 	for (char **trace = setup->list[PIPESIM_SET_TRACE]; trace != NULL && *trace != NULL;
 		trace++)
-		g_string_append_printf(out, " --trace %s", *trace);
+		append_word(out, "--trace", *trace);
 	if (plan->wish.device != NULL)
 		g_string_append_printf(out, " --device %s", plan->wish.device->name);
-	if (plan->wish.training.overlap)
+	/* With ZeRO-3 gradients are reduced within the step, and nothing is left to overlap. */
+	if (plan->wish.training.overlap && plan->wish.training.zero != PIPESIM_ZERO_3)
 		g_string_append(out, " --overlap-reduce");
 }
 
@@ -87,13 +97,13 @@ void pipesim_plan_command(
 
 	if (stages != NULL)
 		pipesim_stages_print(stages, layout);
+	g_string_append_printf(out, "pipesim --pp %u -m %u -s %s", candidate->ranks,
+		candidate->microbatches, pipesim_plan_schedule(candidate, room, sizeof room));
+	append_word(out, "--model", plan->setup->text[PIPESIM_SET_MODEL]);
 	g_string_append_printf(out,
-		"pipesim --pp %u -m %u -s %s --model %s --layout '%s' --microbatch-size "
-		"%" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT " --dp %" G_GINT64_FORMAT,
-		candidate->ranks, candidate->microbatches,
-		pipesim_plan_schedule(candidate, room, sizeof room),
-		plan->setup->text[PIPESIM_SET_MODEL], layout->str, training->microbatch,
-		training->tp, training->dp);
+		" --layout '%s' --microbatch-size %" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT
+		" --dp %" G_GINT64_FORMAT,
+		layout->str, training->microbatch, training->tp, training->dp);
 	if (training->ep > 1)
 		g_string_append_printf(out, " --ep %" G_GINT64_FORMAT, training->ep);
 	if (training->sequence_parallel)

@@ -131,8 +131,10 @@ static gboolean bound_way(
 				.microbatches = (guint)(wish->batch / share)};
 			GError *fault = NULL;
 
-			/* One rank has nobody to interleave with: Megatron-LM and PyTorch refuse it. */
-			if (way->ranks == 1 && *chunks != 0) {
+			/* One rank has nobody to interleave with: Megatron-LM and PyTorch refuse it. Nor does
+			 * a layout of several stages of one rank keep what Megatron-LM asks of its m. */
+			if (way->ranks == 1 &&
+				(*chunks != 0 || (*schedule)->placement != PIPESIM_LOOPED)) {
 				pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
 					"%s on 1 rank: chunks are for two or more; give --pp 2",
 					(*schedule)->name);

@@ -1,0 +1,49 @@
+#!/bin/sh
+# The command of every row of a plan runs in a shell, whatever paths are called, and shows the step and the memory
+# that the row has.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+pipesim() { "$PIPESIM" "$@"; }
+models=$(cd "$TOP_SRCDIR/models" && pwd) || exit 99
+cd "$scratch" || exit 99
+
+column() # NAME: of the CSV on standard input, in its last line
+{
+	awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } END { print $at }'
+}
+
+rows() # ARGUMENT...: of pipesim plan
+{
+	pipesim plan "$@" --format json >json 2>error
+	[ $? -le 1 ] || fail "$(cat error): plan $*"
+	sed -n 's/^ *"\(step_ms\|peak_bytes\|command\)": "\{0,1\}\(.*[^",]\)"\{0,1\},*$/\2/p' json |
+		sed 's/\\\(.\)/\1/g' >list
+	[ -s list ] || fail "no row: plan $*"
+	while read -r step && read -r bytes && read -r command; do
+		eval "$command --format csv" >csv 2>error
+		if [ $? -gt 1 ]; then
+			fail "$(cat error): $command"
+		elif [ "$(column step_ms <csv)" = "$step" ] && [ "$(column memory_peak_bytes <csv)" = "$bytes" ]; then
+			pass
+		else
+			fail "a row has $step ms and $bytes bytes, not $(column step_ms <csv) and $(column memory_peak_bytes <csv): $command"
+		fi
+	done <list
+}
+
+rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 128 --seq 8192 --zero 3 --overlap-reduce --tp 4
+rows --model deepseek-v3 --gpus 64 --memory 2000GiB --global-batch 128 --pp 1
+rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --optimizer adam-bf16
+rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --active-stages 2 -s zb-h1
+rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --runtime megatron --overlap-reduce
+rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --runtime pytorch-2.15 --modules pytorch --zero fsdp
+
+# Names that a shell takes apart.
+name="it's 1 model; \$x.ini"
+cp "$models/llama-3-8b.ini" "$name" || exit 99
+rows --model "./$name" --gpus 8 --memory 80GiB --global-batch 16
+finish
