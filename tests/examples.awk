@@ -10,7 +10,7 @@
 
 END {
 	parse()
-	if (strict) read_legend()
+	if (strict) read_words()
 	if (mode == "extract") extract()
 	else compare()
 }
@@ -56,9 +56,12 @@ function unescaped(line)
 	return line
 }
 
-# Paragraph p of what is below tables: its name, and the lines from starts[p] to before starts[p + 1] of legend[].
-function read_legend(    line)
+# What is above tables: head[1] to head[3]. Paragraph p of what is below them: its name, and the lines from
+# starts[p] to before starts[p + 1] of legend[].
+function read_words(    line)
 {
+	while (n_head < 3 && (getline line <words) > 0)
+		head[++n_head] = line
 	while ((getline line <words) > 0) {
 		legend[++n_legend] = line
 		if (line !~ /^ /) {
@@ -80,6 +83,33 @@ function paragraph_at(text, j,    p, k)
 			return p
 	}
 	return 0
+}
+
+# Behind the line of ranks and micro-batches: that schedules are compared at so many ranks, and in unit times.
+function fold_head(i,    j, k, ranks, said)
+{
+	for (j = first[i]; j <= last[i]; j++)
+		if (lines[j] ~ /^Compared at equal ranks/ || (lines[j] == head[2] && lines[j + 1] == head[3]))
+			return
+	for (j = 1; j <= n_got; j++) {
+		got[++k] = got[j]
+		if (got[j] !~ /^PP [0-9]+, [0-9]+ micro-batch/)
+			continue
+		ranks = head[1]
+		sub(/2/, substr(got[j], 4, index(got[j], ",") - 4), ranks)
+		said = ""
+		if (got[j + 1] == ranks) {
+			said = "equal ranks"
+			j++
+		}
+		if (got[j + 1] == head[2] && got[j + 2] == head[3]) {
+			said = said (said == "" ? "" : ", ") "unit times"
+			j += 2
+		}
+		if (said != "")
+			got[k] = got[k] " [" said "]"
+	}
+	n_got = k
 }
 
 # An example that has one of the paragraphs whole is compared whole, and so says how they read.
@@ -137,8 +167,10 @@ function collect(i,    line, name, status)
 	close(name)
 	if (status == "" && n_got + n_out == 0)
 		return 0
-	if (strict)
+	if (strict) {
+		fold_head(i)
 		fold(i)
+	}
 	name = folder "/" i ".err"
 	while (strict && (getline line < name) > 0)
 		got[++n_got] = "! " line
