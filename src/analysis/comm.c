@@ -51,8 +51,7 @@ static void measure_residence(const PipesimStep *step, guint ranks, PipesimCommR
 	for (guint rank = 0; rank < ranks; rank++) {
 		g_autoptr(GArray) stretches = pipesim_message_stays(step, rank);
 
-		for (guint i = 0; i < stretches->len; i++) {
-			const PipesimStay *stretch = &g_array_index(stretches, PipesimStay, i);
+		pipesim_each (const PipesimStay, stretch, stretches) {
 			const gint64 time = stretch->end - stretch->begin;
 
 			report->resident[rank] += time;

@@ -315,12 +315,9 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 const PipesimRun *pipesim_comparison_find(
 	const PipesimComparison *comparison, const PipesimSchedule *schedule)
 {
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->schedule == schedule && run->report != NULL)
 			return run;
-	}
 	return NULL;
 }
 
@@ -390,13 +387,10 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 	for (guint sample = 0; sample < comparison->scenario.samples; sample++) {
 		PipesimRun *best = NULL;
 
-		for (guint i = 0; i < comparison->runs->len; i++) {
-			PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+		pipesim_each_in (PipesimRun, run, comparison->runs)
 			if (run->samples != NULL && run->report->memory.fits &&
 				(best == NULL || is_faster(run, best, sample)))
 				best = run;
-		}
 		if (best != NULL)
 			best->samples->wins++;
 	}
@@ -418,12 +412,9 @@ void pipesim_comparison_run_native(PipesimComparison *comparison)
 
 	if (comparison->scenario.runtime != NULL)
 		return;
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (waiting_runtime(run) != NULL)
 			n_ops += run->step->job.order->n_ops;
-	}
 	comparison->native_left_out = n_ops > PIPESIM_MAX_NATIVE_OPS;
 	for (guint i = 0; i < comparison->runs->len && !comparison->native_left_out; i++) {
 		PipesimRun *run = g_ptr_array_index(comparison->runs, i);

@@ -1,5 +1,6 @@
 /* Text to number and back: decimal only, whatever the locale, and exact. */
 #pragma once
+#include "base/array.h"
 #include "base/error.h"
 
 /* A ratio kept exact until it is printed. den > 0. */
@@ -74,22 +75,6 @@ const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes);
 gint64 pipesim_gcd(gint64 a, gint64 b);
 
 #define PIPESIM_PPM 1000000 /* what shares and ratios in millionths are of */
-
-/** pipesim_compare_int64: for qsort(), of gint64 in ascending order. */
-static inline int pipesim_compare_int64(const void *a, const void *b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
-/** pipesim_compare_double: the same of doubles, none of them NAN. */
-static inline int pipesim_compare_double(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0,
  * @den > 0. Saturates at G_MAXINT64. */

@@ -179,8 +179,7 @@ static void measure_again(PipesimRecord *record)
 		step->start = G_MAXINT64;
 		step->end = G_MININT64;
 	}
-	for (guint i = 0; i < record->pipelines->len; i++) {
-		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
+	pipesim_each_in (PipesimRecordPipeline, pipeline, record->pipelines) {
 		PipesimRecordStep *step = pipesim_record_step(record, pipeline->step);
 
 		pipeline->start = G_MAXINT64;
@@ -191,10 +190,7 @@ static void measure_again(PipesimRecord *record)
 		}
 		step->start = MIN(step->start, pipeline->start);
 		step->end = MAX(step->end, pipeline->end);
-		for (guint k = 0; k < pipeline->spans->len; k++) {
-			const PipesimRecordSpan *span =
-				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
-
+		pipesim_each (const PipesimRecordSpan, span, pipeline->spans) {
 			step->start = MIN(step->start, span->start);
 			step->end = MAX(step->end, span->end);
 		}
@@ -210,8 +206,7 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 	known[0] = TRUE;
 	while (more) {
 		more = FALSE;
-		for (guint i = 0; i < clocks->rooms->len; i++) {
-			const Room *room = &g_array_index(clocks->rooms, Room, i);
+		pipesim_each (const Room, room, clocks->rooms) {
 			gint64 shift, off;
 
 			if (!choose(clocks, room, &shift, &off, error))
@@ -243,8 +238,7 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 /* Whether nothing arrives before it was sent once ranks are @moved. */
 static gboolean holds(const Clocks *clocks, const gint64 *moved)
 {
-	for (guint i = 0; i < clocks->rooms->len; i++) {
-		const Room *room = &g_array_index(clocks->rooms, Room, i);
+	pipesim_each (const Room, room, clocks->rooms) {
 		const gint64 shift = moved[room->high] - moved[room->low];
 
 		if ((room->least != G_MININT64 && shift < room->least - ROUNDING) ||
@@ -260,8 +254,7 @@ static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
 {
 	gboolean closer = FALSE;
 
-	for (guint i = 0; i < clocks->rooms->len; i++) {
-		const Room *room = &g_array_index(clocks->rooms, Room, i);
+	pipesim_each (const Room, room, clocks->rooms) {
 		const guint pair[2] = {room->low, room->high};
 		const gboolean has_least = room->least != G_MININT64;
 		const gboolean has_most = room->most != G_MAXINT64;

@@ -427,8 +427,7 @@ static void find_losses(Doctor *doctor)
 	g_array_sort(losses, compare_losses);
 	g_array_set_size(losses, MIN(losses->len, CANDIDATES));
 	memcpy(doctor->trial, doctor->level[HOST], program->n_ops * sizeof *doctor->trial);
-	for (guint i = 0; i < losses->len; i++) {
-		PipesimOpLoss *loss = &g_array_index(losses, PipesimOpLoss, i);
+	pipesim_each (PipesimOpLoss, loss, losses) {
 		gint64 makespan;
 
 		doctor->trial[loss->op] -= loss->ns;

@@ -72,12 +72,9 @@ PipesimProgram *pipesim_executed_program(
 	for (guint i = 0; i < joined->ranks * joined->chunks; i++)
 		program->stage_of[i] = PIPESIM_NO_OP;
 	n = g_new0(guint, joined->ranks);
-	for (guint i = 0; i < joined->held->len; i++) {
-		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
-
+	pipesim_each (const PipesimHeld, held, joined->held)
 		program->stage_of[(gsize)held->rank * joined->chunks + n[held->rank]++] =
 			held->stage;
-	}
 	program->n_ops = n_ops;
 	memcpy(program->rank_begin, pipeline->op_begin,
 		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);

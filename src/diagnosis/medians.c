@@ -76,9 +76,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 
 	for (guint i = 0; i < n; i++)
 		out[i] = NEVER;
-	for (guint p = 0; p < record->pipelines->len; p++) {
-		const PipesimRecordPipeline *pipeline = record->pipelines->pdata[p];
-
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines) {
 		for (guint rank = 0; rank < joined->ranks; rank++)
 			for (guint32 i = pipeline->op_begin[rank];
 				i < pipeline->op_begin[rank + 1]; i++) {

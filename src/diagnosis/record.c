@@ -110,9 +110,7 @@ static gboolean set_origin(Building *building, GError **error)
 	for (guint i = 0; i < building->found->len; i++)
 		first = MIN(first, found_at(building->found, i)->op.start);
 	building->origin = first;
-	for (guint i = 0; i < building->found->len; i++) {
-		Found *found = found_at(building->found, i);
-
+	pipesim_each (Found, found, building->found) {
 		/* Both are below 2^62 in size. */
 		if (found->op.start / 2 - first / 2 > LONGEST_RUN / 2)
 			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
@@ -448,8 +446,7 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 		}
 	}
 	g_array_sort(all, compare_spans);
-	for (guint i = 0; i < all->len; i++) {
-		const FoundSpan *found = &g_array_index(all, FoundSpan, i);
+	pipesim_each (const FoundSpan, found, all) {
 		PipesimRecordPipeline *pipeline = record->pipelines->pdata[found->pipeline];
 		PipesimRecordStep *step = pipesim_record_step(record, pipeline->step);
 
@@ -489,12 +486,9 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 			"microbatch");
 	g_autofree gboolean *seen = g_new0(gboolean, joined->ranks);
 
-	for (guint i = 0; i < joined->held->len; i++) {
-		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
-
+	pipesim_each (const PipesimHeld, held, joined->held)
 		if (held->rank < joined->ranks)
 			seen[held->rank] = TRUE;
-	}
 	for (guint stage = 0; stage < joined->stages; stage++) {
 		g_autofree char *missing = NULL;
 

@@ -16,20 +16,15 @@ typedef struct {
 /* The rank whose profile @trace is, or -1. */
 static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
 {
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
-
+	pipesim_each (const PipesimTraceRow, row, trace->rows)
 		if (pipesim_row_is_op(row))
 			return row->rank < joined->ranks ? (gint)row->rank : -1;
-	}
 	return -1;
 }
 
 static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, guint ranks)
 {
-	for (guint i = 0; i < trace->kernels->len; i++) {
-		const PipesimTraceKernel *kernel =
-			&g_array_index(trace->kernels, PipesimTraceKernel, i);
+	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels) {
 		g_autofree char *key = g_strdup_printf("%u %s", kernel->phase, kernel->name);
 		Shared *shared = g_hash_table_lookup(all, key);
 
@@ -48,12 +43,8 @@ static double total_of(const PipesimTrace *trace)
 {
 	double sum = 0;
 
-	for (guint i = 0; i < trace->kernels->len; i++) {
-		const PipesimTraceKernel *kernel =
-			&g_array_index(trace->kernels, PipesimTraceKernel, i);
-
+	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels)
 		sum += (double)kernel->n * (double)kernel->mean;
-	}
 	return sum;
 }
 

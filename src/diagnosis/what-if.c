@@ -170,8 +170,7 @@ static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, 
 	g_autoptr(GArray) all = list_seen(graph, pipeline, stage);
 	guint32 n[N_TYPES] = {0};
 
-	for (guint i = 0; i < all->len; i++) {
-		const Seen *seen = &g_array_index(all, Seen, i);
+	pipesim_each (const Seen, seen, all) {
 		const gint64 at = seen->seq >= 0 ? seen->seq : n[seen->type];
 		gsize place;
 
@@ -201,9 +200,7 @@ static gboolean read_nodes(Graph *graph, GError **error)
 		graph->ends == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"what-if: %" G_GSIZE_FORMAT " ops do not fit in memory", all);
-	for (guint i = 0; i < graph->record->pipelines->len; i++) {
-		const PipesimRecordPipeline *pipeline = graph->record->pipelines->pdata[i];
-
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, graph->record->pipelines)
 		for (guint stage = 0; stage < graph->stages; stage++)
 			if (!read_stage(graph, pipeline, stage))
 				return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -212,7 +209,6 @@ static gboolean read_nodes(Graph *graph, GError **error)
 					pipeline->replica,
 					pipesim_record_step(graph->record, pipeline->step)
 						->number);
-	}
 	return TRUE;
 }
 

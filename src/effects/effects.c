@@ -101,8 +101,7 @@ static gboolean look_up_kind(
 	for (guint i = 0; i < G_N_ELEMENTS(wholes); i++)
 		if (look_up(task, figure, wholes[i], kind, ppm))
 			return TRUE;
-	for (guint i = 0; i < task->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
+	pipesim_each_in (const PipesimTraceGroup, group, task->chosen) {
 		const double median = (double)group->figures.median;
 		gint64 value;
 
@@ -218,8 +217,7 @@ static void tell_oddities(const Task *task)
 	const PipesimPowerFit *fit = task->effects->power;
 	gboolean clocks = FALSE;
 
-	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+	pipesim_each (const PipesimPowerPart, part, fit->parts) {
 		const char *phase = pipesim_phase_name(part->phase);
 
 		if (part->n > 0 && part->reversed > NOISE)
@@ -234,12 +232,9 @@ static void tell_oddities(const Task *task)
 				part->component, phase, (double)part->bent / 1e4);
 	}
 	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
-
+		pipesim_each (const PipesimTraceRow, row, task->traces[t]->rows)
 			clocks |= row->what.series == PIPESIM_SERIES_GOVERNOR &&
 				  row->clock != PIPESIM_UNKNOWN;
-		}
 	if (!clocks)
 		pipesim_notice(task->notices, "the governor series has no clocks (clk_sm_mhz): "
 					      "that times follow them cannot be checked");
@@ -263,8 +258,7 @@ static void compare_sustained(const Task *task)
 				: NULL;
 		double rows = 0, series = whole != NULL ? (double)whole->sustained : 0, ratio;
 
-		for (guint i = 0; i < task->chosen->len; i++) {
-			const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
+		pipesim_each_in (const PipesimTraceGroup, group, task->chosen) {
 			const PipesimPowerPart *part = pipesim_power_find(
 				task->effects->power, group->what.component, kind);
 

@@ -237,9 +237,7 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 	fit->explained = before > 0 ? ppm(1 - seen[PIPESIM_FOLDS] / before) : 0;
 	fit->held_out = split > 0 ? ppm(1 - unseen / split) : 0;
 	finish_parts(f, form, slope, fit);
-	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = part_at(fit, c);
-
+	pipesim_each (const PipesimPowerPart, part, fit->parts) {
 		time += (double)part->sustained * part->n;
 		effect += (double)part->sustained * part->n *
 			  (1 - (double)part->full_speed / PIPESIM_PPM);
@@ -438,9 +436,7 @@ static PipesimPowerVerdict look(const PipesimHistories *histories)
 
 	if (histories->runs->len == 0)
 		return PIPESIM_POWER_ABSENT;
-	for (guint r = 0; r < histories->runs->len; r++) {
-		const PipesimHistory *run = &g_array_index(histories->runs, PipesimHistory, r);
-
+	pipesim_each (const PipesimHistory, run, histories->runs) {
 		work = 0;
 		for (guint i = run->begin; i < run->end; i++) {
 			const PipesimHistoryOp *op =
@@ -503,12 +499,9 @@ void pipesim_power_fit_free(PipesimPowerFit *fit)
 const PipesimPowerPart *pipesim_power_find(
 	const PipesimPowerFit *fit, const char *component, guint phase)
 {
-	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = part_at(fit, c);
-
+	pipesim_each (const PipesimPowerPart, part, fit->parts)
 		if (part->phase == phase && part->n > 0 &&
 			g_str_equal(part->component, component))
 			return part;
-	}
 	return NULL;
 }

@@ -109,8 +109,7 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 	GPtrArray *cells = g_ptr_array_new_with_free_func(cell_free);
 
 	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(traces[t], i);
+		pipesim_each (const PipesimTraceRow, row, traces[t]->rows) {
 			const Cell key = describe(row, t);
 			Cell *cell;
 
@@ -125,9 +124,7 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 			}
 			g_array_append_val(cell->times, row->duration);
 		}
-	for (guint i = 0; i < cells->len; i++) {
-		Cell *cell = g_ptr_array_index(cells, i);
-
+	pipesim_each_in (Cell, cell, cells) {
 		g_array_sort(cell->times, pipesim_compare_int64);
 		cell->median = g_array_index(cell->times, gint64, cell->times->len / 2);
 	}
@@ -171,8 +168,7 @@ static void add_cells(PipesimResidenceFit *fit, const GPtrArray *cells, GHashTab
 	g_autofree double *alone_sum = g_new0(double, cells->len + (gsize)1);
 	g_autofree guint *ranks = g_new0(guint, cells->len + (gsize)1);
 
-	for (guint i = 0; i < cells->len; i++) {
-		const Cell *cell = g_ptr_array_index(cells, i);
+	pipesim_each_in (const Cell, cell, cells) {
 		const Cell *alone = cell->alone ? NULL : find_alone(found, cell);
 		guint k;
 
@@ -232,22 +228,17 @@ PipesimResidenceFit *pipesim_residence_fit(
 	fit->bytes = fit->sms[0] = fit->sms[1] = PIPESIM_UNKNOWN;
 	fit->strings = g_string_chunk_new(64);
 	add_cells(fit, cells, found);
-	for (guint k = 0; k < fit->parts->len; k++) {
-		PipesimResidencePart *part = part_at(fit, k);
-
+	pipesim_each (PipesimResidencePart, part, fit->parts) {
 		part->component = g_string_chunk_insert_const(fit->strings, part->component);
 		part->impl = g_string_chunk_insert_const(fit->strings, part->impl);
 	}
 	for (guint moving = 0; moving < 2; moving++) {
 		const PipesimResidencePart *best = NULL;
 
-		for (guint k = 0; k < fit->parts->len; k++) {
-			const PipesimResidencePart *part = part_at(fit, k);
-
+		pipesim_each (const PipesimResidencePart, part, fit->parts)
 			if (part->moving == (moving == 1) &&
 				(best == NULL || is_better(part, best, bytes, sms)))
 				best = part;
-		}
 		if (best == NULL)
 			continue;
 		fit->impl[moving] = best->impl;
@@ -270,15 +261,12 @@ void pipesim_residence_fit_free(PipesimResidenceFit *fit)
 const PipesimResidencePart *pipesim_residence_find(
 	const PipesimResidenceFit *fit, const char *component, guint phase, gboolean moving)
 {
-	for (guint k = 0; k < fit->parts->len; k++) {
-		const PipesimResidencePart *part = part_at(fit, k);
-
+	pipesim_each (const PipesimResidencePart, part, fit->parts)
 		if (part->moving == moving && part->phase == phase &&
 			part->sms == fit->sms[moving] &&
 			(!moving || part->bytes == fit->bytes) &&
 			g_str_equal(part->impl, fit->impl[moving]) &&
 			g_str_equal(part->component, component))
 			return part;
-	}
 	return NULL;
 }

@@ -80,8 +80,7 @@ static GArray *list_places(PipesimHistories *histories, PipesimTrace *const *tra
 		g_hash_table_new_full(sort_hash, sort_equal, g_free, NULL);
 
 	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(traces[t], i);
+		pipesim_each (const PipesimTraceRow, row, traces[t]->rows) {
 			PipesimHistorySort sort = {
 				.what = row->what, .rank = row->rank, .trace = t};
 			guint at;
@@ -211,16 +210,13 @@ static gint64 find_steady(const PipesimTrace *trace, const PipesimHistorySort *s
 {
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
-
+	pipesim_each (const PipesimTraceRow, row, trace->rows)
 		if (row->what.series == PIPESIM_SERIES_NONE && pipesim_row_is_op(row) &&
 			row->status == PIPESIM_STATUS_OK && row->duration > 0 && !row->part &&
 			row->rank == sort->rank && row->what.stage == sort->what.stage &&
 			row->what.phase == sort->what.phase &&
 			g_str_equal(row->what.component, sort->what.component))
 			g_array_append_val(times, row->duration);
-	}
 	return (gint64)(pipesim_mean_of_usual(times) + 0.5);
 }
 

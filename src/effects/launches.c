@@ -27,15 +27,12 @@ static gint64 measure(const Launches *launches, guint stage, PipesimKind kind)
 	PipesimDistribution figures;
 
 	for (guint t = 0; t < launches->n; t++)
-		for (guint i = 0; i < launches->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(launches->traces[t], i);
-
+		pipesim_each (const PipesimTraceRow, row, launches->traces[t]->rows)
 			if (g_str_equal(row->what.component, PIPESIM_HOST_COMPONENT) &&
 				row->status == PIPESIM_STATUS_OK &&
 				row->what.phase == (gint)kind &&
 				row->what.stage == (gint64)stage)
 				g_array_append_val(times, row->duration);
-		}
 	if (times->len == 0)
 		return PIPESIM_UNKNOWN;
 	pipesim_distribution_init(&figures, (const gint64 *)(gpointer)times->data, times->len);

@@ -57,12 +57,9 @@ static double mean_of(const Task *task, const Wish *wish, guint *n)
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
-
+		pipesim_each (const PipesimTraceRow, row, task->traces[t]->rows)
 			if (is_wanted(row, wish))
 				g_array_append_val(times, row->duration);
-		}
 	*n += times->len;
 	return pipesim_mean_of_usual(times);
 }
@@ -91,12 +88,9 @@ static gint64 largest(const Task *task, guint series, gboolean stage)
 	gint64 most = -1;
 
 	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
-
+		pipesim_each (const PipesimTraceRow, row, task->traces[t]->rows)
 			if (row->what.series == series)
 				most = MAX(most, stage ? row->what.stage : row->rank);
-		}
 	return MIN(most, PIPESIM_MAX_MEASURED_RANKS);
 }
 
@@ -148,8 +142,7 @@ static GArray *list_loop(const Task *task)
 		g_autoptr(GHashTable) known =
 			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
 
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
+		pipesim_each (const PipesimTraceRow, row, task->traces[t]->rows) {
 			const Wish wish = {PIPESIM_SERIES_NONE, row->what.phase, row->rank,
 				row->what.stage, -1, "chunk", -1, ANY};
 			/* no shifts: a trace may name neither rank nor stage, which are then -1 */

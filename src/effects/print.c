@@ -43,8 +43,7 @@ static void append_power_parts(const PipesimPowerFit *fit, GString *out)
 	g_string_append_printf(out, "  %-14s  %-5s  %6s  %12s  %10s  %8s  %5s  %7s  %7s\n",
 		"component", "phase", "ops", "sustained ms", "full speed", "faster", "load",
 		"spread", "left");
-	for (guint i = 0; i < fit->parts->len; i++) {
-		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, i);
+	pipesim_each (const PipesimPowerPart, part, fit->parts) {
 		g_autofree char *name = pipesim_printable(part->component);
 
 		if (part->n > 0)
@@ -113,9 +112,7 @@ static void append_residence(const PipesimResidenceFit *fit, gboolean full, GStr
 		return;
 	g_string_append_printf(out, "\n%-14s  %-5s  %9s  %8s  %6s  beside a\n", "residence",
 		"phase", "alone ms", "slower", "ops");
-	for (guint i = 0; i < fit->parts->len; i++) {
-		const PipesimResidencePart *part =
-			&g_array_index(fit->parts, PipesimResidencePart, i);
+	pipesim_each (const PipesimResidencePart, part, fit->parts) {
 		const PipesimResidencePart *counts =
 			pipesim_residence_find(fit, part->component, part->phase, part->moving);
 		g_autofree char *name = pipesim_printable(part->component);

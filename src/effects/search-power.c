@@ -38,9 +38,7 @@ static void run_form(PipesimPowerSearch *f, const PipesimPowerForm *form)
 	load = g_new(double, f->n_sorts + (gsize)1);
 	for (guint s = 0; s <= f->n_sorts; s++)
 		load[s] = f->load[f->class_of[s]];
-	for (guint r = 0; r < f->histories->runs->len; r++) {
-		const PipesimHistory *run =
-			&g_array_index(f->histories->runs, PipesimHistory, r);
+	pipesim_each (const PipesimHistory, run, f->histories->runs) {
 		double mean = 0;
 
 		for (guint i = run->begin; i < run->end; i++)

@@ -37,9 +37,7 @@ GArray *pipesim_beside_messages(const PipesimTrace *trace)
 	GArray *all = g_array_new(FALSE, FALSE, sizeof(Interval));
 	guint n = 0;
 
-	for (guint i = 0; i < trace->spans->len; i++) {
-		const PipesimTraceSpan *span =
-			&g_array_index(trace->spans, PipesimTraceSpan, i);
+	pipesim_each (const PipesimTraceSpan, span, trace->spans) {
 		const Interval one = {span->start, span->start + span->duration};
 
 		if (span->message && span->duration > 0)
@@ -109,10 +107,7 @@ static GArray *list_ops(PipesimTrace *const *traces, guint n)
 		/* Tables of ops tell messages from their issue on. */
 		if (traces[t]->kernels->len > 0)
 			messages = pipesim_beside_messages(traces[t]);
-		for (guint i = 0; i < traces[t]->rows->len; i++) {
-			PipesimTraceRow *row =
-				&g_array_index(traces[t]->rows, PipesimTraceRow, i);
-
+		pipesim_each (PipesimTraceRow, row, traces[t]->rows) {
 			row->beside = 0;
 			if (messages == NULL || !pipesim_row_is_op(row) ||
 				row->start == PIPESIM_UNKNOWN || row->duration <= 0 ||
@@ -198,9 +193,7 @@ static double find_longer(
 	guint count = 0;
 
 	*n = 0;
-	for (guint g = 0; g < groups->len; g++) {
-		const Group *group = &g_array_index(groups, Group, g);
-
+	pipesim_each (const Group, group, groups) {
 		if (group->kind != kind || (trace != ALL_TRACES && group->trace != trace))
 			continue;
 		if (count++ == 0)
@@ -232,8 +225,7 @@ static void set_lost(
 		if (told == 0)
 			s[t] = (double)(out->ratio[kind] - PIPESIM_PPM) / PIPESIM_PPM;
 	}
-	for (guint i = 0; i < ops->len; i++) {
-		const Op *op = op_at(ops, i);
+	pipesim_each (const Op, op, ops) {
 		const gint64 took = op->row->duration;
 
 		if (op->row->what.phase != kind)

@@ -196,8 +196,7 @@ static gboolean choose_component(
 	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
 		return FALSE;
 	g_ptr_array_sort(groups, compare_phases);
-	for (guint i = 0; i < groups->len; i++) {
-		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+	pipesim_each_in (PipesimTraceGroup, group, groups) {
 		group->figures =
 			pipesim_trace_figures_at_split(group, c->groups, &c->wish, c->notices);
 		g_ptr_array_add(c->chosen, group);
@@ -217,8 +216,7 @@ static gboolean choose_components(Calibrating *c, GError **error)
 		if (has(c->groups, needed[i].name, NULL, ANY_PHASE))
 			g_ptr_array_add(names, (gpointer)needed[i].name);
 	const guint n_needed = names->len;
-	for (guint i = 0; i < c->groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+	pipesim_each_in (const PipesimTraceGroup, group, c->groups) {
 		const char *name = group->what.component;
 		if (!g_str_equal(name, "chunk") && !g_str_equal(name, "p2p") &&
 			!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
@@ -258,8 +256,7 @@ static gboolean add_up(Calibrating *c, GError **error)
 {
 	gint64 all[PIPESIM_FB] = {0};
 
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+	pipesim_each_in (const PipesimTraceGroup, group, c->chosen) {
 		const PipesimMeasured *what = &group->what;
 		const gint64 figure = c->means && what->stage >= 0
 					      ? pipesim_trace_group_mean(group)
@@ -325,14 +322,11 @@ static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
 static PipesimComponent *find_component(
 	const GPtrArray *components, const char *name, const char *phase, const char *impl)
 {
-	for (guint i = 0; i < components->len; i++) {
-		PipesimComponent *component = g_ptr_array_index(components, i);
-
+	pipesim_each_in (PipesimComponent, component, components)
 		if (g_str_equal(component->component, name) &&
 			g_str_equal(component->phase, phase) &&
 			(impl == NULL || g_str_equal(component->impl, impl)))
 			return component;
-	}
 	return NULL;
 }
 
@@ -360,11 +354,9 @@ static void record_half(
 	if (half == NULL)
 		return;
 	/* Isolated medians of the stream's components, per layer. */
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+	pipesim_each_in (const PipesimTraceGroup, group, c->chosen)
 		if (group->what.role == role && !group->what.in_pair)
 			alone += group->figures.median;
-	}
 	PipesimComponent *component = record(c, half, &half->figures);
 	g_free(component->component);
 	component->component =
@@ -386,11 +378,8 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	}
 	if (c->parts != NULL &&
 		((const PipesimTraceGroup *)groups->pdata[0])->what.b_stage >= 0) {
-		for (guint i = 0; i < groups->len; i++) {
-			const PipesimTraceGroup *group = groups->pdata[i];
-
+		pipesim_each_in (const PipesimTraceGroup, group, groups)
 			record(c, group, &group->figures);
-		}
 		return pipesim_stage_times_pair(
 			c->joined, c->parts, groups, c->means, c->costs, error);
 	}
@@ -407,8 +396,7 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	g_autoptr(GPtrArray) inside = pipesim_trace_groups_list(c->groups, is_inside, pair);
 	record_half(c, pair, inside, PIPESIM_ROLE_COMPUTE);
 	record_half(c, pair, inside, PIPESIM_ROLE_COMM);
-	for (guint i = 0; i < inside->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+	pipesim_each_in (const PipesimTraceGroup, group, inside) {
 		g_autofree char *label = pipesim_trace_group_label(group);
 		/* The same work, done the same way. */
 		PipesimComponent *alone = find_component(c->costs->components,
@@ -526,12 +514,9 @@ static void set_ranks(PipesimCosts *costs, const GPtrArray *chosen)
 		return;
 	/* In order of first appearance. */
 	const PipesimTraceGroup *first = g_ptr_array_index(chosen, 0);
-	for (guint i = 0; i < first->repetitions->len; i++) {
-		PipesimRepetition *repetition =
-			&g_array_index(first->repetitions, PipesimRepetition, i);
+	pipesim_each (PipesimRepetition, repetition, first->repetitions)
 		if (repetition->kept && g_hash_table_add(known, &repetition->origin))
 			g_array_append_val(origins, repetition->origin);
-	}
 	const guint n = origins->len;
 	g_autofree gint64 *totals = g_new0(gint64, MAX(n, 1u));
 	for (guint i = 0; i < n; i++) {
@@ -699,8 +684,7 @@ gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, 
 	const GPtrArray *components = calibration->costs->components;
 	static const char *const backwards[] = {"B", "I", "W"};
 
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
+	pipesim_each_in (const PipesimComponent, component, components) {
 		const PipesimDistribution *figures = &component->figures;
 
 		if (figures->sd > figures->mean)

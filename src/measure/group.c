@@ -150,8 +150,7 @@ static gint64 *list_values(
 	gint64 *values = g_new(gint64, group->repetitions->len + (gsize)1); /* not NULL */
 
 	*n = 0;
-	for (guint i = 0; i < group->repetitions->len; i++) {
-		const PipesimRepetition *repetition = repetition_at(group->repetitions, i);
+	pipesim_each (const PipesimRepetition, repetition, group->repetitions) {
 		const gint64 value = G_STRUCT_MEMBER(gint64, repetition, offset);
 		if (repetition->kept && value >= 0 &&
 			(origin == PIPESIM_UNKNOWN || origin == repetition->origin))
@@ -216,11 +215,9 @@ GPtrArray *pipesim_trace_groups_list(const GPtrArray *groups,
 {
 	GPtrArray *list = g_ptr_array_new();
 
-	for (guint i = 0; i < groups->len; i++) {
-		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+	pipesim_each_in (PipesimTraceGroup, group, groups)
 		if (group->measured && wanted(group, data))
 			g_ptr_array_add(list, group);
-	}
 	return list;
 }
 
@@ -230,9 +227,7 @@ gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group)
 	double off = 0;
 	guint n = 0;
 
-	for (guint i = 0; i < group->repetitions->len; i++) {
-		const PipesimRepetition *repetition =
-			&g_array_index(group->repetitions, PipesimRepetition, i);
+	pipesim_each (const PipesimRepetition, repetition, group->repetitions) {
 		const gint64 difference = repetition->service - median;
 
 		if (!repetition->kept || ABS(difference) > median / OUTLIER)

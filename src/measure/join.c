@@ -55,8 +55,7 @@ static gboolean look(PipesimTrace *trace, File *file)
 	guint8 seen[MOST / 8] = {0};
 
 	file->trace = trace;
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
+	pipesim_each (const PipesimTraceRow, row, trace->rows) {
 		const gint64 stage = row->what.stage;
 
 		if (!pipesim_row_is_op(row))
@@ -173,18 +172,13 @@ static void number_replicas(PipesimTrace *const *traces, guint n)
 	for (guint i = 0; i < files->len; i++) {
 		PipesimTrace *trace = g_array_index(files, File, i).trace;
 
-		for (guint k = 0; k < trace->rows->len; k++) {
-			PipesimTraceRow *row = pipesim_trace_row(trace, k);
-
+		pipesim_each (PipesimTraceRow, row, trace->rows) {
 			if (!pipesim_row_is_op(row))
 				continue;
 			row->rank = i / copies;
 			row->replica = i % copies;
 		}
-		for (guint k = 0; k < trace->spans->len; k++) {
-			PipesimTraceSpan *span =
-				&g_array_index(trace->spans, PipesimTraceSpan, k);
-
+		pipesim_each (PipesimTraceSpan, span, trace->spans) {
 			span->rank = i / copies;
 			span->replica = i % copies;
 		}
@@ -285,24 +279,16 @@ static gboolean join_trace(
 	gint64 guessed = G_MAXINT64;
 
 	/* The rank of a trace whose rows do not say it: its lowest stage. */
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
-
+	pipesim_each (const PipesimTraceRow, row, trace->rows)
 		if (pipesim_row_is_op(row) && row->what.stage >= 0)
 			guessed = MIN(guessed, row->what.stage);
-	}
 	if (guessed == G_MAXINT64)
 		guessed = place;
 	*microbatches = 0;
-	for (guint i = 0; i < trace->spans->len; i++) {
-		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, i);
-
+	pipesim_each (PipesimTraceSpan, span, trace->spans)
 		if (span->rank < 0)
 			span->rank = guessed;
-	}
-	for (guint i = 0; i < trace->rows->len; i++) {
-		PipesimTraceRow *row = pipesim_trace_row(trace, i);
-
+	pipesim_each (PipesimTraceRow, row, trace->rows) {
 		if (!pipesim_row_is_op(row))
 			continue;
 		if (row->rank < 0)

@@ -101,8 +101,7 @@ static void mark_ranges(GArray *ranges, const GArray *all, const PipesimRangeRul
 	GStringChunk *strings)
 {
 	g_array_set_size(ranges, 0);
-	for (guint i = 0; i < all->len; i++) {
-		const PipesimEvent *range = &g_array_index(all, PipesimEvent, i);
+	pipesim_each (const PipesimEvent, range, all) {
 		PipesimRangeMeaning meaning;
 
 		if (pipesim_range_recognise(rules, range->name, strings, &meaning))
@@ -170,8 +169,7 @@ static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 	g_autoptr(GHashTable) last = g_hash_table_new(NULL, NULL); /* stream -> range + 1 */
 	PipesimRangeMeaning meaning;
 
-	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
-		PipesimEvent *activity = activity_at(profile, i);
+	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
 		const gpointer stream = GUINT_TO_POINTER(activity->stream);
 		guint range = GPOINTER_TO_UINT(g_hash_table_lookup(last, stream));
 
@@ -224,8 +222,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
 	const gint64 base = pipesim_trace_base(trace);
 
-	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
-		const PipesimEvent *activity = activity_at(profile, i);
+	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
 		if (activity->range == NO_RANGE)
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
@@ -238,8 +235,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 			 names_one(activity->name, moving))
 			cover(&marked->move, activity);
 	}
-	for (guint i = 0; i < ranges->len; i++) {
-		const MarkedRange *marked = range_at(ranges, i);
+	pipesim_each (const MarkedRange, marked, ranges) {
 		const PipesimEvent *range = &marked->range;
 		PipesimTraceRow row;
 
@@ -322,13 +318,10 @@ static void add_kernels(PipesimTrace *trace, GArray *ran)
 	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
 	guint end, n = 0;
 
-	for (guint i = 0; i < ran->len; i++) {
-		const Ran *one = &g_array_index(ran, Ran, i);
-
+	pipesim_each (const Ran, one, ran)
 		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 <=
 			one->took)
 			g_array_index(ran, Ran, n++) = *one;
-	}
 	g_array_set_size(ran, n);
 	g_array_sort(ran, compare_ran);
 	for (guint begin = 0; begin < ran->len; begin = end) {
@@ -357,8 +350,7 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
 	const gint64 base = pipesim_trace_base(trace);
 
-	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
-		const PipesimEvent *activity = activity_at(profile, i);
+	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
 		const MarkedRange *marked =
 			activity->range != NO_RANGE ? range_at(ranges, activity->range) : NULL;
 		const char *name = marked != NULL ? marked->range.name : activity->name;
@@ -408,8 +400,7 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 
 	/* Whether some forward runs at the same time as some backward. */
 	g_array_sort(ran, compare_moments);
-	for (guint i = 0; i < ran->len; i++) {
-		const Moment *one = &g_array_index(ran, Moment, i);
+	pipesim_each (const Moment, one, ran) {
 		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->index);
 		const guint backward = row->what.phase != PIPESIM_F;
 		together |= one->time < end[!backward];
@@ -510,13 +501,10 @@ static gboolean is_optimizer(const PipesimProfile *profile, gint64 at)
 {
 	const GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
 
-	for (guint i = 0; i < ranges->len; i++) {
-		const PipesimEvent *range = &g_array_index(ranges, PipesimEvent, i);
-
+	pipesim_each (const PipesimEvent, range, ranges)
 		if (range->start <= at && at <= range->end &&
 			g_str_has_prefix(range->name, "Optimizer."))
 			return TRUE;
-	}
 	return FALSE;
 }
 
@@ -540,8 +528,7 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 		!is_message(g_array_index(launched, Launched, main).activity))
 		main++;
 	main = main < launched->len ? main : 0;
-	for (guint i = 0; i < launched->len; i++) {
-		const Launched *one = &g_array_index(launched, Launched, i);
+	pipesim_each (const Launched, one, launched) {
 		const PipesimEvent *activity = one->activity;
 		PipesimTraceSegment *last =
 			trace->segments->len > 0

@@ -133,8 +133,7 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 	GArray *list = g_array_new(FALSE, FALSE, sizeof(Candidate));
 
 	g_array_set_clear_func(list, candidate_clear);
-	for (guint i = 0; i < groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+	pipesim_each_in (const PipesimTraceGroup, group, groups) {
 		if (phase != ALL_PHASES && group->what.phase != phase)
 			continue;
 		g_autofree char *text = value_of(property, group);
@@ -203,8 +202,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s was not measured as '%s'; there is %s", first->what.component,
 			wished, all->str);
-	for (guint i = 0; i < list->len; i++) {
-		const Candidate *other = &g_array_index(list, Candidate, i);
+	pipesim_each (const Candidate, other, list) {
 		if (other == best)
 			continue;
 		had_choice |= (other->phases & best->phases) != 0;
@@ -344,8 +342,7 @@ void pipesim_trace_wish_load_mode(
 	for (guint i = 0; i < G_N_ELEMENTS(order); i++) {
 		gboolean below = FALSE, above = FALSE;
 		gint64 misfit = G_MAXINT64;
-		for (guint k = 0; k < pairs->len; k++) {
-			const PipesimTraceGroup *group = g_ptr_array_index(pairs, k);
+		pipesim_each_in (const PipesimTraceGroup, group, pairs) {
 			const gint64 distance = split_distance(group, wish);
 			if (!g_str_equal(group->what.load_mode, order[i]) ||
 				(exact && distance > 0))

@@ -118,9 +118,7 @@ gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *par
 	double paired = 0, alone = 0, all = 0;
 	gint64 time;
 
-	for (guint i = 0; i < groups->len; i++) {
-		const PipesimTraceGroup *group = groups->pdata[i];
-
+	pipesim_each_in (const PipesimTraceGroup, group, groups) {
 		if (group->what.b_stage < 0)
 			continue;
 		paired += (double)(means ? pipesim_trace_group_mean(group)

@@ -367,9 +367,7 @@ static void write_lost(const Trace *trace, guint rank)
 	if (lost == NULL)
 		return;
 	write_name(trace, "thread", rank, LOST_THREAD, "lost", 0);
-	for (guint i = 0; i < lost->len; i++) {
-		const PipesimLost *one = &g_array_index(lost, PipesimLost, i);
-
+	pipesim_each (const PipesimLost, one, lost) {
 		if (one->rank != rank)
 			continue;
 		open_slice(trace, one->cause, rank, LOST_THREAD, "lost", one->start, one->end);
@@ -412,8 +410,7 @@ static void write_stays(const Trace *trace, guint rank)
 	if (stays->len == 0)
 		return;
 	write_name(trace, "thread", rank, STAYS_THREAD, "waiting receives", G_MAXINT32 - 1);
-	for (guint i = 0; i < stays->len; i++) {
-		const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+	pipesim_each (const PipesimStay, stay, stays) {
 		const gboolean beside = stay->op != PIPESIM_NO_OP;
 
 		g_string_assign(trace->name, "idle");

@@ -52,8 +52,7 @@ gboolean pipesim_distributions_write(
 	g_autoptr(PipesimGnuplot) picture = NULL;
 	guint n = 0;
 
-	for (guint i = 0; i < costs->components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
+	pipesim_each_in (const PipesimComponent, component, costs->components) {
 		const PipesimDistribution *figures = &component->figures;
 		const gint64 *quantile = figures->quantile;
 		const gint64 drawn[] = {quantile[P5], quantile[P25], quantile[P75],

@@ -119,13 +119,10 @@ gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *compa
 {
 	const PipesimFigure *figure = pipesim_figure(id);
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (pipesim_value_known(
 			    figure->kind, pipesim_figure_value(figure, comparison, run, 0)))
 			return TRUE;
-	}
 	return FALSE;
 }
 

@@ -9,8 +9,7 @@ static void write_ops(const PipesimComparison *comparison,
 {
 	g_string_append(out, "schedule,step,rank,stage,op,microbatch,start_ns,dur_ns,b_stage,b_"
 			     "microbatch\n");
-	for (guint k = 0; k < comparison->runs->len; k++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		const PipesimTimeline *timeline = PIPESIM_OF(run->step, timeline);
 		const PipesimProgram *program = PIPESIM_OF(run->step, program);
 		g_autoptr(GString) schedule = g_string_new(NULL);

@@ -61,8 +61,7 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 	}
 	pipesim_json_close(json);
 	pipesim_json_open_array(json, "rows");
-	for (guint r = 0; r < comparison->runs->len; r++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, r);
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		const guint rows = run->error != NULL           ? 0
 				   : which == PIPESIM_OF_RUNS   ? 1
 				   : which == PIPESIM_OF_RANKS  ? run->shape.ranks
@@ -288,12 +287,9 @@ static void write_lane(
 	/* When receives that wait sit beside ops. */
 	for (guint to = 0; to < 2 && run->step->timeline->n_transfers > 0; to++) {
 		pipesim_json_open_array(json, to ? "beside_to" : "beside_from");
-		for (guint i = 0; i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-
+		pipesim_each (const PipesimStay, stay, stays)
 			if (stay->op != PIPESIM_NO_OP)
 				PIPESIM_MEMBER(json, NULL, COUNT, to ? stay->end : stay->begin);
-		}
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);

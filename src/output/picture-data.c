@@ -221,8 +221,7 @@ static void add_messages_of(
 		const guint rank = panel->first_rank + lane;
 		g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
 
-		for (guint i = 0; i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+		pipesim_each (const PipesimStay, stay, stays) {
 			PipesimBox box = {.start = stay->begin, .end = stay->end, .rank = rank};
 
 			if (stay->op != PIPESIM_NO_OP &&

@@ -34,9 +34,7 @@ void pipesim_table_free(PipesimTable *table)
 {
 	if (table == NULL)
 		return;
-	for (guint i = 0; i < table->rows->len; i++) {
-		const Row *row = &g_array_index(table->rows, Row, i);
-
+	pipesim_each (const Row, row, table->rows) {
 		for (guint c = 0; c < table->n_columns; c++)
 			g_free(row->cells[c]);
 		g_free(row->cells);
@@ -232,8 +230,7 @@ void pipesim_table_print(
 	for (; rule > 0; rule--)
 		g_string_append(out, style->unicode ? "\342\224\200" : "-");
 	g_string_append_c(out, '\n');
-	for (guint i = 0; i < table->rows->len; i++) {
-		const Row *row = &g_array_index(table->rows, Row, i);
+	pipesim_each (const Row, row, table->rows) {
 		const guint indent = table->widths[0] + GUTTER;
 
 		set_look(style, looks[row->look], out);

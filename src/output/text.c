@@ -345,9 +345,7 @@ static void append_native(const Text *text, const PipesimComparison *comparison)
 		append_meaning(text, "runtime",
 			"left out of so large a table: --runtime native has what the rules of "
 			"each schedule's own runtime add");
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		any |= run->native > 0;
 		if (run->native_hangs)
 			g_string_append_printf(meaning, "; %s deadlocks", run->name);
@@ -529,9 +527,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 
 		if (run->error != NULL)
 			continue;
-		for (guint k = 0; k < run->report->published.reasons->len; k++) {
-			const char *reason =
-				g_ptr_array_index(run->report->published.reasons, k);
+		pipesim_each_in (const char, reason, run->report->published.reasons) {
 			guint first = 0; /* that it holds for, and says it for all */
 
 			while (first < i && !has_reason(get_run(&text, first), reason))

@@ -148,9 +148,7 @@ gboolean pipesim_layout_check(
 	gboolean speeds = FALSE;
 	PipesimNumber begin, last;
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->error != NULL)
 			continue;
 		ranks = MAX(ranks, run->shape.ranks);
@@ -208,12 +206,9 @@ PipesimLayout *pipesim_layout_new(
 
 	layout->panels = g_new0(PipesimPanel, comparison->runs->len);
 	layout->critical = comparison->critical;
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->error == NULL)
 			add_panel(layout, run, view);
-	}
 	/* The fewest ranks a lane with which all panels fit. */
 	do {
 		layout->share++;

@@ -110,12 +110,9 @@ gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *deci
 	const gint64 limit = comparison->scenario.memory_limit;
 	gint64 most = 0, unit, step;
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->error == NULL)
 			most = MAX(most, run->report->memory.max);
-	}
 	unit = most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
 	step = unit > 1 ? unit / 10 : 1;
 	*decimals = unit > 1 ? 1 : 0;
@@ -249,9 +246,7 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
 		const char *before = " for ";
 
-		for (guint i = 0; i < comparison->runs->len; i++) {
-			const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+		pipesim_each_in (const PipesimRun, run, comparison->runs) {
 			if (run->error != NULL || run->runtime != runtimes[k])
 				continue;
 			if (*before == ' ')
@@ -334,11 +329,8 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", scenario->ranks,
 		scenario->microbatches, scenario->microbatches == 1 ? "" : "es");
 	/* Only where a schedule has several stages per rank does it make a difference. */
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
-	}
 	if (at_stages)
 		g_string_append_printf(out,
 			"Compared at equal stages: %u for every schedule, of equal length; v "

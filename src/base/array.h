@@ -1,0 +1,36 @@
+/* Going through arrays, and the order of what is in them. */
+#pragma once
+#include <glib.h>
+
+/** pipesim_each: `pipesim_each (const Row, row, rows)` goes through the GArray @array of @type,
+ * which the body leaves as long as it is. */
+#define pipesim_each(type, item, array)            \
+	for (type *item = (gpointer)(array)->data; \
+		item != NULL && item != &g_array_index(array, type, (array)->len); item++)
+
+/** pipesim_each_in: likewise through the GPtrArray @array of pointers to @type. */
+#define pipesim_each_in(type, item, array)                                                     \
+	for (type **item##_at = (gpointer)(array)->pdata, *item = NULL;                        \
+		item##_at != NULL && item##_at != (gpointer)((array)->pdata + (array)->len) && \
+		((item = *item##_at), TRUE);                                                   \
+		item##_at++)
+
+/** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
+ * several joins them with ?: */
+#define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))
+
+/** pipesim_compare_int64: for qsort(), of gint64 in ascending order. */
+static inline int pipesim_compare_int64(const void *a, const void *b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return pipesim_compare(x, y);
+}
+
+/** pipesim_compare_double: the same of doubles, none of them NAN. */
+static inline int pipesim_compare_double(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return pipesim_compare(x, y);
+}
