@@ -53,12 +53,10 @@ typedef struct {
 	gint64 launched; /* when it is done with the op that runs */
 } PipesimPace;
 
-/**
- * pipesim_pace_rules_init: those of @times, for messages over @network (nullable).
+/** pipesim_pace_rules_init: those of @times, for messages over @network (nullable).
  * @flags: of PipesimTrafficFlags
  *
- * Returns: FALSE where every op takes what @times say, so that no PipesimPace is needed.
- */
+ * Returns: FALSE where every op takes what @times say, so that no PipesimPace is needed. */
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
 	const PipesimNetwork *network, guint flags);
 

@@ -68,14 +68,12 @@ typedef struct {
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
 void pipesim_step_free(PipesimStep *step);
 
-/**
- * pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster
+/** pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster
  * than one by one. Each step is as pipesim_step_run() of PIPESIM_WANT_FIGURES gives it, but for
  * what repeats.
  * @steps: (out) (array length=n): for pipesim_step_free()
  *
- * Returns: FALSE, and no step, where they are to be run one by one.
- */
+ * Returns: FALSE, and no step, where they are to be run one by one. */
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
 
 /** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan,
@@ -93,23 +91,19 @@ static inline const PipesimLowering *pipesim_step_messages(const PipesimStep *st
 void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
 
-/**
- * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times;
+/** pipesim_step_again: the ops and messages of @step, which has ops, once more at other times;
  * where these have power, until it repeats.
  * @times: of the same shape; durations drawn are by index of step->program
  * @flags: of PipesimTrafficFlags
  *
- * Returns: (transfer full): their timeline; errors as above.
- */
+ * Returns: (transfer full): their timeline; errors as above. */
 PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error);
 
-/**
- * pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one
+/** pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one
  * thread a core: figures of each in @results, the same whatever the number of threads. Chips
  * begin each as they begin @step.
  *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined.
- */
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined. */
 gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
 	guint n, PipesimOutcome *results, GError **error);

@@ -10,8 +10,7 @@
 #define PIPESIM_NO_CAUSE    G_MAXUINT64
 
 /* A message on its way between two ranks, ns from the start of the step. It moves from @start
- * to
- * @end; before that the end that was issued first waited for the other. */
+ * to @end; before that the end that was issued first waited for the other. */
 typedef struct {
 	guint32 from, to; /* ops: whose result it is, and which needs it */
 	guint32 from_rank, to_rank;
@@ -52,8 +51,7 @@ typedef struct {
 	guint32 *send_begin, *receive_begin; /* ranks + 1 */
 	/* By op: what ended at the moment it started and let it start: an op by index, or
 	 * PIPESIM_BY_TRANSFER | the index of a transfer, PIPESIM_BY_SHARD | that of a shard;
-	 * PIPESIM_NO_CAUSE: it started at 0.
-	 * After pipesim_comm_run() alone. */
+	 * PIPESIM_NO_CAUSE: it started at 0. After pipesim_comm_run() alone. */
 	guint64 *cause;
 	/* Where stages are gathered and reduced in time, else 0 and NULL: of rank r those of
 	 * index shard_begin[r] to shard_begin[r + 1] - 1, in order. The step ends no earlier

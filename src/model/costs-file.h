@@ -11,8 +11,7 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out);
  * pipesim_costs_read_stages() reads them, appended to @out. */
 void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
 
-/**
- * pipesim_costs_read_ini: the costs that @taken says; pipesim_costs_read() opens the file.
+/** pipesim_costs_read_ini: the costs that @taken says; pipesim_costs_read() opens the file.
  * @taken: (transfer full): a costs file, or NULL with @error set
  *
  * F, I and W must be there; what else is missing follows: B = I + W, FB = F + B, the rest
@@ -20,8 +19,7 @@ void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
  * passed over.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: [group] key:
- * ...").
- */
+ * ..."). */
 PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
 
 /* Stages that differ, as a file: embedding, head and loss make them longer, a first stage
@@ -32,15 +30,13 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
  *   1,2.72,3.1,3.2
  *
  * A column B may follow (else B = I + W). Times as in --times: bare numbers are ms. */
-/**
- * pipesim_costs_read_stages: takes the lines of @taken as equal parts of the model, and their
+/** pipesim_costs_read_stages: takes the lines of @taken as equal parts of the model, and their
  * averages as the times of one of @ranks shares of it. FB stays in the proportion to F + B that
  * @costs has.
  * @taken: (transfer full): such a file, or NULL with @error set
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...") or PIPESIM_ERROR_LIMIT;
- * @costs is then unchanged.
- */
+ * @costs is then unchanged. */
 gboolean pipesim_costs_read_stages(
 	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error);
 

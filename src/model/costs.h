@@ -1,6 +1,5 @@
 /* What an op takes: durations, latency, bytes. Made from options, files (costs-file.h) or
- * traces (measure/calibrate.h). Times are ns, sizes bytes,
- * bandwidths bytes per second. */
+ * traces (measure/calibrate.h). Times are ns, sizes bytes, bandwidths bytes per second. */
 #pragma once
 #include "base/number.h"
 #include "model/network.h"
@@ -212,8 +211,7 @@ struct _PipesimCosts {
 PipesimCosts *pipesim_costs_default(void);
 PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 
-/**
- * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
+/** pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
  * named keeps what @costs has, but B and FB follow I + W and F + B where a part of them is
  * named and they are not. Where B is named and neither I nor W these are B in the proportion
  * that @costs has. Unit times are replaced as a whole: F and B, or F, I and W are then named,
@@ -222,8 +220,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
  * @ranks: where not 0 the times are those of the whole model: F, I, W, B and FB of one of
  * @ranks are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
- */
+ * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged. */
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
@@ -232,14 +229,12 @@ gboolean pipesim_costs_parse_times(
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
-/**
- * pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after
+/** pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after
  * the other, as the times of stages, and their averages as the times of one of @ranks shares of
  * it. FB stays in the proportion to F + B that @costs has. @parts: NULL = those of @costs.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then
- * unchanged.
- */
+ * unchanged. */
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 

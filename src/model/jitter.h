@@ -43,8 +43,7 @@ PipesimJitter *pipesim_jitter_normal(PipesimFraction sd);
 /** pipesim_jitter_can_draw: whether @costs has something measured to draw from. */
 gboolean pipesim_jitter_can_draw(const PipesimCosts *costs);
 
-/**
- * pipesim_jitter_measured: the distributions of @costs for the chunks of @shape.
+/** pipesim_jitter_measured: the distributions of @costs for the chunks of @shape.
  *
  * An op of a chunk is the sum of its components over its layers, a layer's after the layer
  * before, each a chain as above with its own quantiles and lag-1 autocorrelation. Mean,
@@ -52,12 +51,10 @@ gboolean pipesim_jitter_can_draw(const PipesimCosts *costs);
  * 16,384 sums (of at most 16 layers) drawn once, by a seed of its own. What is drawn is the
  * factor of the sum against the medians that the times were made of, so that other lengths and
  * slow ranks scale it. A B or FB that was not measured spreads as the I and W or F and B that
- * it is made of, an I or W that was not measured as the B.
- * Where ranks were told apart, what they differ by is taken off the variance of every component
- * alike.
+ * it is made of, an I or W that was not measured as the B. Where ranks were told apart, what
+ * they differ by is taken off the variance of every component alike.
  *
  * Returns: (transfer full): for g_free(). NULL with PIPESIM_ERROR_USAGE where nothing was
- * measured.
- */
+ * measured. */
 PipesimJitter *pipesim_jitter_measured(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error);

@@ -31,12 +31,10 @@ typedef struct {
  * each waits for the next and the last for the first. */
 GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from);
 
-/**
- * pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: " and @cycle. Without places in one
+/** pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: " and @cycle. Without places in one
  * line; with places each step on its own, and behind them the first swap of neighbours, one of
  * them in the cycle, with which everything runs: "exchanging 1F0 and 1B0 on rank 1 repairs it";
- * nothing where there is none, or where trying them would take seconds.
- */
+ * nothing where there is none, or where trying them would take seconds. */
 gboolean pipesim_fail_cycle(
 	const PipesimWaiting *waiting, const GArray *cycle, const char *what, GError **error);
 

@@ -57,11 +57,9 @@ typedef void (*PipesimGenerate)(const PipesimShape *shape, guint rank, PipesimEm
 typedef gboolean (*PipesimPlan)(const PipesimShape *shape, const PipesimTimes *times,
 	PipesimEmitter *out, GError **error);
 
-/**
- * pipesim_order_generate: runs @generate for every rank.
+/** pipesim_order_generate: runs @generate for every rank.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimOrder *pipesim_order_generate(
 	const PipesimShape *shape, PipesimGenerate generate, GError **error);
 
@@ -69,14 +67,12 @@ PipesimOrder *pipesim_order_generate(
 PipesimOrder *pipesim_order_plan(
 	const PipesimShape *shape, PipesimPlan plan, const PipesimTimes *times, GError **error);
 
-/**
- * pipesim_order_trim: @padded, an order of more micro-batches of each chunk, without those that
- * @shape does not have: what is left stands in the same order, so that nothing can hang that
- * did not; of a pair one half may be left. Its micro-batches are named one by one. The order is
- * of counted verbs, its weights pipesim_weight(). Time grows with what is left, not with the
- * padding.
+/** pipesim_order_trim: @padded, an order of more micro-batches of each chunk, without those
+ * that @shape does not have: what is left stands in the same order, so that nothing can hang
+ * that did not; of a pair one half may be left. Its micro-batches are named one by one. The
+ * order is of counted verbs, its weights pipesim_weight(). Time grows with what is left, not
+ * with the padding.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimOrder *pipesim_order_trim(
 	const PipesimOrder *padded, const PipesimShape *shape, GError **error);

@@ -55,16 +55,15 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
 	return cell->action == PIPESIM_ACTION_OP && cell->kind == PIPESIM_FB;
 }
 
-/**
- * pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2", "(0F7;7B13)OVERLAP_F_B",
- * "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", since
- * PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3", "0WAIT_REDUCE_GRAD", and of pipesim's own
- * waits for receives, "1WAIT_RECV_F7", and messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
+/** pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2",
+ * "(0F7;7B13)OVERLAP_F_B", "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD",
+ * "0RESHARD", "0REDUCE_GRAD", since PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3",
+ * "0WAIT_REDUCE_GRAD", and of pipesim's own waits for receives, "1WAIT_RECV_F7", and messages
+ * that go as one: "(0SEND_F7;0RECV_B3)GROUP".
  * @file: whose path is set; to be cleared whatever comes back
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an
- * error of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT.
- */
+ * error of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error);
 void pipesim_cells_clear(PipesimCells *file);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)

@@ -25,16 +25,14 @@ typedef struct {
 	guint32 *action_begin; /* by rank: its first action; ranks + 1 */
 } PipesimScheduleFile;
 
-/**
- * pipesim_schedule_file_read:
+/** pipesim_schedule_file_read:
  * @path: the file; "-" = standard input
  *
  * Returns: (transfer full): a complete program that runs to its end where data dependencies
  * alone are waited for, and its messages, each sent once and received once; whether these can
  * run in their order pipesim_lowering_check() says. NULL with PIPESIM_ERROR_PARSE where it
  * cannot be read, PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_DEADLOCK where it can. Up to 20
- * faults, a line each, each beginning "path:line:column: ".
- */
+ * faults, a line each, each beginning "path:line:column: ". */
 PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error);
 
 /** pipesim_schedule_file_parse: the same for @length bytes in memory; @path for messages. */

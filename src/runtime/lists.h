@@ -25,8 +25,7 @@ void pipesim_lower_take(
 	PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action);
 
 /** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the
- * list of
- * @rank. */
+ * list of @rank. */
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op);
 
 /** pipesim_lower_op: @op goes to the end of the list of @rank. */

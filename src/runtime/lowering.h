@@ -119,9 +119,8 @@ typedef struct {
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
-/**
- * pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its times,
- * and whether the right messages meet.
+/** pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its
+ * times, and whether the right messages meet.
  * @locate: (nullable): told an op, or an action where the lowering is from a file
  *
  * Messages between two ranks are matched by their order, not by name: where the sends of the
@@ -132,8 +131,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
  * the wrong message, each on a line of its own behind its place; with PIPESIM_ERROR_DEADLOCK
  * where it does not run to its end: the message goes once round the cycle, action by action.
  * With @locate every action stands on a line of its own behind its place, and so does the swap
- * of two neighbours on one rank that repairs it, where there is one.
- */
+ * of two neighbours on one rank that repairs it, where there is one. */
 gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
 	PipesimLocate locate, gpointer data, GError **error);
 

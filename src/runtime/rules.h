@@ -104,8 +104,7 @@ static inline gboolean pipesim_rules_is_op(const PipesimRules *rules, guint rank
 }
 
 /** pipesim_rules_may_run: whether what the op that @rank stops at waits for is there: that of
- * its
- * @forward half, its @backward half or both. */
+ * its @forward half, its @backward half or both. */
 static inline gboolean pipesim_rules_may_run(
 	const PipesimRules *rules, guint rank, gboolean forward, gboolean backward)
 {

@@ -35,8 +35,7 @@ static Seat seat_of(const PipesimShape *shape, guint rank)
 /* One basic unit with @n micro-batches a pipeline, PP / N in a full one. It begins with
  * forwards and ends with backwards of the rank's own pipeline, @ahead of each: the backwards
  * that the unit before has left over (@pending) go between the forwards. Returns how many it
- * leaves over itself.
- */
+ * leaves over itself. */
 static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter *out)
 {
 	const PipesimShape *shape = seat->shape;

@@ -104,12 +104,10 @@ static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedul
 #include "schedule/list.h"
 #undef SCHEDULE
 
-/**
- * pipesim_schedule_shape: the shape that @schedule has in @scenario.
+/** pipesim_schedule_shape: the shape that @schedule has in @scenario.
  *
  * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or
- * PIPESIM_ERROR_LIMIT.
- */
+ * PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error);
 
@@ -122,11 +120,9 @@ guint pipesim_schedule_stages_per_rank(
 const char *pipesim_schedule_extension(
 	const PipesimSchedule *schedule, const PipesimShape *shape);
 
-/**
- * pipesim_schedule_order: the order at @shape; of a search what it finds itself.
+/** pipesim_schedule_order: the order at @shape; of a search what it finds itself.
  * @times: of @shape; what schedules with a plan go by, others do not look
  *
- * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: ").
- */
+ * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: "). */
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);

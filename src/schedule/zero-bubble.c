@@ -5,8 +5,7 @@
 #include "schedule/check.h"
 
 /* @depth is 1 for H1 and 2 for H2: forwards in the warm-up and W deferred, per rank of
- * distance.
- */
+ * distance. */
 static void emit(const PipesimShape *shape, guint rank, guint depth, PipesimEmitter *out)
 {
 	const guint m = shape->microbatches;

@@ -50,8 +50,7 @@ gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
 
 /** pipesim_rows_best: of the @width @results of a point that which does most work a second and
- * rank, but for
- * @without (-1: none); the first of equals; -1 where none runs and fits. */
+ * rank, but for @without (-1: none); the first of equals; -1 where none runs and fits. */
 int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without);
 
 /** pipesim_rows_ahead: by what share @best is faster than @next: 0.03. */

@@ -23,13 +23,11 @@ typedef struct {
 	gint64 held, freed, limit;
 } PipesimProblem;
 
-/**
- * pipesim_problem_init: fills @problem, whose times live in @arena.
+/** pipesim_problem_init: fills @problem, whose times live in @arena.
  * @shape: its max_activations hold one activation of a chunk at least
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add
- * up.
- */
+ * up. */
 gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 	const PipesimShape *shape, const PipesimTimes *times, GError **error);
 
