@@ -3,10 +3,8 @@
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
-#include "output/gnuplot.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
-#include <string.h>
 
 static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
 	const PipesimComparison *comparison, GError **error)

@@ -6,7 +6,6 @@
 #include "diagnosis/traces.h"
 #include "effects/effects.h"
 #include "output/timeline-layout.h"
-#include <string.h>
 
 /* All that is told. */
 typedef struct {

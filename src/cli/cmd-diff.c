@@ -5,7 +5,6 @@
 #include "output/figures.h"
 #include "output/table.h"
 #include "setup/choice.h"
-#include <string.h>
 
 #define WIDTH 100
 

@@ -2,10 +2,7 @@
 
 #include "cli/command.h"
 #include "layout/choose.h"
-#include "output/figures.h"
 #include "output/table.h"
-#include "runtime/runtime.h"
-#include "setup/choice.h"
 #include <string.h>
 
 #define WIDTH 80

@@ -3,7 +3,6 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "optimize/search.h"
-#include "output/text.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
 #include <string.h>

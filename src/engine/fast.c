@@ -2,7 +2,6 @@
 
 #include "engine/durations.h"
 #include "engine/fast.h"
-#include <string.h>
 
 /* In timeline->end: less than any time plus any latency. */
 #define NOT_RUN G_MININT64

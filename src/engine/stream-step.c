@@ -14,7 +14,6 @@
 #include "config.h"
 
 #include "engine/stream-step.h"
-#include <string.h>
 
 #define FIRST_ROOM 64 /* messages of a channel; doubled where ranks wait for more */
 

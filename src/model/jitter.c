@@ -19,7 +19,6 @@
 #include "model/jitter.h"
 #include "model/random.h"
 #include <stdlib.h>
-#include <string.h>
 
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;

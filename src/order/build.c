@@ -3,7 +3,6 @@
 #include "base/phases.h"
 #include "base/tournament.h"
 #include "order/build.h"
-#include <string.h>
 
 /* What tells one way from another. */
 typedef struct {

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "order/cycle.h"
-#include <string.h>
 
 /* Longer cycles are shown by their beginning. */
 #define MAX_SHOWN 24

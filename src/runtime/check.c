@@ -6,7 +6,6 @@
 #include "runtime/cell.h"
 #include "runtime/rules.h"
 #include "runtime/runtime.h"
-#include <string.h>
 
 #define NO_CHANNEL G_MAXUINT32
 

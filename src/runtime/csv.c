@@ -1,11 +1,9 @@
 #include "config.h"
 
-#include "base/arena.h"
 #include "base/kind.h"
 #include "runtime/cell.h"
 #include "runtime/csv.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* How many stages and micro-batches a file means. */
 
