@@ -3,42 +3,31 @@
 #include "optimize/bound-busy.h"
 #include <string.h>
 
-/* Makes room for a stretch before the @i-th. */
-static void insert(PipesimBusy *busy, guint i, PipesimBusyStretch stretch)
+void pipesim_busy_add(PipesimBusy *busy, gint64 at, gint64 time)
 {
+	PipesimBusyStretch *of, *grown;
+	guint i = busy->n, next;
+
 	if (busy->n == busy->room) {
 		busy->room = MAX(8, 2 * busy->room);
 		busy->stretches = g_renew(PipesimBusyStretch, busy->stretches, busy->room);
 	}
-	memmove(&busy->stretches[i + 1], &busy->stretches[i], sizeof stretch * (busy->n - i));
-	busy->stretches[i] = stretch;
-	busy->n++;
-}
-
-/* What the @i-th one has grown by is taken from the break behind it; where that is over, the next one moves on. */
-static void join(PipesimBusy *busy, guint i)
-{
-	PipesimBusyStretch *grown = &busy->stretches[i];
-	guint next = i + 1;
-
-	for (; next < busy->n && busy->stretches[next].from <= grown->to; next++)
-		grown->to += busy->stretches[next].to - busy->stretches[next].from;
+	of = busy->stretches;
+	/* Most start late. */
+	while (i > 0 && of[i - 1].from > at)
+		i--;
+	if (i > 0 && of[i - 1].to >= at) {
+		of[--i].to += time;
+	} else {
+		memmove(&of[i + 1], &of[i], sizeof *of * (busy->n++ - i));
+		of[i] = (PipesimBusyStretch){at, at + time};
+	}
+	/* What it has grown by is taken from the break behind it; where that is over, the next one moves on. */
+	grown = &of[i];
+	for (next = i + 1; next < busy->n && of[next].from <= grown->to; next++)
+		grown->to += of[next].to - of[next].from;
 	if (next == i + 1)
 		return;
-	memmove(&grown[1], &busy->stretches[next], sizeof *grown * (busy->n - next));
+	memmove(&grown[1], &of[next], sizeof *grown * (busy->n - next));
 	busy->n -= next - i - 1;
-}
-
-void pipesim_busy_add(PipesimBusy *busy, gint64 at, gint64 time)
-{
-	guint i = busy->n;
-
-	/* Most start late. */
-	while (i > 0 && busy->stretches[i - 1].from > at)
-		i--;
-	if (i > 0 && busy->stretches[i - 1].to >= at)
-		busy->stretches[--i].to += time;
-	else
-		insert(busy, i, (PipesimBusyStretch){at, at + time});
-	join(busy, i);
 }

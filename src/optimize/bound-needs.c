@@ -148,6 +148,19 @@ static void need_memory(
 			need_room(needs, &x->room[i], lane, begun, chunk, k, need);
 }
 
+/* Each of @n counts to that of @more, where that is more; whether any was. */
+static inline gboolean raise_all_to(guint32 *need, const guint32 *more, guint n)
+{
+	gboolean raised = FALSE;
+
+	for (guint i = 0; i < n; i++)
+		if (more[i] > need[i]) {
+			need[i] = more[i];
+			raised = TRUE;
+		}
+	return raised;
+}
+
 /* What is needed by what is needed. */
 static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
 {
@@ -157,19 +170,12 @@ static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
 
 	do {
 		changed = FALSE;
-		for (guint code = 0; code < needs->codes; code++) {
-			const guint32 *more;
-
-			if (need[code] == 0)
-				continue;
-			more = pipesim_needs_of(needs, first + code / x->kinds, code % x->kinds,
-				need[code] - 1);
-			for (guint c = 0; c < needs->codes; c++)
-				if (more[c] > need[c]) {
-					need[c] = more[c];
-					changed = TRUE;
-				}
-		}
+		for (guint code = 0; code < needs->codes; code++)
+			if (need[code] > 0)
+				changed |= raise_all_to(need,
+					pipesim_needs_of(needs, first + code / x->kinds,
+						code % x->kinds, need[code] - 1),
+					needs->codes);
 	} while (changed);
 }
 
@@ -275,21 +281,13 @@ static void any_memory(const PipesimNeeds *needs, guint rank, const PipesimRoom 
 
 static gboolean close_any(const PipesimNeeds *needs, guint rank, guint32 *need)
 {
-	const PipesimInstance *x = needs->x;
 	gboolean changed = FALSE;
 
-	for (guint kind = 0; kind < x->kinds; kind++) {
-		const guint32 *more;
-
-		if (need[kind] == 0)
-			continue;
-		more = pipesim_needs_any(needs, rank, kind, need[kind] - 1);
-		for (guint t = 0; t < x->kinds; t++)
-			if (more[t] > need[t]) {
-				need[t] = more[t];
-				changed = TRUE;
-			}
-	}
+	for (guint kind = 0; kind < needs->x->kinds; kind++)
+		if (need[kind] > 0)
+			changed |= raise_all_to(need,
+				pipesim_needs_any(needs, rank, kind, need[kind] - 1),
+				needs->x->kinds);
 	return changed;
 }
 

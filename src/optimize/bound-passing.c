@@ -133,18 +133,6 @@ static void keep_best(Game *game)
 			sizeof(gint64) * (width + 2));
 }
 
-/* Writes down what the states in game->now have just passed. */
-static void keep_ways(Game *game)
-{
-	for (gsize i = 0; i < game->now.n && game->ways != NULL; i++) {
-		gint64 *way = row(game, &game->now, i) + game->width;
-		const Passing passing = {way[0], way[1]};
-
-		way[0] = game->ways->len;
-		g_array_append_val(game->ways, passing);
-	}
-}
-
 /* The first on its way, backward @k, and the @j-th behind it pass each other, in game->now: both ways into
  * game->next. */
 static void pass(Game *game, guint k, guint j)
@@ -182,7 +170,14 @@ static void pass(Game *game, guint k, guint j)
 		}
 	}
 	keep_best(game);
-	keep_ways(game);
+	/* What these have just passed is written down. */
+	for (gsize i = 0; i < game->now.n && game->ways != NULL; i++) {
+		gint64 *way = row(game, &game->now, i) + game->width;
+		const Passing passing = {way[0], way[1]};
+
+		way[0] = game->ways->len;
+		g_array_append_val(game->ways, passing);
+	}
 }
 
 /* Backward @k of rank 0, the first on its way, ends there, and one more forward can start. */

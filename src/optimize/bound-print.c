@@ -88,22 +88,15 @@ static void print_list(const Printer *p, const PipesimBoundStep *step, gboolean 
 	}
 }
 
-static gint64 work_of(const Printer *p, const PipesimBoundStep *step)
-{
-	gint64 work = 0;
-
-	for (guint i = 0; i < step->n_ops; i++)
-		work += ops_at(p, step->first_ops + i)->time;
-	return work - step->saved;
-}
-
 /* What the ops of @step take, behind @what. */
 static void print_work(const Printer *p, const PipesimBoundStep *step, const char *what)
 {
 	PipesimNumber work, saved;
+	gint64 time = -step->saved;
 
-	g_string_append_printf(
-		p->out, "%s%s ms", what, pipesim_print_ms(work, work_of(p, step)));
+	for (guint i = 0; i < step->n_ops; i++)
+		time += ops_at(p, step->first_ops + i)->time;
+	g_string_append_printf(p->out, "%s%s ms", what, pipesim_print_ms(work, time));
 	if (step->saved != 0)
 		g_string_append_printf(p->out, ", where pairs save %s ms",
 			pipesim_print_ms(saved, step->saved));

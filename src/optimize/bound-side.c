@@ -311,18 +311,6 @@ static void settle(PipesimSide *side, const PipesimSeries *series, guint rank)
 	}
 }
 
-static void raise_all(PipesimSide *side)
-{
-	const PipesimInstance *x = side->needs.x;
-
-	while (!side->late && sweep(side) && x->chunks > 1 && side->looks < MOST_LOOKS)
-		side->late |= pipesim_bound_is_rough(side->until);
-	for (guint i = 0; i < x->lanes * x->kinds && side->late; i++)
-		settle(side, &side->of_codes[i], i / side->needs.codes);
-	for (guint i = 0; i < x->ranks * x->kinds && side->late && x->chunks > 1; i++)
-		settle(side, &side->of_any[i], i / x->kinds);
-}
-
 static void fill_sums(PipesimSide *side)
 {
 	const PipesimInstance *x = side->needs.x;
@@ -411,7 +399,12 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 	fill_sums(side);
 	for (guint rank = 0; rank < x->ranks; rank++)
 		fill_series(side, rank);
-	raise_all(side);
+	while (!side->late && sweep(side) && x->chunks > 1 && side->looks < MOST_LOOKS)
+		side->late |= pipesim_bound_is_rough(until);
+	for (guint i = 0; i < codes && side->late; i++)
+		settle(side, &side->of_codes[i], i / side->needs.codes);
+	for (guint i = 0; i < x->ranks * x->kinds && side->late && x->chunks > 1; i++)
+		settle(side, &side->of_any[i], i / x->kinds);
 	for (gsize i = 0; i < N_BEFORE * codes; i++)
 		pipesim_busy_free(&side->before[i].busy);
 	return TRUE;

@@ -188,14 +188,13 @@ static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
 		.time = trips->time};
 
 	leave_out(fill, trips);
-	for (guint k = 0; k < fill->x->count; k++) {
-		PipesimBoundOps ops = {
-			.kind = F, .first = k + 1, .last = k + 1, .time = trips->starts[k]};
+	for (guint i = 0; i < 2 * fill->x->count; i++) {
+		const guint k = i / 2;
+		const PipesimBoundOps ops = {.kind = i % 2 > 0 ? PIPESIM_CODE_I : F,
+			.first = k + 1,
+			.last = k + 1,
+			.time = (i % 2 > 0 ? trips->after : trips->starts)[k]};
 
-		if (ops.time > 0)
-			pipesim_proof_ops(proof, &ops);
-		ops.kind = PIPESIM_CODE_I;
-		ops.time = trips->after[k];
 		if (ops.time > 0)
 			pipesim_proof_ops(proof, &ops);
 	}

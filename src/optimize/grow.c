@@ -164,8 +164,7 @@ static gboolean stretch(Grow *g, const PipesimInstance *y, guint most)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	PipesimQueueWalk walk;
-	PipesimWalk
-		plain; /* where messages do not wait: it tells which ops of ranks go together */
+	PipesimWalk plain; /* no message waits: it tells which ops of ranks go together */
 
 	pipesim_walk_init(&plain, &g->x, 0, 0, arena);
 	pipesim_queue_walk_init(&walk, y, g->s->judge.runtime, 0, 0, arena);

@@ -26,19 +26,6 @@ typedef struct {
 
 /* Limits ---------------------------------------------------------------------------------- */
 
-/* Whether ranks differ in nothing that @room counts. */
-static gboolean is_even(const PipesimInstance *x, const PipesimRoom *room)
-{
-	for (guint rank = 0; rank < x->ranks; rank++)
-		if (room->limit[rank] != room->limit[0])
-			return FALSE;
-	for (guint lane = 0; lane < x->lanes; lane++)
-		if (room->held[lane] != room->held[0] || room->freed[lane] != room->freed[0] ||
-			room->between != NULL || room->units > 1)
-			return FALSE;
-	return TRUE;
-}
-
 /* FALSE where nothing is held that could be limited. */
 static gboolean find_limits(const PipesimSearchOf *of, const PipesimInstance *x, Limits *limits)
 {
@@ -49,9 +36,13 @@ static gboolean find_limits(const PipesimSearchOf *of, const PipesimInstance *x,
 		room->is_bytes && pipesim_runtime_waits(pipesim_runtime_resolve(
 					  of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES));
 	gint64 held = 0, passing = 0, between = 0, most;
+	/* Whether ranks differ in nothing that is counted. */
+	gboolean even = room->between == NULL && room->units <= 1;
 
-	*limits = (Limits){.is_bytes = room->is_bytes, .all = is_even(x, room)};
+	*limits = (Limits){.is_bytes = room->is_bytes};
 	for (guint lane = 0; lane < x->lanes; lane++) {
+		even &= room->held[lane] == room->held[0] &&
+			room->freed[lane] == room->freed[0];
 		held = MAX(held, room->held[lane]);
 		for (guint kind = 0; kind < x->kinds; kind++)
 			passing = MAX(passing, pipesim_room_passing(room, lane, kind, FALSE));
@@ -62,13 +53,16 @@ static gboolean find_limits(const PipesimSearchOf *of, const PipesimInstance *x,
 		return FALSE;
 	limits->each = held * share / room->units;
 	limits->limit = room->limit[0];
-	for (guint rank = 0; rank < x->ranks && room->is_bytes; rank++)
-		limits->offset = MAX(limits->offset,
-			of->scenario->memory_limit - room->limit[rank] / room->units);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		even &= room->limit[rank] == room->limit[0];
+		if (room->is_bytes)
+			limits->offset = MAX(limits->offset,
+				of->scenario->memory_limit - room->limit[rank] / room->units);
+	}
 	if (room->is_bytes)
 		limits->limit = of->scenario->memory_limit;
 	limits->step = pipesim_gcd(held, room->freed[0]);
-	limits->all = limits->all && !weighs && held / limits->step <= MOST_PARTS;
+	limits->all = even && !weighs && held / limits->step <= MOST_PARTS;
 	if (!limits->all)
 		limits->step = limits->each;
 	most = ((held + between) * x->chunks * x->count + passing + room->units - 1) /
@@ -145,23 +139,6 @@ static PipesimBound *bound_below(const PipesimSearchOf *of, gint64 makespan, gbo
 	return bound != NULL && bound->time < makespan ? g_steal_pointer(&bound) : NULL;
 }
 
-/* Takes what @tighter is if it is shorter. */
-static gboolean take(Ladder *ladder, PipesimFound *tighter)
-{
-	PipesimFound *found = ladder->found;
-
-	found->moves += tighter->moves;
-	found->stopped |= tighter->stopped;
-	if (tighter->makespan >= found->makespan)
-		return FALSE;
-	pipesim_program_unref(found->program);
-	found->program = pipesim_program_ref(tighter->program);
-	found->makespan = tighter->makespan;
-	g_free(found->from);
-	found->from = g_steal_pointer(&tighter->from);
-	return TRUE;
-}
-
 /* The last limit from @limit down within which an order may be shorter than @makespan; 0: there is none. What none is
  * shorter than within one none is within all below. */
 static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Limits *limits,
@@ -226,8 +203,17 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 		if (bound == NULL)
 			return;
 		tighter = pipesim_search_within(&of, bound, NULL);
-		if (tighter == NULL || !take(ladder, tighter))
+		if (tighter == NULL)
 			continue;
+		found->moves += tighter->moves;
+		found->stopped |= tighter->stopped;
+		if (tighter->makespan >= found->makespan)
+			continue;
+		pipesim_program_unref(found->program);
+		found->program = pipesim_program_ref(tighter->program);
+		found->makespan = tighter->makespan;
+		g_free(found->from);
+		found->from = g_steal_pointer(&tighter->from);
 		g_free(found->limit);
 		found->limit = name_limit(limits, limit, whole);
 	}

@@ -13,20 +13,6 @@ typedef struct {
 	guint8 *codes;
 } Passer;
 
-/* When the input of the next op of @kind is on @rank; -1: not known yet. */
-static gint64 ready_at(const Passer *p, guint rank, guint kind)
-{
-	const PipesimInstance *x = p->x;
-	const guint k = p->done[kind][rank];
-	gint64 hop;
-	const guint32 input = pipesim_instance_input(x, rank * x->kinds + kind, &hop);
-	const guint from = input / x->kinds, from_kind = input % x->kinds;
-
-	if (input == PIPESIM_NO_LANE)
-		return 0;
-	return p->done[from_kind][from] > k ? p->end[from_kind][from * x->count + k] + hop : -1;
-}
-
 static void put(Passer *p, guint rank, guint kind, gint64 ready)
 {
 	const PipesimInstance *x = p->x;
@@ -55,17 +41,24 @@ static void put_weights(Passer *p, guint rank, guint kind, gint64 ready)
 /* The next op of @rank, forward or backward. FALSE where it has to wait for another rank, or there is none. */
 static gboolean put_next(Passer *p, guint rank)
 {
-	const guint count = p->x->count, k = p->done[I][rank];
+	const PipesimInstance *x = p->x;
+	const guint count = x->count, k = p->done[I][rank];
 	guint kind = I;
-	gint64 ready;
+	guint32 input;
+	gint64 ready = 0, hop;
 
 	if (k == count)
 		return FALSE;
 	if (p->done[F][rank] < p->before[rank * count + k])
 		kind = F;
-	ready = ready_at(p, rank, kind);
-	if (ready < 0)
-		return FALSE;
+	input = pipesim_instance_input(x, rank * x->kinds + kind, &hop);
+	if (input != PIPESIM_NO_LANE) {
+		const guint from = input / x->kinds, from_kind = input % x->kinds;
+
+		if (p->done[from_kind][from] <= p->done[kind][rank])
+			return FALSE;
+		ready = p->end[from_kind][from * count + p->done[kind][rank]] + hop;
+	}
 	put_weights(p, rank, kind, ready);
 	put(p, rank, kind, ready);
 	return TRUE;

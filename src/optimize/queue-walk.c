@@ -89,36 +89,28 @@ static guint shift_block(PipesimQueueWalk *walk, guint place, guint shift, gbool
 	return MIN(from, at);
 }
 
-/* The place of the W of the I at @place. */
-static guint find_weight(const PipesimQueueWalk *walk, guint place)
-{
-	const guint begin = place - place % walk->x->per_rank;
-	const guint code = walk->codes[place] & PIPESIM_CODE_MASK;
-	guint ahead = 0, at;
-
-	for (at = begin; at < place; at++)
-		ahead += (walk->codes[at] & PIPESIM_CODE_MASK) == code;
-	for (at = begin; ahead > 0 || walk->codes[at] != code + 1; at++)
-		ahead -= walk->codes[at] == code + 1;
-	return at;
-}
-
 /* An I and its W become one full backward, or the other way round. Returns as shift_block(). */
 static guint join(PipesimQueueWalk *walk, guint place)
 {
-	const guint mask = pipesim_instance_code_mask(walk->x);
-	guint weight;
+	const guint begin = place - place % walk->x->per_rank;
+	guint8 *codes = walk->codes;
+	guint code, ahead = 0, weight;
 
 	place = block_begin(walk, place);
-	if ((walk->codes[place] & mask) % walk->x->kinds != I)
+	code = codes[place] & PIPESIM_CODE_MASK;
+	if ((codes[place] & pipesim_instance_code_mask(walk->x)) % walk->x->kinds != I)
 		return walk->n;
-	walk->codes[place] ^= PIPESIM_CODE_JOINED;
+	codes[place] ^= PIPESIM_CODE_JOINED;
 	if (!is_joined(walk, place))
 		return place;
-	walk->codes[place] ^= PIPESIM_CODE_JOINED;
-	weight = find_weight(walk, place);
+	codes[place] ^= PIPESIM_CODE_JOINED;
+	/* Its W comes behind those of the I before it. */
+	for (guint at = begin; at < place; at++)
+		ahead += (codes[at] & PIPESIM_CODE_MASK) == code;
+	for (weight = begin; ahead > 0 || codes[weight] != code + 1; weight++)
+		ahead -= codes[weight] == code + 1;
 	put(walk, weight, 1, place + 1);
-	walk->codes[place] |= PIPESIM_CODE_JOINED;
+	codes[place] |= PIPESIM_CODE_JOINED;
 	return place;
 }
 

@@ -86,23 +86,6 @@ static void gather(Queues *queues)
 	s->found->moves = queues->before + looks * s->n / MOVE_VISITS;
 }
 
-/* Sets what is over, and how many orders the next round tells. */
-static void set_round(Queues *queues)
-{
-	const PipesimSearchState *s = queues->s;
-	const PipesimSearchOf *of = s->of;
-	const guint64 most = of->moves - MIN(of->moves, queues->before);
-	const guint64 left = of->moves - MIN(of->moves, s->found->moves);
-	const double part = pipesim_effort_part(
-		s->found->moves - queues->before, most, queues->began, of->deadline);
-
-	queues->round = (guint)(ROUND / s->n) + 1;
-	if (most > 0)
-		queues->round = (guint)MIN(
-			queues->round, left * MOVE_VISITS / s->n / s->n_queue_walks + 1);
-	queues->part = MIN(part, 1);
-}
-
 /* Whether an order that has grown is shorter than all others to begin from. */
 static gboolean grow(PipesimSearchState *s)
 {
@@ -122,6 +105,7 @@ static gboolean grow(PipesimSearchState *s)
 
 void pipesim_search_run_queues(PipesimSearchState *s)
 {
+	const PipesimSearchOf *of = s->of;
 	const gboolean grown = grow(s);
 	Queues queues = {.s = s,
 		.grown = grown,
@@ -131,17 +115,26 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 		.best = g_memdup2(s->codes->pdata[0], s->n),
 		.best_makespan = G_MAXINT64};
 	const PipesimParallel work = {.n_items = s->n_queue_walks,
-		.threads = s->of->threads,
+		.threads = of->threads,
 		.run = run_walk,
 		.data = &queues};
+	const guint64 most = of->moves - MIN(of->moves, queues.before);
 	gboolean apart = TRUE;
 
 	for (guint i = 0; i < s->n_queue_walks; i++)
 		queues.known[i] = s->judged_makespan;
 	begin_walks(s);
-	while (!pipesim_search_is_over(s, s->of->moves, s->of->deadline)) {
-		set_round(&queues);
-		if (apart && queues.part >= APART) {
+	while (!pipesim_search_is_over(s, of->moves, of->deadline)) {
+		const guint64 left = of->moves - MIN(of->moves, s->found->moves);
+		const double part = pipesim_effort_part(
+			s->found->moves - queues.before, most, queues.began, of->deadline);
+
+		queues.round = (guint)(ROUND / s->n) + 1;
+		if (most > 0)
+			queues.round = (guint)MIN(
+				queues.round, left * MOVE_VISITS / s->n / s->n_queue_walks + 1);
+		queues.part = MIN(part, 1);
+		if (apart && part >= APART) {
 			apart = FALSE;
 			for (guint i = 0; i < s->n_queue_walks; i++)
 				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);

@@ -20,23 +20,18 @@
 /* Ends of the cycles, as parts of the whole effort. */
 static const double cycles[] = {0, 0.1, 0.4, 1};
 
-/* Half of the walks begin hot, for what needs many moves at once; the others hardly leave the units that they
- * begin from. */
-static double heat_of(const PipesimSearchState *s, guint walk)
-{
-	static const double hottest[] = {0.4, 0.04, 0.9, 0.2};
-	const double hot = hottest[walk % G_N_ELEMENTS(hottest)];
-
-	return s->op * hot * pow(COLDEST / hot, s->part);
-}
-
 static gboolean run_walk(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	PipesimSearchState *s = data;
+	/* Half of the walks begin hot, for what needs many moves at once; the others hardly leave the units that
+	 * they begin from. */
+	static const double hottest[] = {0.4, 0.04, 0.9, 0.2};
+	const PipesimSearchState *s = data;
+	const double hot = hottest[item % G_N_ELEMENTS(hottest)];
 
 	/* Where the engine judges an order as short as the bound is not yet the end. */
-	pipesim_walk_run(&s->walks[item], s->round_moves, heat_of(s, (guint)item),
+	pipesim_walk_run(&s->walks[item], s->round_moves,
+		s->op * hot * pow(COLDEST / hot, s->part),
 		s->judged ? -1 : s->found->bound->time);
 	return TRUE;
 }
@@ -111,11 +106,15 @@ static void gather(PipesimSearchState *s)
 	}
 }
 
-static void gather_judged(PipesimSearchState *s)
+/* Where the engine judges and walks know nothing of queues: lets it run orders, and takes what that has found. */
+static void judge_all(PipesimSearchState *s)
 {
 	gint64 best = s->judged_makespan;
 	guint from = s->n_walks;
 
+	if (!s->judged || s->queue_walks != NULL)
+		return;
+	in_parallel(s, run_judged);
 	/* Of equals the last one that is none longer: ways over a plain lead somewhere too. */
 	for (guint i = 0; i < s->n_walks; i++)
 		if (s->judged_spans[i] < best ||
@@ -172,10 +171,7 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 		guint64 round = ROUND, left = ROUND * (guint64)s->n_walks;
 
 		if (part >= cycles[s->cycle + 1] && s->cycle + 2 < G_N_ELEMENTS(cycles)) {
-			if (s->judged && s->queue_walks == NULL) {
-				in_parallel(s, run_judged);
-				gather_judged(s);
-			}
+			judge_all(s);
 			s->cycle++;
 			begin_cycle(s, FALSE);
 			pipesim_search_justify(s);
@@ -189,8 +185,6 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 		in_parallel(s, run_walk);
 		gather(s);
 	}
-	if (s->judged && s->queue_walks == NULL && !s->found->stopped) {
-		in_parallel(s, run_judged);
-		gather_judged(s);
-	}
+	if (!s->found->stopped)
+		judge_all(s);
 }

@@ -116,16 +116,11 @@ static void tighten(PipesimSearchState *s)
 		room->limit[rank] += s->besides[rank] * room->units;
 }
 
-/* Of long orders each that is looked at takes its time. */
-static gboolean is_long_and_late(const PipesimSearchState *s)
-{
-	return s->n > PIPESIM_SEARCH_LONG && pipesim_search_is_late(s);
-}
-
-/* Whether what is known must do. */
+/* Whether what is known must do: of long orders each that is looked at takes its time. */
 static gboolean is_hurried(const PipesimSearchState *s)
 {
-	return s->found->program != NULL && is_long_and_late(s);
+	return s->found->program != NULL && s->n > PIPESIM_SEARCH_LONG &&
+	       pipesim_search_is_late(s);
 }
 
 static gboolean add_program(
@@ -195,7 +190,8 @@ static void add_schedules(PipesimSearchState *s)
 		PipesimRun *run;
 
 		if ((*at)->placement != s->of->placement || (*at)->parts > 1 || is_hurried(s) ||
-			((*at)->plan != NULL && is_long_and_late(s)))
+			((*at)->plan != NULL && s->n > PIPESIM_SEARCH_LONG &&
+				pipesim_search_is_late(s)))
 			continue;
 		run = pipesim_run_schedule(*at, &scenario, s->of->costs);
 		if (run->error == NULL && run->shape.chunks == s->shape.chunks &&
@@ -253,16 +249,6 @@ static void add_justified(PipesimSearchState *s)
 
 /* Long from short ------------------------------------------------------------------------ */
 
-/* Micro-batches of the short order that a long one is made of: enough to fill the pipeline twice, and
- * what is missing can be divided in many ways. 0: it is short enough. */
-static guint short_count(const PipesimSearchState *s)
-{
-	const guint m = s->shape.microbatches, step = PIPESIM_STRETCH_PARTS * s->shape.copies;
-	const guint least = 2 * s->shape.ranks * s->shape.copies;
-
-	return m > least + step ? m - (m - least) / step * step : 0;
-}
-
 static gint64 judge_stretch(const guint8 *codes, gpointer data)
 {
 	PipesimSearchState *s = data;
@@ -283,9 +269,12 @@ static gboolean tell_short(const PipesimSearchNews *news, gpointer data)
 	return s->of->tell == NULL || s->of->tell(&own, s->of->data);
 }
 
-/* Searches the order of fewer micro-batches first, with a part of the effort. */
+/* Searches the order of fewer micro-batches first, with a part of the effort: of enough to fill the pipeline twice, and
+ * what is missing can be divided in many ways. */
 static void add_short(PipesimSearchState *s)
 {
+	const guint m = s->shape.microbatches, step = PIPESIM_STRETCH_PARTS * s->shape.copies;
+	const guint least = 2 * s->shape.ranks * s->shape.copies;
 	PipesimScenario scenario = *s->of->scenario;
 	PipesimSearchOf of = *s->of;
 	const gint64 now = g_get_monotonic_time();
@@ -296,9 +285,9 @@ static void add_short(PipesimSearchState *s)
 	g_autofree guint8 *codes = NULL, *stretched = NULL;
 	PipesimWalk walk;
 
-	scenario.microbatches = short_count(s);
-	if (scenario.microbatches == 0 || is_enough(s))
+	if (m <= least + step || is_enough(s))
 		return;
+	scenario.microbatches = m - (m - least) / step * step;
 	scenario.runtime = NULL;
 	of.by_quantile = FALSE;
 	for (guint rank = 0; s->judge.weighs && rank < s->shape.ranks; rank++) {
@@ -456,17 +445,6 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	return TRUE;
 }
 
-/* Whether there is something to draw samples from. */
-static gboolean check_draws(const PipesimSearchState *s, GError **error)
-{
-	g_autofree PipesimJitter *jitter = NULL;
-
-	if (!s->of->by_quantile || s->of->scenario->jitter.den > 0)
-		return TRUE;
-	jitter = pipesim_jitter_measured(s->of->costs, &s->shape, error);
-	return jitter != NULL;
-}
-
 PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **error)
 {
 	const PipesimRuntime *runtime =
@@ -537,7 +515,15 @@ PipesimFound *pipesim_search_within(
 	s.judged = s.judge.has_last_word;
 	if (bound == NULL)
 		found->bound = pipesim_search_bound(of, found->instance, FALSE, error);
-	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
+	ok = found->bound != NULL;
+	if (ok && of->by_quantile && of->scenario->jitter.den == 0) {
+		/* There must be something to draw samples from. */
+		g_autofree PipesimJitter *jitter =
+			pipesim_jitter_measured(of->costs, &s.shape, error);
+
+		ok = jitter != NULL;
+	}
+	ok = ok && search(&s, error);
 	g_clear_pointer(&s.codes, g_ptr_array_unref);
 	g_clear_pointer(&s.spans, g_array_unref);
 	pipesim_arena_free(s.arena);

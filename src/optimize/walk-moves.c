@@ -7,21 +7,6 @@
 
 #define NO_OP PIPESIM_NO_OP
 
-/* A place whose op is on a longest path, in most cases. */
-static guint32 draw_place(PipesimWalk *walk)
-{
-	guint32 place = pipesim_walk_draw(walk, walk->n);
-
-	for (guint i = 0; i < 32; i++) {
-		const guint32 op = walk->seq[place];
-
-		if (walk->head[op] + walk->took[op] + walk->tail[op] == walk->makespan)
-			break;
-		place = pipesim_walk_draw(walk, walk->n);
-	}
-	return place;
-}
-
 /* Where what runs as one with the op at @place begins, and where it is over. */
 static guint32 block_begin(const PipesimWalk *walk, guint32 place)
 {
@@ -201,15 +186,21 @@ static gboolean try_glue(PipesimWalk *walk, guint32 place, gint64 most)
  * if the order is then no longer than @most. */
 static gboolean try_move(PipesimWalk *walk, gint64 most)
 {
-	const guint32 place = draw_place(walk);
-	const guint32 bits = pipesim_walk_draw(walk, G_MAXUINT32);
-	/* Short ones are the most. */
-	const guint shift =
-		1 +
-		(guint)((guint64)pipesim_walk_draw(walk, walk->most_shift) * (bits >> 8) >> 24);
-	guint32 first = 0;
-	guint n;
+	guint32 place = pipesim_walk_draw(walk, walk->n), bits, first = 0;
+	guint shift, n;
 
+	/* A place whose op is on a longest path, in most cases. */
+	for (guint i = 0; i < 32; i++) {
+		const guint32 op = walk->seq[place];
+
+		if (walk->head[op] + walk->took[op] + walk->tail[op] == walk->makespan)
+			break;
+		place = pipesim_walk_draw(walk, walk->n);
+	}
+	bits = pipesim_walk_draw(walk, G_MAXUINT32);
+	/* Short ones are the most. */
+	shift = (guint)((guint64)pipesim_walk_draw(walk, walk->most_shift) * (bits >> 8) >> 24);
+	shift++;
 	walk->moves++;
 	if (walk->glues && (bits >> 1 & 7u) == 0)
 		return try_glue(walk, place, most);

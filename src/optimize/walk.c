@@ -256,24 +256,22 @@ static gboolean is_of_glued(const PipesimWalk *walk, guint32 op)
 		walk, pipesim_walk_kind(walk, op) == W ? op - walk->x->count : op);
 }
 
-static gint64 change(const PipesimWalk *walk, guint room, guint32 op)
-{
-	return pipesim_room_change(&walk->x->room[room], pipesim_walk_lane(walk, op),
-		pipesim_walk_kind(walk, op), walk->glues && is_of_glued(walk, op));
-}
-
 /* From place @first on, to before @end. */
 static void find_levels(PipesimWalk *walk, guint32 first, guint32 end)
 {
 	for (guint i = 0; i < walk->x->n_rooms; i++)
 		for (guint32 place = first; place < end; place++) {
-			const guint32 before = place - 1;
+			guint32 op;
 
-			walk->level[i][place] =
-				place % walk->per_rank == 0
-					? 0
-					: walk->level[i][before] +
-						  change(walk, i, walk->seq[before]);
+			walk->level[i][place] = 0;
+			if (place % walk->per_rank == 0)
+				continue;
+			op = walk->seq[place - 1];
+			walk->level[i][place] = walk->level[i][place - 1] +
+						pipesim_room_change(&walk->x->room[i],
+							pipesim_walk_lane(walk, op),
+							pipesim_walk_kind(walk, op),
+							walk->glues && is_of_glued(walk, op));
 		}
 }
 

@@ -82,32 +82,13 @@ static gboolean has_room(const Build *b, guint rank, guint lane)
 	return TRUE;
 }
 
-/* The chunk of the weight gradient that has waited longest; chunks if none does. */
-static guint waiting_weight(const Build *b, guint rank)
-{
-	const PipesimInstance *x = b->x;
-	gint64 oldest = NEVER;
-	guint found = x->chunks;
-
-	for (guint chunk = 0; chunk < x->chunks && x->kinds > 2; chunk++) {
-		const guint lane = pipesim_instance_lane(x, rank, chunk);
-		const gint64 ready = ready_at(b, lane, W);
-
-		if (ready < oldest) {
-			oldest = ready;
-			found = chunk;
-		}
-	}
-	return found;
-}
-
 /* What @rank would run next, and when. */
 static void choose(Build *b, guint rank)
 {
 	const PipesimInstance *x = b->x;
 	const gint64 free_at = b->free_at[rank];
-	guint code = b->n_codes, weight;
-	gint64 best = NEVER;
+	guint code = b->n_codes, weight = x->chunks;
+	gint64 best = NEVER, oldest = NEVER;
 
 	for (guint kind = I + 1; kind-- > F;)
 		for (guint i = 0; i < x->chunks; i++) {
@@ -123,7 +104,15 @@ static void choose(Build *b, guint rank)
 			best = ready;
 			code = chunk * x->kinds + kind;
 		}
-	weight = waiting_weight(b, rank);
+	/* The weight gradient that has waited longest. */
+	for (guint chunk = 0; chunk < x->chunks && x->kinds > 2; chunk++) {
+		const gint64 ready = ready_at(b, pipesim_instance_lane(x, rank, chunk), W);
+
+		if (ready < oldest) {
+			oldest = ready;
+			weight = chunk;
+		}
+	}
 	if (weight < x->chunks && best > free_at) {
 		const guint lane = pipesim_instance_lane(x, rank, weight);
 
@@ -158,23 +147,6 @@ static void put(Build *b, guint rank, guint8 *codes)
 	choose(b, rank);
 	if (to != PIPESIM_NO_LANE && to / x->chunks != rank)
 		choose(b, to / x->chunks);
-}
-
-/* All ops, as long as some can run. Returns how many. */
-static gsize put_all(Build *b, guint8 *codes)
-{
-	const PipesimInstance *x = b->x;
-	gsize placed = 0;
-
-	for (guint rank = 0; rank < x->ranks; rank++)
-		choose(b, rank);
-	for (;; placed++) {
-		const PipesimMatch first = pipesim_tournament_first(&b->queue);
-
-		if (first.time == PIPESIM_NEVER)
-			return placed;
-		put(b, first.rank, codes);
-	}
 }
 
 /* On each rank the forwards of a micro-batch as its stages lie, then what comes back. */
@@ -217,6 +189,7 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 	const gsize n = (gsize)x->ranks * x->per_rank;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	gsize placed = 0;
+	gboolean ok;
 
 	if (way + 1 == PIPESIM_BUILDS) {
 		run_one_by_one(x, codes);
@@ -230,9 +203,18 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 	b.start = pipesim_arena_array(arena, gint64, x->ranks);
 	for (guint i = 0; i < x->n_rooms; i++)
 		b.held[i] = pipesim_arena_array(arena, gint64, x->ranks);
-	if (pipesim_arena_check(arena, NULL, "ops") &&
-		pipesim_tournament_init(&b.queue, x->ranks))
-		placed = put_all(&b, codes);
+	ok = pipesim_arena_check(arena, NULL, "ops") &&
+	     pipesim_tournament_init(&b.queue, x->ranks);
+	for (guint rank = 0; rank < x->ranks && ok; rank++)
+		choose(&b, rank);
+	/* All ops, as long as some can run. */
+	for (; ok; placed++) {
+		const PipesimMatch first = pipesim_tournament_first(&b.queue);
+
+		if (first.time == PIPESIM_NEVER)
+			break;
+		put(&b, first.rank, codes);
+	}
 	pipesim_tournament_clear(&b.queue);
 	return placed == n;
 }

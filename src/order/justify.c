@@ -261,63 +261,24 @@ static gboolean turn_over(PipesimJustifier *j, guint rank, PipesimTurnover chang
 	return TRUE;
 }
 
-/* Those of the rank that had to wait may have room now. */
-static void unblock(PipesimJustifier *j, gboolean back, guint rank)
-{
-	const guint codes = j->x->chunks * j->x->kinds;
-
-	for (guint code = rank * codes; code < (rank + 1) * codes; code++)
-		if (j->blocked[code]) {
-			j->blocked[code] = FALSE;
-			push(j, op_of(j, back, code));
-		}
-}
-
-/* What is turned over at both ends of what begins with @first. */
-static void weigh(const PipesimJustifier *j, gboolean back, guint32 first,
-	PipesimTurnover *taken, PipesimTurnover *given)
-{
-	guint32 op = first;
-
-	*taken = *given = (PipesimTurnover){0};
-	do {
-		const guint code = op / j->x->count;
-
-		for (guint r = 0; r < j->x->n_rooms; r++) {
-			taken->change[r] += j->putting[back][code].takes[r];
-			given->change[r] -= j->putting[!back][code].takes[r];
-		}
-		op = j->next[op];
-	} while (op != first);
-}
-
-/* Codes of which one more can be put after @op, its code's last one. What waits for it is what it waits for looking the
- * other way; of these only those are new that waited for this one. */
-static void offer_next(PipesimJustifier *j, gboolean back, guint32 op)
-{
-	const guint code = op / j->x->count;
-	const PipesimPutting *other = &j->putting[!back][code];
-
-	offer(j, back, code);
-	for (guint i = 0; i < other->n_inputs; i++)
-		if (j->done[other->input[i]] + 1 == j->done[code])
-			offer(j, back, other->input[i]);
-}
-
 /* Puts @first and what runs as one with it, in j->other. Returns when they end; -1: there is no room for them yet. */
 static gint64 put(PipesimJustifier *j, gboolean back, guint32 first)
 {
-	const guint rank = j->putting[back][first / j->x->count].rank;
+	const guint32 count = j->x->count, codes = j->x->chunks * j->x->kinds;
+	const guint rank = j->putting[back][first / count].rank;
 	const gint64 took = j->took[first];
-	PipesimTurnover taken, given;
+	PipesimTurnover taken = {0}, given = {0}; /* at both ends of it */
 	guint32 op = first;
 	gint64 at = 0;
 
-	weigh(j, back, first, &taken, &given);
 	do {
 		const gint64 ready = ready_at(j, back, op);
 
 		at = MAX(at, ready);
+		for (guint r = 0; r < j->x->n_rooms; r++) {
+			taken.change[r] += j->putting[back][op / count].takes[r];
+			given.change[r] -= j->putting[!back][op / count].takes[r];
+		}
 		op = j->next[op];
 	} while (op != first);
 	at = room_at(j, rank, taken.change, at);
@@ -326,16 +287,29 @@ static gint64 put(PipesimJustifier *j, gboolean back, guint32 first)
 	at = stay_at(j, rank, at, took);
 	do {
 		j->other[op] = at;
-		j->done[op / j->x->count]++;
+		j->done[op / count]++;
 		op = j->next[op];
 	} while (op != first);
 	taken.at = at;
 	given.at = at + took;
 	turn_over(j, rank, taken);
 	if (turn_over(j, rank, given))
-		unblock(j, back, rank);
+		/* Those of the rank that had to wait may have room now. */
+		for (guint code = rank * codes; code < (rank + 1) * codes; code++)
+			if (j->blocked[code]) {
+				j->blocked[code] = FALSE;
+				push(j, op_of(j, back, code));
+			}
+	/* Codes of which one more can be put now. What waits for an op is what it waits for looking the other way;
+	 * of these only those are new that waited for this one. */
 	do {
-		offer_next(j, back, op);
+		const guint code = op / count;
+		const PipesimPutting *other = &j->putting[!back][code];
+
+		offer(j, back, code);
+		for (guint i = 0; i < other->n_inputs; i++)
+			if (j->done[other->input[i]] + 1 == j->done[code])
+				offer(j, back, other->input[i]);
 		op = j->next[op];
 	} while (op != first);
 	return at + took;
@@ -367,21 +341,6 @@ static gint64 put_all(PipesimJustifier *j, gboolean back)
 		if (j->done[code] < j->x->count)
 			return -1;
 	return makespan;
-}
-
-/* When an op ends looking backwards, the later the less; off at random. */
-static void set_keys(PipesimJustifier *j, gboolean noise)
-{
-	const gint64 off = j->op * MOST_OFF * draw(j, 1 << 10) / (1 << 10);
-	const gboolean all = draw(j, EVERYWHERE) == 0;
-	const gint64 middle = (gint64)((double)j->makespan * draw(j, 1 << 16) / (1 << 16));
-	const gint64 part = j->makespan / 100 * (LEAST_PART + draw(j, MOST_PART - LEAST_PART));
-
-	for (guint32 op = 0; op < j->n; op++) {
-		j->key[op] = -j->start[op] - j->took[op];
-		if (noise && off > 0 && (all || ABS(j->start[op] - middle) < part))
-			j->key[op] += off * ((gint64)draw(j, 1 << 11) - (1 << 10)) / (1 << 10);
-	}
 }
 
 /* What ops @codes of @rank run as one with, and how long. */
@@ -425,9 +384,18 @@ void pipesim_justifier_begin(
 gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
 {
 	const gint64 before = j->makespan;
+	const gint64 off = j->op * MOST_OFF * draw(j, 1 << 10) / (1 << 10);
+	const gboolean all = draw(j, EVERYWHERE) == 0;
+	const gint64 middle = (gint64)((double)before * draw(j, 1 << 16) / (1 << 16));
+	const gint64 part = before / 100 * (LEAST_PART + draw(j, MOST_PART - LEAST_PART));
 	gint64 makespan;
 
-	set_keys(j, noise);
+	/* By when an op ends looking backwards, the later the less; off at random. */
+	for (guint32 op = 0; op < j->n; op++) {
+		j->key[op] = -j->start[op] - j->took[op];
+		if (noise && off > 0 && (all || ABS(j->start[op] - middle) < part))
+			j->key[op] += off * ((gint64)draw(j, 1 << 11) - (1 << 10)) / (1 << 10);
+	}
 	makespan = put_all(j, TRUE);
 	if (makespan < 0)
 		return FALSE;

@@ -31,8 +31,7 @@ typedef struct {
 	/* The op that runs the forward, and the backward (I, B or a pair's), of [stage * M +
 	 * micro-batch]. From these follow the data dependencies. */
 	guint32 *forward, *backward;
-	GPtrArray *
-		phases; /* of char *, shared with the order that it comes from; index 0 is "" */
+	GPtrArray *phases; /* of char *, shared with the order that it is of; index 0 is "" */
 } PipesimProgram;
 
 /** pipesim_program_new: room for @max_ops; shape copied; stages placed as its placement says
