@@ -144,21 +144,6 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 	}
 }
 
-/* Of what takes @alone, the part that runs next where some of it, of its W, runs behind its
- * sends. */
-static gint64 part_of(const Engine *engine, guint rank, const PipesimOp *op, gint64 alone)
-{
-	gint64 last = 0;
-
-	if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
-		const guint stage = pipesim_op_b_stage(engine->lowering->program, rank, op);
-
-		last = MIN(engine->delay_wgrad, engine->times->stage[PIPESIM_W][stage]);
-		last = MIN(last, alone);
-	}
-	return engine->ranks[rank].behind ? last : alone - last;
-}
-
 /* From now on, as far as it is known. */
 static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
@@ -179,7 +164,14 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 						       engine->times, rank, op);
 	if (!engine->ranks[rank].behind)
 		alone = pipesim_edges_add(&engine->edges, rank, index, half, alone);
-	alone = part_of(engine, rank, op, alone);
+	/* Where some of it, of its W, runs behind its sends: the part that runs next. */
+	if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
+		const guint stage = pipesim_op_b_stage(engine->lowering->program, rank, op);
+		gint64 last = MIN(engine->delay_wgrad, engine->times->stage[PIPESIM_W][stage]);
+
+		last = MIN(last, alone);
+		alone = engine->ranks[rank].behind ? last : alone - last;
+	}
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
 	/* What is behind the sends of a pair was launched with it. */

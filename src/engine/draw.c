@@ -135,21 +135,6 @@ void pipesim_draw_free(PipesimDraw *draw)
 	g_free(draw);
 }
 
-/* The number of the last micro-batch, up to that of @op, that was drawn anew. */
-static guint32 number_of(
-	PipesimSampleKey key, const PipesimLaneOp *op, const PipesimDrawTable *table)
-{
-	guint32 place = op->place, mirror = 0;
-
-	for (guint32 left = op->microbatch;; left--, place -= PIPESIM_PLACE_STEP) {
-		const guint32 x = pipesim_random(key, place);
-
-		if (left == 0 || (x & ((1u << PIPESIM_STAY_BITS) - 1)) >= table->stay)
-			return x ^ mirror;
-		mirror ^= table->mirror;
-	}
-}
-
 /* Ranks have places that no op has. */
 static guint32 speed_of(const PipesimDraw *draw, PipesimSampleKey key, guint rank)
 {
@@ -167,13 +152,22 @@ void pipesim_draw_durations(
 	for (guint i = 0; i < lanes->n_ops; i++) {
 		const PipesimLaneOp *op = &lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[op->table];
-		const guint32 x = number_of(key, op, table);
-		const guint32 part = x >> PART_SHIFT;
-		const guint32 place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
-		const guint32 above =
-			(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
-		guint64 units = table->base[part] + above;
+		guint32 at = op->place, left = op->microbatch, mirror = 0;
+		guint32 x = pipesim_random(key, at), part, place;
+		guint64 units;
 
+		/* The number of the last micro-batch, up to this one, that was drawn anew. */
+		for (; left > 0 && (x & ((1u << PIPESIM_STAY_BITS) - 1)) < table->stay;
+			left--) {
+			at -= PIPESIM_PLACE_STEP;
+			mirror ^= table->mirror;
+			x = pipesim_random(key, at);
+		}
+		x ^= mirror;
+		part = x >> PART_SHIFT;
+		place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
+		units = (table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
+		units += table->base[part];
 		if (draw->n_speeds > 0)
 			units = (units * speed_of(draw, key, op->rank) +
 					(1u << (PIPESIM_SPEED_BITS - 1))) >>

@@ -257,23 +257,6 @@ static gboolean allocate(Fast *fast, PipesimTimeline *timeline, GError **error)
 	return TRUE;
 }
 
-static gboolean run_all(Fast *fast, GError **error)
-{
-	guint32 left = sweep(fast);
-
-	if (left > 0 && !run_queue(fast, &left, error))
-		return FALSE;
-	if (fast->overflow)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"the step takes longer than 146 years; give shorter times or fewer "
-			"micro-batches");
-	for (guint rank = 0; rank < fast->program->shape.ranks; rank++)
-		fast->timeline->makespan =
-			MAX(fast->timeline->makespan, fast->seats[rank].time);
-	/* The order must have a cycle: say which. */
-	return left == 0 || pipesim_program_check_order(fast->program, NULL, NULL, error);
-}
-
 PipesimTimeline *pipesim_fast_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
@@ -283,13 +266,25 @@ PipesimTimeline *pipesim_fast_run(
 		.p2p = times->p2p,
 		.nothing = program->n_ops};
 	PipesimTimes by_stage = *times;
+	guint32 left = 0;
 	gboolean ok;
 
 	by_stage.drawn = by_stage.each = NULL;
 	ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
 	fast.careful = times->drawn != NULL || times->each != NULL ||
 		       !pipesim_durations_fit(&fast.durations, program->n_ops);
-	ok = ok && allocate(&fast, timeline, error) && run_all(&fast, error);
+	ok = ok && allocate(&fast, timeline, error);
+	if (ok)
+		left = sweep(&fast);
+	ok = ok && (left == 0 || run_queue(&fast, &left, error));
+	if (ok && fast.overflow)
+		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times or fewer "
+			"micro-batches");
+	for (guint rank = 0; ok && rank < program->shape.ranks; rank++)
+		timeline->makespan = MAX(timeline->makespan, fast.seats[rank].time);
+	/* The order must have a cycle: say which. */
+	ok = ok && (left == 0 || pipesim_program_check_order(program, NULL, NULL, error));
 	g_free(fast.seats);
 	g_free(fast.lanes);
 	pipesim_durations_clear(&fast.durations);

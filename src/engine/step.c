@@ -19,35 +19,29 @@
 /* States that are no further apart are the same: a millionth. */
 #define SAME_LOAD (PIPESIM_LOAD_ONE >> 20)
 
-/* Where each message takes P2P, over links that no two share. */
-static PipesimTimeline *run_unlinked(const PipesimProgram *program, const PipesimTimes *times,
-	guint flags, PipesimPowerState *states, GError **error)
-{
-	g_autoptr(PipesimNetwork) network = pipesim_network_new();
-	PipesimTimeline *timeline;
-
-	network->intra.latency = times->p2p;
-	timeline = pipesim_dynamic_run(
-		program, times, network, flags & ~(guint)PIPESIM_KEEP_MOVES, states, error);
-	if (timeline != NULL)
-		g_clear_pointer(&timeline->traffic, pipesim_traffic_free);
-	return timeline;
-}
-
 /* @states: (nullable): of the chips at the begin, then at the end */
 static PipesimTimeline *run_once(const PipesimStep *step, const PipesimTimes *times,
 	guint flags, PipesimPowerState *states, GError **error)
 {
 	const PipesimNetwork *network = step->job.network;
+	g_autoptr(PipesimNetwork) unshared = NULL;
+	PipesimTimeline *timeline;
 
 	if (pipesim_runtime_waits(step->job.runtime))
 		return pipesim_comm_run(pipesim_step_messages(step), &step->job.issuing, times,
 			network, flags, states, error);
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, states, error);
-	if (pipesim_times_vary(times))
-		return run_unlinked(step->whole, times, flags, states, error);
-	return pipesim_fast_run(step->whole, times, error);
+	if (!pipesim_times_vary(times))
+		return pipesim_fast_run(step->whole, times, error);
+	/* Each message takes P2P, over links that no two share. */
+	unshared = pipesim_network_new();
+	unshared->intra.latency = times->p2p;
+	flags &= ~(guint)PIPESIM_KEEP_MOVES;
+	timeline = pipesim_dynamic_run(step->whole, times, unshared, flags, states, error);
+	if (timeline != NULL)
+		g_clear_pointer(&timeline->traffic, pipesim_traffic_free);
+	return timeline;
 }
 
 /* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to

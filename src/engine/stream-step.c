@@ -264,22 +264,9 @@ static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
 	return TRUE;
 }
 
-static gint64 weight_duration(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
-{
-	PipesimChannel *pending = &s->ranks[rank].pending;
-	const gsize first = (gsize)rank * s->order->shape.chunks;
-	gint64 chunk;
-
-	if (pending->ring == NULL || verb->chunk != PIPESIM_OLDEST)
-		return verb->duration;
-	chunk = pending->ring[pending->consumed++ & pending->mask];
-	return s->durations.single[(first + chunk) * PIPESIM_FB + PIPESIM_W];
-}
-
 static void record(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb, gint64 took)
 {
 	PipesimTape *tape = s->tape;
-	PipesimTapeOp *op;
 
 	if (tape->n == tape->size) {
 		PipesimTapeOp *ops = g_try_renew(PipesimTapeOp, tape->ops, 2 * tape->size + 64);
@@ -291,18 +278,23 @@ static void record(PipesimStreaming *s, guint rank, const PipesimStreamVerb *ver
 		tape->ops = ops;
 		tape->size = 2 * tape->size + 64;
 	}
-	op = &tape->ops[tape->n++];
-	*op = (PipesimTapeOp){
+	tape->ops[tape->n++] = (PipesimTapeOp){
 		.rank = rank, .verb = (guint32)(verb - s->verbs), .duration = took};
 }
 
 static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
 {
 	PipesimStreamRank *r = &s->ranks[rank];
-	const gint64 took =
-		verb->kind == PIPESIM_W ? weight_duration(s, rank, verb) : verb->duration;
-	gint64 time = r->time;
+	PipesimChannel *pending = &r->pending;
+	gint64 time = r->time, took = verb->duration;
 
+	/* A W of whichever chunk has waited longest. */
+	if (verb->kind == PIPESIM_W && pending->ring != NULL && verb->chunk == PIPESIM_OLDEST) {
+		const gsize place = (gsize)rank * s->order->shape.chunks +
+				    (gsize)pending->ring[pending->consumed++ & pending->mask];
+
+		took = s->durations.single[place * PIPESIM_FB + PIPESIM_W];
+	}
 	if (s->tape != NULL)
 		record(s, rank, verb, took);
 	for (guint half = 0; half < 2; half++) {
@@ -324,9 +316,8 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 	for (guint half = 0; half < 2; half++)
 		if (verb->out[half] != PIPESIM_NO_CHANNEL)
 			put(&s->channels[verb->out[half]], r->time + verb->hop[half]);
-	if (verb->kind == PIPESIM_I && r->pending.ring != NULL &&
-		(!is_full(&r->pending) || grow(s, &r->pending)))
-		r->pending.ring[r->pending.produced++ & r->pending.mask] = verb->chunk;
+	if (verb->kind == PIPESIM_I && pending->ring != NULL)
+		pipesim_streaming_put(s, pending, verb->chunk);
 }
 
 static gboolean run_rank(PipesimStreaming *s, guint rank)

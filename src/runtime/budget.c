@@ -183,23 +183,6 @@ static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 	return TRUE;
 }
 
-/* The one of @n pending sends that may be waited for before @send: the first that must have
- * arrived by then, else the first that can have. NONE: none. */
-static guint32 choose(Graph *graph, const guint32 *pending, guint n, guint32 send)
-{
-	guint32 safe = NONE;
-
-	for (guint i = 0; i < n; i++) {
-		const guint32 receive = graph->next[pending[i]];
-
-		if (reaches(graph, receive, send, TRUE))
-			return pending[i];
-		if (safe == NONE && !reaches(graph, send, receive, FALSE))
-			safe = pending[i];
-	}
-	return safe;
-}
-
 static gboolean fail(const Graph *graph, guint rank, guint32 send, guint most, GError **error)
 {
 	const PipesimLowering lowering = {.program = graph->program};
@@ -219,7 +202,6 @@ static gboolean limit_rank(Graph *graph, guint rank, guint most, GError **error)
 	guint n = 0;
 
 	for (guint32 i = graph->begin[rank]; i < end; i++) {
-		guint32 chosen;
 		guint kept = 0;
 
 		if (!pipesim_action_is_send(graph->action[i].kind))
@@ -229,9 +211,18 @@ static gboolean limit_rank(Graph *graph, guint rank, guint most, GError **error)
 				pending[kept++] = pending[k];
 		n = kept;
 		if (n == most) {
-			guint32 receive;
+			guint32 receive, chosen = NONE;
+			gboolean must = FALSE;
 
-			chosen = choose(graph, pending, n, i);
+			/* Of the pending ones the first that must have arrived by then, else the first that
+			 * can have. */
+			for (guint k = 0; k < n && !must; k++) {
+				receive = graph->next[pending[k]];
+				must = reaches(graph, receive, i, TRUE);
+				if (must ||
+					(chosen == NONE && !reaches(graph, i, receive, FALSE)))
+					chosen = pending[k];
+			}
 			if (chosen == NONE)
 				return fail(graph, rank, i, most, error);
 			receive = graph->next[chosen];

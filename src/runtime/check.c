@@ -295,19 +295,6 @@ static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 
 	}
 }
 
-/* The send that meets @receive of @rank, whose ends are in different places of the order of the
- * two ranks. */
-static guint32 find_sent(
-	const PipesimLowering *lowering, const guint32 *turn, guint rank, guint32 receive)
-{
-	guint32 at = lowering->rank_begin[lowering->actions[receive].peer_rank];
-
-	while (!pipesim_action_is_send(lowering->actions[at].kind) ||
-		lowering->actions[at].peer_rank != rank || turn[at] != turn[receive])
-		at++;
-	return at;
-}
-
 /* Whether the right messages meet. */
 static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena,
 	const PipesimFaultPlaces *places, GError **error)
@@ -325,18 +312,22 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
 			const guint other = actions[i].peer_rank;
-			g_autoptr(GString) receive = NULL;
-			g_autoptr(GString) send = NULL;
+			g_autoptr(GString) receive = NULL, send = NULL;
+			guint32 sent;
 
 			if (!pipesim_action_is_message(actions[i].kind) ||
 				pipesim_action_is_send(actions[i].kind) ||
 				turn[i] == turn[actions[i].peer])
 				continue;
+			/* The send that it meets, which is in another place of the order of the two ranks. */
+			for (sent = lowering->rank_begin[other];
+				!pipesim_action_is_send(actions[sent].kind) ||
+				actions[sent].peer_rank != rank || turn[sent] != turn[i];)
+				sent++;
 			receive = g_string_new(NULL);
 			send = g_string_new(NULL);
 			pipesim_action_print(lowering, rank, &actions[i], receive);
-			pipesim_action_print(lowering, other,
-				&actions[find_sent(lowering, turn, rank, i)], send);
+			pipesim_action_print(lowering, other, &actions[sent], send);
 			pipesim_fault(places, lowering->from_file ? i : actions[i].op,
 				"%s on rank %u takes what %s on rank %u sends: messages "
 				"between two ranks are matched by their order, so a wrong "

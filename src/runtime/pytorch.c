@@ -118,36 +118,13 @@ static gboolean run_rounds(PipesimLowerer *lowerer, PipesimList *todo, GError **
 	return TRUE;
 }
 
-/* How many stages @rank gathers ahead. FALSE with PIPESIM_ERROR_CONSTRAINT. */
-static gboolean find_ahead(
-	const PipesimLowerer *lowerer, guint rank, guint active, guint *ahead, GError **error)
-{
-	const PipesimIssuing *issuing = lowerer->issuing;
-	const guint ranks = lowerer->program->shape.ranks;
-
-	*ahead = issuing->ahead == PIPESIM_AHEAD_AUTO ? MIN(rank + 2, active) : active;
-	if (issuing->ahead != PIPESIM_AHEAD_LIST)
-		return TRUE;
-	if (issuing->n_ahead != ranks)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--unshard-ahead: %u number%s for %u rank%s; one for each rank",
-			issuing->n_ahead, issuing->n_ahead == 1 ? "" : "s", ranks,
-			ranks == 1 ? "" : "s");
-	*ahead = issuing->ahead_of[rank];
-	if (*ahead < 1 || *ahead > active)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--unshard-ahead: %u for rank %u; from 1 to the %u stage%s that it "
-			"keeps (--active-stages)",
-			*ahead, rank, active, active == 1 ? "" : "s");
-	return TRUE;
-}
-
 /* Passes 1 to 3, by the rules of a version: how stages are treated, and who stands where. */
 static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const PipesimIssuing *issuing = lowerer->issuing;
 	const guint ranks = program->shape.ranks;
+	const gboolean listed = issuing->ahead == PIPESIM_AHEAD_LIST;
 	PipesimList *todo;
 	gboolean ok = TRUE;
 
@@ -157,10 +134,25 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--active-stages 1: an overlapped pair needs both of its stages; take "
 			"2 or more");
+	if (listed && issuing->n_ahead != ranks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--unshard-ahead: %u number%s for %u rank%s; one for each rank",
+			issuing->n_ahead, issuing->n_ahead == 1 ? "" : "s", ranks,
+			ranks == 1 ? "" : "s");
 	todo = g_new0(PipesimList, ranks);
-	for (guint rank = 0; ok && rank < ranks; rank++)
-		ok = find_ahead(lowerer, rank, rules.active, &rules.ahead, error) &&
-		     pipesim_sharding_list(lowerer, rank, &rules, &todo[rank], error);
+	for (guint rank = 0; ok && rank < ranks; rank++) {
+		rules.ahead = listed ? issuing->ahead_of[rank]
+			      : issuing->ahead == PIPESIM_AHEAD_AUTO
+				      ? MIN(rank + 2, rules.active)
+				      : rules.active;
+		ok = rules.ahead >= 1 && rules.ahead <= rules.active;
+		if (!ok)
+			pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"--unshard-ahead: %u for rank %u; from 1 to the %u stage%s "
+				"that it keeps (--active-stages)",
+				rules.ahead, rank, rules.active, rules.active == 1 ? "" : "s");
+		ok = ok && pipesim_sharding_list(lowerer, rank, &rules, &todo[rank], error);
+	}
 	ok = ok && run_rounds(lowerer, todo, error);
 	for (guint rank = 0; rank < ranks; rank++)
 		g_free(todo[rank].actions);

@@ -86,16 +86,6 @@ static void wait_for_reduction(Walk *walk)
 	walk->pending = FALSE;
 }
 
-static void reduce(Walk *walk, guint chunk)
-{
-	wait_for_reduction(walk);
-	add_of_chunk(walk, PIPESIM_ACTION_REDUCE_GRAD, chunk);
-	walk->pending = walk->rules->waits;
-	walk->last = chunk;
-	if (!walk->rules->defers)
-		wait_for_reduction(walk);
-}
-
 gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	const PipesimShardingRules *rules, PipesimList *out, GError **error)
 {
@@ -139,8 +129,14 @@ gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
 		chunk = pipesim_op_backward_chunk(op);
-		if (++gradients[chunk] == pipesim_shape_per_chunk(&program->shape))
-			reduce(&walk, chunk);
+		if (++gradients[chunk] < pipesim_shape_per_chunk(&program->shape))
+			continue;
+		wait_for_reduction(&walk);
+		add_of_chunk(&walk, PIPESIM_ACTION_REDUCE_GRAD, chunk);
+		walk.pending = rules->waits;
+		walk.last = chunk;
+		if (!rules->defers)
+			wait_for_reduction(&walk);
 	}
 	wait_for_reduction(&walk);
 	return !lowerer->no_memory || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
