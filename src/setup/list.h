@@ -230,8 +230,9 @@ SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 	"of --model: adam (default), adam-bf16, -fp16, -fp32 or sgd", ALL_MODEL,
 	WORD(Training, optimizer), .values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
 SETTING(MODULES, "--modules", 0, "WHOSE",
-	"of --model: megatron[-0.15|-0.13], the default, or pytorch", ALL_MODEL,
-	READ(Training, modules), .values = "megatron megatron-0.15 megatron-0.13 pytorch")
+	"of --model: megatron[-0.15|-0.13] (default), pytorch ...", ALL_MODEL,
+	READ(Training, modules),
+	.values = "megatron megatron-0.15 megatron-0.13 pytorch deepseek")
 SETTING(ZERO, "--zero", 0, "STAGE",
 	"of --model: what DP shares: 0, 1 (default), 2, 3, fsdp[-fp32]", ALL_MODEL,
 	WORD(Training, zero), .values = "0 1 2 3 fsdp fsdp-fp32")

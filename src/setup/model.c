@@ -91,6 +91,12 @@ gboolean pipesim_setup_training(
 	if (!pipesim_settings_read(setup, PIPESIM_INTO_TRAINING,
 		    &(PipesimTarget){.training = training}, error))
 		return FALSE;
+	/* DeepSeek's runtime runs DeepSeek's layers, unless others are asked for. */
+	if (setup->text[PIPESIM_SET_MODULES] == NULL)
+		training->deepseek =
+			g_strcmp0(setup->text[PIPESIM_SET_RUNTIME], "deepseek") == 0;
+	training->no_dummies |= training->deepseek;
+	training->recompute |= training->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
 	/* PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and the loss is
 	 * their own unless another is given. */
 	if (training->eager) {

@@ -296,7 +296,8 @@ READER(modules)
 	if (!find_word(setting, text, &word, error))
 		return FALSE;
 	training->eager = word == 3;
-	if (!training->eager)
+	training->deepseek = word == 4;
+	if (word < 3)
 		training->megatron = (PipesimMegatron)word;
 	return TRUE;
 }

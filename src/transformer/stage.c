@@ -199,8 +199,9 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 
 	if (part == PIPESIM_PART_HEAD && model->tied && cut->embedding)
 		sum.of[PIPESIM_TERM_PARAMETERS] -= matrix;
-	/* Multi-token prediction looks its tokens up in an embedding of its own rank. */
-	if (part == PIPESIM_PART_MTP && !cut->embedding)
+	/* Multi-token prediction looks its tokens up in an embedding of its own rank; DualPipe
+	 * puts it where the first stage's is. */
+	if (part == PIPESIM_PART_MTP && !cut->embedding && !training->deepseek)
 		add_static(training, matrix, 0, training->dp * training->cp, totals);
 	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], n * sum.linear[0],
 		training->dp * training->cp, totals);

@@ -27,8 +27,10 @@ typedef struct {
 	PipesimWide h, q, kv, a, f, g, t, T, Tp, V;
 	PipesimWide E, k, fe, fs, et, ep, Tk;
 	PipesimWide rq, rk, dn, dr, dv;
-	guint bytes; /* of an element that waits as the input of a linear layer */
+	guint bytes;  /* of an element that waits as the input of a linear layer */
+	guint cached; /* and as that of an activation function */
 	gboolean eager;
+	gboolean deepseek;
 } Terms;
 
 static void init(Terms *terms, const PipesimTransformer *model, const PipesimTraining *training)
@@ -64,7 +66,9 @@ static void init(Terms *terms, const PipesimTransformer *model, const PipesimTra
 	terms->dr = model->rope;
 	terms->dv = model->v_dim;
 	terms->bytes = training->fp8 ? 1 : 2;
+	terms->cached = training->fp8 && training->deepseek ? 1 : 2;
 	terms->eager = training->eager;
+	terms->deepseek = training->deepseek;
 }
 
 static void add(Terms *terms, PipesimTermSort sort, const char *what, const char *formula,
@@ -150,7 +154,9 @@ static void again(Terms *terms, PipesimWork work, const char *what, PipesimWide 
 
 static gboolean drops(const Terms *terms, PipesimRecompute module)
 {
-	return (terms->training->recompute & module) != 0;
+	const guint own = terms->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
+
+	return ((terms->training->recompute | own) & module) != 0;
 }
 
 /* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as
@@ -223,8 +229,9 @@ static void add_latent_attention(Terms *x)
 	if (norms)
 		add_input(x, "latents ahead of their norms", "2 (rq + rk) T'", AUTOGRAD,
 			2 * (x->rq + x->rk) * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "latents", "2 (rq + rk) T'", AUTOGRAD,
-		x->bytes * (x->rq + x->rk) * x->Tp);
+	if (!x->deepseek || !norms)
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "latents", "2 (rq + rk) T'", AUTOGRAD,
+			x->bytes * (x->rq + x->rk) * x->Tp);
 	if (!drops(x, PIPESIM_RECOMPUTE_MLA_UP))
 		add_input(x, "q, k and v", "2 a (2 (dn + dr) + dv) T/t", AUTOGRAD,
 			2 * (2 * qk + v) * x->T / x->t);
@@ -260,7 +267,7 @@ static void add_attention(Terms *x)
 		(model->layer_norm ? 4 : 2) * x->h);
 	add_input(x, "input of norm 1: the residual", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
 	/* A norm that is part of the linear layer behind it is not dropped. */
-	if (!latent || !drops(x, PIPESIM_RECOMPUTE_NORM))
+	if ((!latent && !x->deepseek) || !drops(x, PIPESIM_RECOMPUTE_NORM))
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 1", "2 h T'", KORTHIKANTI,
 			x->bytes * x->h * x->Tp);
 	add_input(x, "statistics of both norms", model->layer_norm ? "16 T'" : "8 T'", AUTOGRAD,
@@ -272,8 +279,14 @@ static void add_attention(Terms *x)
 	if (model->output_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the output projection", "h", SHAPES,
 			x->h);
-	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output", latent ? "2 a dv T/t" : "2 q T/t",
-		KORTHIKANTI, 2 * out * x->T / x->t);
+	/* E5M6, for attention's backward and the projection's weight gradient both. */
+	if (x->cached == 1)
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output in 12 bits",
+			latent ? "3/2 a dv T/t" : "3/2 q T/t", DEEPSEEK,
+			3 * out * x->T / (2 * x->t));
+	else
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output",
+			latent ? "2 a dv T/t" : "2 q T/t", KORTHIKANTI, 2 * out * x->T / x->t);
 	if (training->cp > 1 && training->cp_all_to_all) {
 		const PipesimWide heads =
 			latent ? 2 * x->a * (x->dn + x->dr) + 2 * out : 2 * x->q + 2 * x->kv;
@@ -284,7 +297,7 @@ static void add_attention(Terms *x)
 		x->sum->exchanged +=
 			2 * heads * x->T / x->t * (training->cp - 1) / training->cp;
 	}
-	if (training->fp8)
+	if (training->fp8 && x->cached > 1)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output in FP8", "q T/t", AUTOGRAD,
 			out * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of the projected output", "2 h T'", GRADIENTS,
@@ -356,12 +369,14 @@ static void add_mlp(Terms *x)
 	if (dropped) {
 		again(x, PIPESIM_WORK_MLP, "MLP", 2 * weights * x->T);
 	} else {
-		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
-			x->bytes * x->h * x->Tp);
+		if (!x->deepseek)
+			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'",
+				KORTHIKANTI, x->bytes * x->h * x->Tp);
 		add_input(x, "input of the activation", "2 g f T/t", KORTHIKANTI,
-			2 * x->g * x->f * x->T / x->t);
-		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the activation", "2 f T/t",
-			KORTHIKANTI, x->bytes * x->f * x->T / x->t);
+			x->cached * x->g * x->f * x->T / x->t);
+		if (!x->deepseek)
+			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the activation", "2 f T/t",
+				KORTHIKANTI, x->bytes * x->f * x->T / x->t);
 	}
 	add(x, PIPESIM_TERM_BETWEEN, "gradients of both outputs of the MLP",
 		"2 g f T/t + 2 h T'", GRADIENTS,
@@ -417,7 +432,7 @@ static void add_expert_rows(Terms *x)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "dispatched rows: input of the experts",
 			"2 h Tk", AUTOGRAD, x->bytes * x->h * x->Tk);
 		add_input(x, "input of the experts' activation", "2 g fe Tk", AUTOGRAD,
-			2 * x->g * x->fe * x->Tk);
+			x->cached * x->g * x->fe * x->Tk);
 		if (!drops(x, PIPESIM_RECOMPUTE_MOE_ACT))
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the experts' activation",
 				"2 fe Tk", AUTOGRAD, x->bytes * x->fe * x->Tk);
@@ -438,8 +453,10 @@ static void add_expert_rows(Terms *x)
 		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the experts",
 			"2 h Tk + 2 fe Tk", GRADIENTS,
 			x->bytes * x->h * x->Tk + x->bytes * x->fe * x->Tk);
-	add_forward(x, "rows permuted, received, computed, back in order", "8 h Tk", AUTOGRAD,
-		8 * x->h * x->Tk);
+	/* DeepSeek's are sent and received in FP8. */
+	add_forward(x, "rows permuted, received, computed, back in order",
+		x->cached == 1 ? "6 h Tk" : "8 h Tk", x->cached == 1 ? DEEPSEEK : AUTOGRAD,
+		(x->cached == 1 ? 6 : 8) * x->h * x->Tk);
 }
 
 static void add_shared_experts(Terms *x)
@@ -453,9 +470,11 @@ static void add_shared_experts(Terms *x)
 	gather_and_scatter(x, dropped || drops(x, PIPESIM_RECOMPUTE_MOE));
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		add_input(x, "input of the shared experts' activation", "2 g fs T/t", AUTOGRAD,
-			2 * x->g * rows);
-		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the shared experts' activation",
-			"2 fs T/t", AUTOGRAD, x->bytes * rows);
+			x->cached * x->g * rows);
+		if (!x->deepseek)
+			add(x, PIPESIM_TERM_UNTIL_WEIGHT,
+				"output of the shared experts' activation", "2 fs T/t",
+				AUTOGRAD, x->bytes * rows);
 	}
 	add(x, PIPESIM_TERM_BETWEEN, "gradient ahead of the shared experts' activation",
 		"2 g fs T/t", GRADIENTS, 2 * x->g * rows);

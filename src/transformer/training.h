@@ -18,6 +18,9 @@ typedef enum {
 	PIPESIM_RECOMPUTE_SHARED = 1 << 4, /* shared_experts */
 	PIPESIM_RECOMPUTE_NORM = 1 << 5,   /* layernorm */
 	PIPESIM_RECOMPUTE_MLA_UP = 1 << 6, /* mla_up_proj */
+	/* What DeepSeek-V3's layers always do. */
+	PIPESIM_RECOMPUTE_DEEPSEEK =
+		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | PIPESIM_RECOMPUTE_MLA_UP,
 } PipesimRecompute;
 
 typedef enum {
@@ -74,6 +77,10 @@ typedef struct {
 	/* PyTorch's own modules under its autograd: none is fused with another, gradients come
 	 * into being with the first backward, and a split backward keeps its graph until W. */
 	gboolean eager;
+	/* DeepSeek-V3's own (arXiv 2412.19437): norms, up-projections of latent attention and
+	 * outputs of SwiGLU are computed again, what waits for a backward waits in FP8 or 12
+	 * bits, and multi-token prediction looks tokens up in the embedding of its rank. */
+	gboolean deepseek;
 	gboolean unfused_permutation;
 	PipesimLoss loss;
 	gboolean no_dummies; /* without gradient-accumulation fusion */

@@ -88,6 +88,35 @@ START_TEST(reserves)
 }
 END_TEST
 
+/* arXiv 2412.19437, sections 3.2.3 and 3.3.3: of a layer with experts wait the residual twice, statistics and router, both latents
+ * ahead of their norms, attention's output in 12 bits, rows of experts and the inputs of both SwiGLU in FP8. */
+START_TEST(keeps_as_deepseek)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	const gint64 T = 4096, Tk = 8 * T;
+	PipesimTraining training = plain(T);
+	PipesimCut cut = {.first = 59, .layers = 2, .head = TRUE, .mtp = 1};
+	PipesimStage stage, other;
+
+	training.fp8 = training.deepseek = TRUE;
+	ck_assert_int_eq(layer_bytes(model, &training, PIPESIM_PART_SPARSE),
+		T * (4 * 7168 + 8 + 9 * 256 + 2 * (1536 + 512) + 4 * 128 + 3 * 128 * 128 / 2 +
+			    2 * 2048) +
+			Tk * (7168 + 2 * 2048 + 4));
+	/* In BF16 the same tensors have their two bytes. */
+	training.fp8 = FALSE;
+	ck_assert_int_eq(layer_bytes(model, &training, PIPESIM_PART_SPARSE),
+		T * (4 * 7168 + 8 + 9 * 256 + 2 * (1536 + 512) + 4 * 128 + 2 * 128 * 128 +
+			    4 * 2048) +
+			Tk * (2 * 7168 + 4 * 2048 + 4));
+	/* Tokens are looked up in the embedding of the first stage, on the same rank. */
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	training.deepseek = FALSE;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &other, NULL));
+	ck_assert_int_eq(other.elements - stage.elements, 7168 * 129280);
+}
+END_TEST
+
 /* By version of Megatron-Core: what stays of the head, beside its backward's own, and logits that wait. */
 START_TEST(keeps_the_head)
 {
@@ -347,6 +376,7 @@ Suite *transformer_terms_suite(void)
 
 	tcase_add_test(tests, counts_as_korthikanti);
 	tcase_add_test(tests, reserves);
+	tcase_add_test(tests, keeps_as_deepseek);
 	tcase_add_test(tests, keeps_the_head);
 	tcase_add_test(tests, copies_weights_to_fp8);
 	tcase_add_test(tests, counts_pytorch);
