@@ -2,6 +2,7 @@
 
 #include "analysis/steady.h"
 #include "cli/command.h"
+#include "layout/choose.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "setup/choice.h"
@@ -259,11 +260,25 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 		const PipesimScenario scenario =
 			pipesim_choice_scenario(choice, &setup->scenario);
+		PipesimScenario step = scenario;
+		g_autoptr(PipesimCosts) laid_out = NULL;
 		Row *row = g_new0(Row, 1);
 
 		row->name = pipesim_choice_name(choice);
-		row->state = pipesim_steady_state_new(
-			choice->schedule, &scenario, setup->costs, &row->error);
+		/* Layers that the costs leave open are those of a step of as many micro-batches. */
+		if (step.microbatches == 0) {
+			row->state = pipesim_steady_state_new(
+				choice->schedule, &scenario, setup->costs, &row->error);
+			if (row->state != NULL)
+				step.microbatches = (guint)row->state->microbatches;
+		}
+		if (step.microbatches > 0)
+			laid_out = pipesim_layout_choose(choice->schedule, &step, setup->costs);
+		if (scenario.microbatches > 0 || laid_out != NULL) {
+			pipesim_steady_state_free(row->state);
+			row->state = pipesim_steady_state_new(choice->schedule, &scenario,
+				laid_out != NULL ? laid_out : setup->costs, &row->error);
+		}
 		g_ptr_array_add(rows, row);
 		/* The plain simulation of as many micro-batches as were asked for. */
 		if (row->state == NULL && setup->scenario.microbatches > 0) {
