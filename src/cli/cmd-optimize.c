@@ -75,15 +75,13 @@ static gboolean read_placement(Optimize *o, GError **error)
 	return TRUE;
 }
 
-/* Threads, and moves alone, time alone, both or the usual moves; @of has none. */
+/* Moves alone, time alone, both or the usual moves; @of has none. */
 static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **error)
 {
 	const char *time = o->setup->text[PIPESIM_SET_TIME];
 	const char *moves = o->setup->text[PIPESIM_SET_MOVES];
-	const char *threads = o->setup->text[PIPESIM_SET_THREADS];
 	const PipesimScenario *scenario = &o->setup->scenario;
 	const guint64 ops = (guint64)scenario->ranks * scenario->microbatches * o->chunks * 3;
-	guint64 n = 0;
 	gint64 ns = 0;
 
 	if (moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
@@ -102,9 +100,6 @@ static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **err
 		of->moves = MAX(USUAL_WORK / MAX(ops, LEAST_OPS), LEAST_MOVES);
 	if (ns > 0)
 		of->deadline = g_get_monotonic_time() + ns / 1000;
-	if (threads != NULL && !pipesim_parse_count(threads, "--threads", 1, 1024, &n, error))
-		return FALSE;
-	of->threads = (guint)n;
 	return TRUE;
 }
 
@@ -186,6 +181,7 @@ static gboolean search(Optimize *o, GError **error)
 	of->programs = o->programs;
 	of->seed = o->setup->scenario.seed;
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
+	of->threads = o->setup->threads;
 	of->tell = tell;
 	of->stop = &pipesim_stop_asked;
 	of->by_quantile = objective > 0;
@@ -193,8 +189,7 @@ static gboolean search(Optimize *o, GError **error)
 	if (of->by_quantile && of->scenario->samples == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--objective %s is of steps drawn at random; add --samples, for "
-			"example "
-			"--samples 200",
+			"example --samples 200",
 			pipesim_quantile_name(of->quantile));
 	if (!read_effort(o, of, error))
 		return FALSE;
@@ -367,8 +362,7 @@ static gboolean write_all(Optimize *o, GError **error)
 		g_string_append(out,
 			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
 			"stage 2 runs, whichever\nmicro-batch that is; [n] is the line that "
-			"says "
-			"so.\n\n");
+			"says so.\n\n");
 		pipesim_bound_print(o->found->bound, o->found->instance, out);
 	}
 	return pipesim_print_drawn(setup, comparison, NULL, out, error);

@@ -97,6 +97,11 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 		return TRUE;
 	if (rows != PIPESIM_ROWS_TEXT || *output == '\0')
 		return pipesim_check_writable(output, error);
+	if (strcmp(output, "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"-o - would mix the files of the best with the table on standard "
+			"output; name a folder, or add --format jsonl for rows of all "
+			"candidates");
 	if (g_file_test(output, G_FILE_TEST_IS_DIR))
 		return TRUE;
 	if (g_file_test(output, G_FILE_TEST_EXISTS))
@@ -159,13 +164,9 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
-	const char *threads = setup->text[PIPESIM_SET_THREADS];
 	PipesimWish *wish = &plan->wish;
-	guint64 n = 0;
 
 	if (!require(plan, rows, error) ||
-		(threads != NULL &&
-			!pipesim_parse_count(threads, "--threads", 1, 4096, &n, error)) ||
 		!pipesim_setup_training(setup, &wish->training, error) ||
 		!pipesim_setup_load_model(setup, error))
 		return FALSE;
@@ -185,7 +186,7 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 	if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
 		wish->microbatches = setup->scenario.microbatches;
 	wish->runtime = setup->scenario.runtime;
-	wish->threads = (guint)n;
+	wish->threads = setup->threads;
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
 	if (wish->memory < 1000000)

@@ -297,8 +297,7 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	if (ok && sweep->setup->flag[PIPESIM_SET_RESUME] && is_drawn(sweep))
 		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume computes only the missing rows, and a picture needs all of "
-			"them; "
-			"leave out one of the two");
+			"them; leave out one of the two");
 	if (ok && metric != NULL)
 		ok = pipesim_word_find(pipesim_settings[PIPESIM_SET_METRIC].values, metric,
 			"unknown metric", &sweep->metric, error);
@@ -352,6 +351,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	ok = read_point(&sweep, &first, error) &&
 	     pipesim_choices_prepare(choices, &first, error);
 	if (ok) {
+		setup->threads = first.threads;
 		sweep.titles.power =
 			first.costs->power != NULL || first.costs->residence != NULL;
 		sweep.titles.host = first.costs->launch != NULL;

@@ -255,8 +255,7 @@ static gboolean open_file(
 	if (errno == EEXIST)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s was left by a sweep that did not finish; continue it with "
-			"--resume, or "
-			"remove it",
+			"--resume, or remove it",
 			file->partial);
 	return fail_write(file, error);
 }
@@ -274,8 +273,7 @@ gboolean pipesim_sweep_run_check(
 
 gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **error)
 {
-	const char *text = run->setup->text[PIPESIM_SET_THREADS];
-	guint64 threads = MAX(1u, g_get_num_processors() / run->processes.local_size);
+	const guint own = MAX(1u, g_get_num_processors() / run->processes.local_size);
 	const char *shard = run->setup->text[PIPESIM_SET_SHARD];
 	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
 	guint64 index = 0, count = 1;
@@ -286,12 +284,10 @@ gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **
 			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
-	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
-		return FALSE;
 	/* At most 2^40 points and 2^20 parts: no overflow. */
 	run->work.first = points * index / count;
 	run->work.end = points * (index + 1) / count;
-	run->work.threads = (guint)threads;
+	run->work.threads = run->setup->threads > 0 ? run->setup->threads : own;
 	return TRUE;
 }
 
@@ -402,18 +398,6 @@ gboolean pipesim_sweep_run_open(PipesimSweepRun *run, gboolean writes, const cha
 	return TRUE;
 }
 
-static void show_progress(const PipesimSweepRun *run, gint64 began)
-{
-	const guint64 all = run->work.end - run->work.first;
-	const double passed = (double)(g_get_monotonic_time() - began) / 1e6;
-
-	if (pipesim_progress_is_due())
-		pipesim_show_progress("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-				      " %s, %.0f s left",
-			run->done, all, run->what,
-			passed * (double)(all - run->done) / (double)MAX(run->done, 1u));
-}
-
 /* Takes the blocks of all processes in order, to their end or to where one was stopped. */
 static gboolean gather(PipesimSweepRun *run, PipesimPool *pool, GError **error)
 {
@@ -423,6 +407,7 @@ static gboolean gather(PipesimSweepRun *run, PipesimPool *pool, GError **error)
 
 	for (guint64 number = 0; number < blocks; number++) {
 		const guint from = (guint)(number % run->processes.size);
+		const double passed = (double)(g_get_monotonic_time() - began) / 1e6;
 		PipesimSweepBlock *block;
 		GError *fault = NULL;
 
@@ -437,10 +422,14 @@ static gboolean gather(PipesimSweepRun *run, PipesimPool *pool, GError **error)
 			pipesim_rows_append(run->file->rows, block, run->file->text);
 			write_text(run->file, &fault);
 		}
-		if (block != NULL) {
+		if (block != NULL)
 			run->done += block->n_points;
-			show_progress(run, began);
-		}
+		if (block != NULL && pipesim_progress_is_due())
+			pipesim_show_progress("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+					      " %s, %.0f s left",
+				run->done, points, run->what,
+				passed * (double)(points - run->done) /
+					(double)MAX(run->done, 1u));
 		if (run->kept != NULL && block != NULL)
 			g_ptr_array_add(run->kept, block);
 		else

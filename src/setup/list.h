@@ -298,7 +298,8 @@ SETTING(JITTER, "--jitter", 0, "SD",
 /* Of sweep. */
 SETTING(RESUME, "--resume", 0, NULL, "continue after the rows already in the file", NO_GROUP)
 SETTING(SHARD, "--shard", 0, "I/N", "run only part I of N, from 0/N to N-1/N", NO_GROUP)
-SETTING(THREADS, "--threads", 'j', "N", "threads (default: one per core)", NO_GROUP)
+SETTING(THREADS, "--threads", 'j', "N", "threads (default: one per core)", NO_GROUP,
+	COUNT(threads, 4096))
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
 	"draw a heat map over 2 or 3 swept options (.svg, .png, .pdf)", NO_GROUP, PATH(DRAWN),
 	.values = "svg png pdf")

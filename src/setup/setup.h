@@ -14,8 +14,7 @@ struct _PipesimSetup {
 	guint n_operands;
 	gboolean searches;  /* by moves at random: a seed counts without samples */
 	char *command_line; /* owned */
-	const char
-		*data; /* folder of what is shipped, not owned; NULL = where it was installed */
+	const char *data;   /* folder of what is shipped, not owned; NULL = as installed */
 
 	/* As read: pipesim_setup_read(). */
 	PipesimScenario scenario; /* 0 = not given */
@@ -26,7 +25,7 @@ struct _PipesimSetup {
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
 	gint64 memory;                           /* of a GPU of a plan, bytes; 0 = not given */
 	guint memory_model, placement, objective; /* words of their settings, from 0 */
-	guint resident_sms;                       /* 0 = not given */
+	guint resident_sms, threads;              /* 0 = not given */
 	PipesimView view;                         /* of timelines; borrows the texts */
 	PipesimTransformer *model;                /* pipesim_setup_load_model(); owned */
 	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
