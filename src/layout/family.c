@@ -44,20 +44,6 @@ typedef struct {
 	gsize size;                                 /* of all three, bytes */
 } Counts;
 
-/* Where it is among those of the rank that begin at @first. */
-static guint32 id_of(GArray *sorts, guint first, const PipesimOp *op)
-{
-	const Sort sort = {op->kind, op->chunk, op->b_chunk};
-	guint i = first;
-
-	while (i < sorts->len &&
-		memcmp(&g_array_index(sorts, Sort, i), &sort, sizeof sort) != 0)
-		i++;
-	if (i == sorts->len)
-		g_array_append_val(sorts, sort);
-	return i - first;
-}
-
 static void count_forward(Counts *counts, const Sort *op)
 {
 	if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
@@ -88,11 +74,12 @@ static gboolean is_same(const PipesimOp *a, const PipesimOp *b, guint32 n)
 	return TRUE;
 }
 
-/* @loop, whose ops are @ops. */
+/* @loop, whose ops are @ops; sorts of their rank begin at @first. */
 static void add_loop(Footprint *footprint, const PipesimLoop *loop, const PipesimOp *ops,
 	guint first, Counts *counts)
 {
 	g_autofree gint *before = g_malloc(counts->size);
+	GArray *sorts = footprint->sorts;
 	gboolean still = FALSE; /* the last round that was counted changed nothing */
 
 	for (guint32 round = 0; round < loop->count; round++, ops += loop->n) {
@@ -100,10 +87,15 @@ static void add_loop(Footprint *footprint, const PipesimLoop *loop, const Pipesi
 			continue;
 		memcpy(before, counts->until_input, counts->size);
 		for (guint32 i = 0; i < loop->n; i++) {
-			const guint32 id = id_of(footprint->sorts, first, &ops[i]);
-
 			const Sort sort = {ops[i].kind, ops[i].chunk, ops[i].b_chunk};
+			guint32 id = 0;
 
+			while (first + id < sorts->len &&
+				memcmp(&g_array_index(sorts, Sort, first + id), &sort,
+					sizeof sort) != 0)
+				id++;
+			if (first + id == sorts->len)
+				g_array_append_val(sorts, sort);
 			g_array_append_val(footprint->ids, id);
 			count_forward(counts, &sort);
 			count_backward(counts, &sort);
@@ -141,17 +133,6 @@ static Footprint *footprint_new(const PipesimOrder *order, const PipesimProgram 
 		footprint->sort_begin[rank + 1] = footprint->sorts->len;
 	}
 	return footprint;
-}
-
-static void footprint_free(Footprint *footprint)
-{
-	if (footprint == NULL)
-		return;
-	g_array_unref(footprint->ids);
-	g_array_unref(footprint->sorts);
-	g_free(footprint->begin);
-	g_free(footprint->sort_begin);
-	g_free(footprint);
 }
 
 static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage)
@@ -221,36 +202,6 @@ static gboolean begin_rank(const Footprint *footprint, const PipesimTimes *times
 	return most + (double)fullest->parameters < MOST_BYTES;
 }
 
-/* How many micro-batches @rank keeps of each chunk when it holds most: until I, until W, and from
- * the one to the other. @counts: [3 * chunks], the chunks of each one after the other. */
-static void held_at_peak(
-	const Footprint *footprint, const PipesimTimes *times, guint rank, gint *counts)
-{
-	const guint chunks = footprint->shape.chunks, begin = footprint->begin[rank];
-	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
-	const Sort *sorts =
-		(const Sort *)(gpointer)footprint->sorts->data + footprint->sort_begin[rank];
-	Counts now = {counts, counts + chunks, counts + 2 * chunks, 0};
-	gint64 held = 0, peak = -1;
-	guint at = begin;
-
-	for (guint i = begin; i < footprint->begin[rank + 1]; i++) {
-		const Weight weight = weight_of(footprint, times, rank, sorts[ids[i]]);
-
-		if (held + weight.rise > peak) {
-			peak = held + weight.rise;
-			at = i;
-		}
-		held += weight.stay;
-	}
-	memset(counts, 0, 3 * chunks * sizeof *counts);
-	for (guint i = begin; i < footprint->begin[rank + 1] && i <= at; i++) {
-		count_forward(&now, &sorts[ids[i]]);
-		if (i < at)
-			count_backward(&now, &sorts[ids[i]]);
-	}
-}
-
 /* Into @fullest, by rank, what pipesim_report_memory() says of each where no runtime's list tells
  * of messages. FALSE where sums might not fit, or something stays until the step ends. */
 static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
@@ -316,7 +267,13 @@ PipesimFamily *pipesim_family_new(
 
 void pipesim_family_forget(PipesimFamily *family)
 {
-	g_clear_pointer(&family->footprint, footprint_free);
+	if (family->footprint != NULL) {
+		g_array_unref(family->footprint->ids);
+		g_array_unref(family->footprint->sorts);
+		g_free(family->footprint->begin);
+		g_free(family->footprint->sort_begin);
+	}
+	g_clear_pointer(&family->footprint, g_free);
 	g_clear_pointer(&family->lanes, pipesim_lanes_free);
 	g_clear_pointer(&family->program, pipesim_program_unref);
 	g_clear_pointer(&family->order, pipesim_order_unref);
@@ -531,27 +488,6 @@ static void run_op(Walk *walk, guint rank, guint32 index)
 	walk->end[index] = start + pipesim_op_duration(program, walk->times, rank, op);
 }
 
-/* The rank that is done last, of which @step is when. */
-static guint last_rank(const Walk *walk, gint64 *step)
-{
-	const PipesimProgram *program = walk->program;
-	const guint chunks = program->shape.chunks;
-	guint last = 0;
-
-	*step = 0;
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		gint64 end = walk->end[program->rank_begin[rank + 1] - 1];
-
-		for (guint chunk = 0; chunk < chunks; chunk++)
-			end += walk->times->tail[program->stage_of[rank * chunks + chunk]];
-		if (end > *step) {
-			*step = end;
-			last = rank;
-		}
-	}
-	return last;
-}
-
 /* Counts what is on the path that ends with @rank; returns what that takes without messages, ns. */
 static gint64 count_path(const Walk *walk, PipesimFamilyPath *path)
 {
@@ -611,7 +547,20 @@ gboolean pipesim_family_path(
 	walk = (Walk){program, times, end, from};
 	for (guint i = 0; i < family->lanes->n_ops; i++)
 		run_op(&walk, family->lanes->ops[i].rank, family->lanes->order[i]);
-	path->rank = last_rank(&walk, &path->step);
+	/* The rank that is done last. */
+	path->rank = 0;
+	path->step = 0;
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint chunks = program->shape.chunks;
+		gint64 done = end[program->rank_begin[rank + 1] - 1];
+
+		for (guint chunk = 0; chunk < chunks; chunk++)
+			done += times->tail[program->stage_of[rank * chunks + chunk]];
+		if (done > path->step) {
+			path->step = done;
+			path->rank = rank;
+		}
+	}
 	ops = count_path(&walk, path);
 	/* A pair that takes another time than its halves, or ranks that are slower, are no such sum. */
 	return ops + path->fixed == end[program->rank_begin[path->rank + 1] - 1];
@@ -620,11 +569,37 @@ gboolean pipesim_family_path(
 gboolean pipesim_family_held(
 	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts)
 {
+	const Footprint *footprint = family->footprint;
 	g_autoptr(PipesimTimes) times = NULL;
+	const guint32 *ids;
+	const Sort *sorts;
+	gint64 held = 0, peak = -1;
+	guint chunks, begin, end, at;
+	Counts now;
 
-	if (family->footprint == NULL || !is_plain(costs))
+	if (footprint == NULL || !is_plain(costs))
 		return FALSE;
 	times = pipesim_times_new(costs, &family->program->shape);
-	held_at_peak(family->footprint, times, rank, counts);
+	ids = (const guint32 *)(gpointer)footprint->ids->data;
+	sorts = (const Sort *)(gpointer)footprint->sorts->data + footprint->sort_begin[rank];
+	chunks = footprint->shape.chunks;
+	at = begin = footprint->begin[rank];
+	end = footprint->begin[rank + 1];
+	for (guint i = begin; i < end; i++) {
+		const Weight weight = weight_of(footprint, times, rank, sorts[ids[i]]);
+
+		if (held + weight.rise > peak) {
+			peak = held + weight.rise;
+			at = i;
+		}
+		held += weight.stay;
+	}
+	now = (Counts){counts, counts + chunks, counts + 2 * chunks, 0};
+	memset(counts, 0, 3 * chunks * sizeof *counts);
+	for (guint i = begin; i < end && i <= at; i++) {
+		count_forward(&now, &sorts[ids[i]]);
+		if (i < at)
+			count_backward(&now, &sorts[ids[i]]);
+	}
 	return TRUE;
 }

@@ -345,21 +345,6 @@ static double limit_of(const Search *s)
 	return MIN(best, s->below) * (1 - TOLERANCE);
 }
 
-/* The group that is busy for longest with s->ends. */
-static guint busiest_group(const Search *s)
-{
-	g_autofree double *busy = g_new0(double, s->groups);
-	guint most = 0;
-
-	for (guint stage = 0, item = 0; stage < s->stages; stage++)
-		while (item < s->ends[stage])
-			busy[s->group[stage]] += s->weight[item++];
-	for (guint group = 1; group < s->groups; group++)
-		if (busy[group] > busy[most])
-			most = group;
-	return most;
-}
-
 /* Into stage @stage of s->ends an item of the nearest stage of @group, or of any other than its own where that is it, that
  * has two. */
 static gboolean take_item_of(Search *s, guint stage, guint group)
@@ -388,14 +373,22 @@ static gboolean lean_on_each(Search *s)
 {
 	g_autofree guint *best = g_memdup2(s->best, s->stages * sizeof *s->best);
 	g_autofree guint8 *seen = g_new0(guint8, s->groups);
+	g_autofree double *busy = g_new0(double, s->groups);
+	guint busiest = 0;
 	gboolean ok = TRUE;
 
+	for (guint stage = 0, item = 0; stage < s->stages; stage++)
+		while (item < best[stage])
+			busy[s->group[stage]] += s->weight[item++];
+	for (guint group = 1; group < s->groups; group++)
+		if (busy[group] > busy[busiest])
+			busiest = group;
 	for (guint stage = 0; stage < s->stages && ok; stage++) {
 		if (seen[s->group[stage]])
 			continue;
 		memcpy(s->ends, best, s->stages * sizeof *best);
 		/* From the ranks that are busy for longest, so that none but those of @stage are. */
-		seen[s->group[stage]] = take_item_of(s, stage, busiest_group(s)) ||
+		seen[s->group[stage]] = take_item_of(s, stage, busiest) ||
 					take_item_of(s, stage, s->group[stage]);
 		ok = !seen[s->group[stage]] || bound_by(s, s->ends);
 	}

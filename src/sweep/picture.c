@@ -152,26 +152,6 @@ static void append_value(const Drawing *drawing, guint64 point, guint schedule, 
 					     value_of(&results[schedule], drawing->metric)));
 }
 
-/* One scale for all panels, so that they can be compared. */
-static void find_scale(Drawing *drawing)
-{
-	drawing->least = G_MAXDOUBLE;
-	drawing->most = -G_MAXDOUBLE;
-	for (guint i = 0; i < drawing->blocks->len; i++) {
-		const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, i);
-
-		for (gsize k = 0; k < (gsize)block->n_points * block->width; k++) {
-			double value;
-
-			if (block->results[k].error != NULL)
-				continue;
-			value = value_of(&block->results[k], drawing->metric);
-			drawing->least = MIN(drawing->least, value);
-			drawing->most = MAX(drawing->most, value);
-		}
-	}
-}
-
 /* A range of gnuplot's from @share of the scale below it to as much above. */
 static void append_scale(const Drawing *drawing, const char *set, double share, GString *out)
 {
@@ -638,7 +618,20 @@ gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweep
 	drawing.metric = metric;
 	drawing.picture = picture;
 	choose_sizes(&drawing);
-	find_scale(&drawing);
+	/* One scale for all panels, so that they can be compared. */
+	drawing.least = G_MAXDOUBLE;
+	drawing.most = -G_MAXDOUBLE;
+	for (guint i = 0; i < blocks->len; i++) {
+		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
+
+		for (gsize k = 0; k < (gsize)block->n_points * block->width; k++)
+			if (block->results[k].error == NULL) {
+				const double value = value_of(&block->results[k], metric);
+
+				drawing.least = MIN(drawing.least, value);
+				drawing.most = MAX(drawing.most, value);
+			}
+	}
 	begin_script(&drawing);
 	draw[kind](&drawing);
 	g_string_append(picture->script, "unset multiplot\n");

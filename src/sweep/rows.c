@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "output/table.h"
-
 #include "setup/setting.h"
 #include "sweep/rows.h"
 #include <string.h>
@@ -48,12 +47,6 @@ void pipesim_rows_append(const PipesimRows *rows, const PipesimSweepBlock *block
 
 /* Of a sweep -------------------------------------------------------------------------------- */
 
-static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure *figure)
-{
-	return figure->sweep != NULL && (!figure->of_training || titles->training) &&
-	       (!figure->of_power || titles->power) && (!figure->of_host || titles->host);
-}
-
 /* In JSON a schedule that refused has no figures. */
 static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint line,
 	const PipesimSweepResult *result)
@@ -74,8 +67,12 @@ static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint
 	for (guint i = 0; i < pipesim_n_figures; i++) {
 		const PipesimFigure *figure = &pipesim_figures[i];
 
-		if (is_column(titles, figure) && !json_refusal &&
-			pipesim_member(json, figure->sweep, figure->kind))
+		if (figure->sweep == NULL || json_refusal ||
+			(figure->of_training && !titles->training) ||
+			(figure->of_power && !titles->power) ||
+			(figure->of_host && !titles->host))
+			continue;
+		if (pipesim_member(json, figure->sweep, figure->kind))
 			pipesim_value(json, figure->kind,
 				result->error == NULL ? result->values[figure->id]
 						      : pipesim_value_nothing(figure->kind));
