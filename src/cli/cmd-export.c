@@ -137,8 +137,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (setup->text[PIPESIM_SET_RUNTIME] != NULL && for_pytorch && !runtime->runs_files)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--runtime %s: PyTorch runs the messages of every file by its own "
-			"rules; "
-			"leave --runtime out or give pytorch-2.11 or pytorch-2.15",
+			"rules; leave --runtime out or give pytorch-2.11 or pytorch-2.15",
 			setup->text[PIPESIM_SET_RUNTIME]);
 	if (!pipesim_choices_add(choices, name, error))
 		return FALSE;

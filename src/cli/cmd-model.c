@@ -38,16 +38,16 @@ typedef struct {
 
 static void append_cut(GString *out, const PipesimCut *cut)
 {
-	g_autoptr(GString) text = g_string_new(cut->embedding ? "E" : "");
+	const gsize before = out->len;
 
+	g_string_append(out, cut->embedding ? "E" : "");
 	if (cut->layers > 2)
-		g_string_append_printf(text, "t*%" G_GINT64_FORMAT, cut->layers);
+		g_string_append_printf(out, "t*%" G_GINT64_FORMAT, cut->layers);
 	else
-		g_string_append(text, cut->layers == 2 ? "tt" : cut->layers == 1 ? "t" : "");
+		g_string_append(out, cut->layers == 2 ? "tt" : cut->layers == 1 ? "t" : "");
 	for (gint64 i = 0; i < cut->mtp; i++)
-		g_string_append_c(text, 'm');
-	g_string_append(text, cut->head ? "L" : "");
-	g_string_append(out, text->len > 0 ? text->str : "-");
+		g_string_append_c(out, 'm');
+	g_string_append(out, cut->head ? "L" : out->len == before ? "-" : "");
 }
 
 static void sum_rank(const Answer *answer, guint rank, Rank *sum)
@@ -118,29 +118,25 @@ static void put_stage(PipesimJson *json, const Rank *sum, guint index)
 	PIPESIM_MEMBER(json, "model_flops", WIDE, sum->model_flops);
 }
 
-static const char *sort_name(PipesimTermSort sort)
-{
-	static const char *const names[PIPESIM_N_TERMS] = {
-		[PIPESIM_TERM_PARAMETERS] = "parameters",
-		[PIPESIM_TERM_EXPERTS] = "expert parameters",
-		[PIPESIM_TERM_UNTIL_INPUT] = "until I",
-		[PIPESIM_TERM_UNTIL_WEIGHT] = "until W",
-		[PIPESIM_TERM_BETWEEN] = "from I to W",
-		[PIPESIM_TERM_UNTIL_STEP] = "until the end",
-		[PIPESIM_TERM_TRANSIENT] = "transient",
-		[PIPESIM_TERM_TRANSIENT_FORWARD] = "transient of F",
-		[PIPESIM_TERM_TRANSIENT_WEIGHT] = "transient of W",
-		[PIPESIM_TERM_F] = "FLOPs of F",
-		[PIPESIM_TERM_I] = "FLOPs of I",
-		[PIPESIM_TERM_W] = "FLOPs of W",
-		[PIPESIM_TERM_AGAIN] = "FLOPs once more"};
-
-	return names[sort];
-}
+static const char *const sort_names[PIPESIM_N_TERMS] = {
+	[PIPESIM_TERM_PARAMETERS] = "parameters",
+	[PIPESIM_TERM_EXPERTS] = "expert parameters",
+	[PIPESIM_TERM_UNTIL_INPUT] = "until I",
+	[PIPESIM_TERM_UNTIL_WEIGHT] = "until W",
+	[PIPESIM_TERM_BETWEEN] = "from I to W",
+	[PIPESIM_TERM_UNTIL_STEP] = "until the end",
+	[PIPESIM_TERM_TRANSIENT] = "transient",
+	[PIPESIM_TERM_TRANSIENT_FORWARD] = "transient of F",
+	[PIPESIM_TERM_TRANSIENT_WEIGHT] = "transient of W",
+	[PIPESIM_TERM_F] = "FLOPs of F",
+	[PIPESIM_TERM_I] = "FLOPs of I",
+	[PIPESIM_TERM_W] = "FLOPs of W",
+	[PIPESIM_TERM_AGAIN] = "FLOPs once more",
+};
 
 static void put_term(PipesimJson *json, const PipesimTerm *term, guint index G_GNUC_UNUSED)
 {
-	PIPESIM_MEMBER(json, "sort", TEXT, sort_name(term->sort));
+	PIPESIM_MEMBER(json, "sort", TEXT, sort_names[term->sort]);
 	PIPESIM_MEMBER(json, "what", TEXT, term->what);
 	PIPESIM_MEMBER(json, "formula", TEXT, term->formula);
 	PIPESIM_MEMBER(json, "amount", WIDE, (double)term->amount);
@@ -297,7 +293,7 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 			const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
 			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
 					       term->sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
-			char *cells[] = {g_strdup(sort_name(term->sort)), g_strdup(term->what),
+			char *cells[] = {g_strdup(sort_names[term->sort]), g_strdup(term->what),
 				g_strdup(term->formula),
 				bytes ? print_bytes((gint64)MIN(term->amount, G_MAXINT64))
 				      : print_count((double)term->amount),
@@ -424,8 +420,7 @@ static void append_theory(const Answer *answer, GString *out)
 		"  activation                   %10.2f MB\n"
 		"  total                        %10.2f MB\n"
 		"Its formula takes q, k and v to be as wide as the model and every layer to "
-		"have "
-		"dropout masks, and\nleaves logits, workspaces and rows of experts out.\n",
+		"have dropout masks, and\nleaves logits, workspaces and rows of experts out.\n",
 		theory->total_parameters / 1e9, theory->parameters / 1e9, theory->weights / mib,
 		theory->layer_activations / mib, theory->in_flight, theory->activations / mib,
 		(theory->weights + theory->activations) / mib, theory->whole_activations / mib,

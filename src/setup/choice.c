@@ -129,15 +129,33 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 	return pipesim_setup_heed(setup, takes, error);
 }
 
-/* A deadlock of the messages that a file lists is a fault of that file, at its place. */
-static PipesimRun *run_file(
+PipesimRun *pipesim_choice_run(
 	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
+	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	PipesimScheduleFile *file = choice->file;
-	PipesimRun *run = pipesim_run_program(
-		choice->path, file->program, file->lowering, scenario, costs);
+	const PipesimShape *shape;
 	GError *located = NULL;
+	PipesimRun *run;
+	guint width;
 
+	if (choice->schedule != NULL) {
+		pipesim_choice_run_points(choice, &(PipesimPoint){scenario, costs}, 1, &run);
+		return run;
+	}
+	shape = &file->program->shape;
+	width = at_stages ? shape->stages : shape->ranks;
+	if (width != scenario->ranks || shape->microbatches != scenario->microbatches) {
+		run = g_new0(PipesimRun, 1);
+		run->name = g_strdup(choice->path);
+		pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: the file is for %u %s and %u micro-batches; compare it at those",
+			choice->path, width, at_stages ? "stages" : "ranks",
+			shape->microbatches);
+		return run;
+	}
+	run = pipesim_run_program(choice->path, file->program, file->lowering, scenario, costs);
+	/* A deadlock of the messages that a file lists is a fault of that file, at its place. */
 	if (file->lowering != NULL &&
 		(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
 			g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE)) &&
@@ -148,30 +166,6 @@ static PipesimRun *run_file(
 		g_error_free(run->error);
 		run->error = located;
 	}
-	return run;
-}
-
-PipesimRun *pipesim_choice_run(
-	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
-{
-	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
-	const PipesimShape *shape;
-	PipesimRun *run;
-	guint width;
-
-	if (choice->schedule != NULL) {
-		pipesim_choice_run_points(choice, &(PipesimPoint){scenario, costs}, 1, &run);
-		return run;
-	}
-	shape = &choice->file->program->shape;
-	width = at_stages ? shape->stages : shape->ranks;
-	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
-		return run_file(choice, scenario, costs);
-	run = g_new0(PipesimRun, 1);
-	run->name = g_strdup(choice->path);
-	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
-		"%s: the file is for %u %s and %u micro-batches; compare it at those",
-		choice->path, width, at_stages ? "stages" : "ranks", shape->microbatches);
 	return run;
 }
 

@@ -110,12 +110,6 @@ gboolean pipesim_setup_training(
 
 /* Times -------------------------------------------------------------------------------- */
 
-/* Whether --times gives P2P alone. */
-static gboolean is_hop(const char *times)
-{
-	return g_str_has_prefix(times, "P2P=") && strchr(times, ',') == NULL;
-}
-
 /* What else says what an op takes, or is nothing without --device. */
 static gboolean check_device(const PipesimSetup *setup, GError **error)
 {
@@ -125,11 +119,13 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 	static const PipesimSettingId own[] = {
 		PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE};
 	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
+	const char *times = setup->text[PIPESIM_SET_TIMES];
+	const gboolean p2p_alone =
+		times != NULL && g_str_has_prefix(times, "P2P=") && strchr(times, ',') == NULL;
 
 	for (guint i = 0; device && i < G_N_ELEMENTS(others); i++)
 		if ((setup->text[others[i]] != NULL || setup->list[others[i]] != NULL) &&
-			(others[i] != PIPESIM_SET_TIMES ||
-				!is_hop(setup->text[PIPESIM_SET_TIMES])))
+			(others[i] != PIPESIM_SET_TIMES || !p2p_alone))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--device and %s both say what an op takes; give one of them",
 				pipesim_settings[others[i]].name);

@@ -138,9 +138,8 @@ PipesimRun *pipesim_setup_run(
 	setup->scenario.keep =
 		want == PIPESIM_WANT_FIGURES ? PIPESIM_KEEP_NOTHING : PIPESIM_KEEP_OPS;
 	run = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
-	if (run->error == NULL)
+	if (pipesim_run_check(run, error))
 		return run;
-	g_propagate_error(error, g_steal_pointer(&run->error));
 	pipesim_run_free(run);
 	return NULL;
 }
