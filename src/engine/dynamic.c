@@ -335,26 +335,6 @@ static gboolean allocate(
 
 /* After --------------------------------------------------------------------------------- */
 
-static gboolean finish(const Engine *engine, GError **error)
-{
-	const PipesimProgram *program = engine->program;
-
-	if (engine->no_memory)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops and their messages do not fit in memory; take fewer ranks or "
-			"micro-batches",
-			program->n_ops);
-	if (engine->overflow)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"the step takes longer than 146 years; give shorter times, smaller "
-			"messages or fewer micro-batches");
-	engine->timeline->makespan = engine->now;
-	if (engine->timeline->events == program->n_ops)
-		return TRUE;
-	/* The order must have a cycle: say which. */
-	return pipesim_program_check_order(program, NULL, NULL, error);
-}
-
 PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const PipesimTimes *times,
 	const PipesimNetwork *network, guint flags, PipesimPowerState *states, GError **error)
 {
@@ -372,7 +352,19 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	if ((flags & PIPESIM_KEEP_MOVES) && !engine.no_memory && !engine.overflow &&
 		timeline->events == program->n_ops)
 		engine.no_memory = !pipesim_timeline_add_transfers(timeline, program, network);
-	ok = finish(&engine, error);
+	timeline->makespan = engine.now;
+	if (engine.no_memory)
+		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops and their messages do not fit in memory; take fewer ranks or "
+			"micro-batches",
+			program->n_ops);
+	else if (engine.overflow)
+		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times, smaller "
+			"messages or fewer micro-batches");
+	else /* the order may have a cycle: says which */
+		ok = timeline->events == program->n_ops ||
+		     pipesim_program_check_order(program, NULL, NULL, error);
 	/* What left the queue is half of what happened. */
 	timeline->events += engine.traffic->messages;
 	pipesim_pace_free(engine.pace, &engine.paces, program->shape.ranks, engine.now, states);

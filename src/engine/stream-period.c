@@ -397,22 +397,6 @@ static inline void larger(Leaper *leaper, gint64 *time, gint64 *rate, guint32 ot
 	*rate = wins ? its : *rate;
 }
 
-static void step_with_rates(Leaper *leaper, const Step *step)
-{
-	gint64 *state = leaper->period->state;
-	gint64 time = state[step->rank], rate = leaper->grown[step->rank];
-
-	for (guint i = 0; i < step->n; i++)
-		larger(leaper, &time, &rate, step->in[i]);
-	time += step->duration;
-	state[step->rank] = time;
-	leaper->grown[step->rank] = rate;
-	for (guint i = 0; i < step->n; i++) {
-		state[step->out[i]] = time + step->hop[i];
-		leaper->grown[step->out[i]] = rate;
-	}
-}
-
 static void keep(Leaper *leaper)
 {
 	memcpy(leaper->kept, leaper->period->state,
@@ -477,27 +461,39 @@ static gboolean prove(Leaper *leaper, guint64 passes)
 {
 	Period *period = leaper->period;
 	const gsize n = period->n_state;
+	gint64 *state = period->state, *grown = leaper->grown;
 
 	for (gsize i = 0; i < n; i++)
-		leaper->rate[i] = period->state[i] - leaper->kept[i];
-	memcpy(leaper->grown, leaper->rate, n * sizeof *leaper->rate);
+		leaper->rate[i] = state[i] - leaper->kept[i];
+	memcpy(grown, leaper->rate, n * sizeof *grown);
 	keep(leaper);
 	leaper->lasts = FOR_EVER;
 	for (guint64 pass = 0; pass < passes; pass++) {
 		take_with_rates(leaper, passes);
-		for (gsize i = 0; i < period->n_steps; i++)
-			step_with_rates(leaper, &period->steps[i]);
+		for (const Step *step = period->steps; step < period->steps + period->n_steps;
+			step++) {
+			gint64 time = state[step->rank], rate = grown[step->rank];
+
+			for (guint i = 0; i < step->n; i++)
+				larger(leaper, &time, &rate, step->in[i]);
+			time += step->duration;
+			state[step->rank] = time;
+			grown[step->rank] = rate;
+			for (guint i = 0; i < step->n; i++) {
+				state[step->out[i]] = time + step->hop[i];
+				grown[step->out[i]] = rate;
+			}
+		}
 		leave_sources(period, 1);
 		append_to_logs(period);
 		for (gsize i = 0; i < period->n_logs; i++)
-			leaper->logged[pass * period->n_logs + i] =
-				leaper->grown[period->logs[i].slot];
+			leaper->logged[pass * period->n_logs + i] = grown[period->logs[i].slot];
 	}
 	leaper->at += passes;
 	leaper->proving += passes;
 	for (gsize i = 0; i < n; i++)
-		if (leaper->grown[i] != leaper->rate[i] ||
-			period->state[i] - leaper->kept[i] != leaper->rate[i])
+		if (grown[i] != leaper->rate[i] ||
+			state[i] - leaper->kept[i] != leaper->rate[i])
 			return FALSE;
 	return TRUE;
 }

@@ -401,31 +401,6 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 
 /* Results ---------------------------------------------------------------------------------- */
 
-/* What all ops of @rank take together: every W has the chunk of an I. */
-static gint64 busy_of(const PipesimStreaming *s, guint rank)
-{
-	const PipesimOrder *order = s->order;
-	gint64 busy = 0;
-
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
-		const PipesimLoop *loop = &order->loops[l];
-
-		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
-			PipesimOp weight = order->verbs[v];
-			gint64 took = s->verbs[v].duration;
-
-			if (weight.kind == PIPESIM_W)
-				continue;
-			if (weight.kind == PIPESIM_I) {
-				weight.kind = PIPESIM_W;
-				took += pipesim_durations_get(&s->durations, rank, &weight);
-			}
-			busy += took * loop->count;
-		}
-	}
-	return busy;
-}
-
 /* Where it succeeds, @run ends with pipesim_streaming_clear(). */
 static gboolean run_order(Runner *run, const PipesimOrder *order, const PipesimTimes *times,
 	gboolean check, GError **error)
@@ -449,17 +424,38 @@ static gboolean run_order(Runner *run, const PipesimOrder *order, const PipesimT
 
 gboolean pipesim_stream_run(PipesimStep *step, GError **error)
 {
-	const guint ranks = step->job.order->shape.ranks;
+	const PipesimOrder *order = step->job.order;
 	Runner run = {0};
 
-	if (!run_order(&run, step->job.order, step->job.times, TRUE, error))
+	if (!run_order(&run, order, step->job.times, TRUE, error))
 		return FALSE;
 	step->makespan = last_end(&run);
 	step->steady = run.steady;
-	for (guint rank = 0; rank < ranks; rank++) {
-		step->busy[rank] = busy_of(&run.s, rank);
+	for (guint rank = 0; rank < order->shape.ranks; rank++) {
+		gint64 *busy = &step->busy[rank];
+
+		*busy = 0;
 		step->first_start[rank] = run.s.ranks[rank].first_start;
 		step->last_end[rank] = run.s.ranks[rank].time;
+		/* What all its ops take together: every W has the chunk of an I. */
+		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
+			l++) {
+			const PipesimLoop *loop = &order->loops[l];
+
+			for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+				PipesimOp weight = order->verbs[v];
+				gint64 took = run.s.verbs[v].duration;
+
+				if (weight.kind == PIPESIM_W)
+					continue;
+				if (weight.kind == PIPESIM_I) {
+					weight.kind = PIPESIM_W;
+					took += pipesim_durations_get(
+						&run.s.durations, rank, &weight);
+				}
+				*busy += took * loop->count;
+			}
+		}
 	}
 	pipesim_streaming_clear(&run.s);
 	return TRUE;

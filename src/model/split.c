@@ -119,26 +119,20 @@ static void count_places(Division *d, guint64 each)
 	d->first_place[d->shape->stages] = placed;
 }
 
-/* The first chunk of @rank whose stage has no further layer yet, or G_MAXUINT32. */
-static guint32 next_stage(Division *d, guint32 rank, const guint8 *longer)
+static void choose_longer(Division *d, guint64 n, guint8 *longer)
 {
 	const guint chunks = d->shape->chunks;
 
-	for (; d->next[rank] < chunks; d->next[rank]++) {
-		const guint32 stage = d->stage_of[(gsize)rank * chunks + d->next[rank]];
-
-		if (stage != G_MAXUINT32 && !longer[stage])
-			return stage;
-	}
-	return G_MAXUINT32;
-}
-
-static void choose_longer(Division *d, guint64 n, guint8 *longer)
-{
 	while (n > 0 && d->n > 0) {
 		const guint32 rank = d->heap[0];
-		const guint32 stage = next_stage(d, rank, longer);
+		const guint32 *stages = &d->stage_of[(gsize)rank * chunks];
+		guint32 *next = &d->next[rank], stage;
 
+		/* Its first chunk whose stage has no further layer yet. */
+		while (*next < chunks &&
+			(stages[*next] == G_MAXUINT32 || longer[stages[*next]]))
+			++*next;
+		stage = *next < chunks ? stages[*next] : G_MAXUINT32;
 		if (stage == G_MAXUINT32) {
 			d->heap[0] = d->heap[--d->n];
 		} else if (d->key[rank] != d->load[rank]) {

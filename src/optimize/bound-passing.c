@@ -84,25 +84,6 @@ static gboolean is_no_better(const gint64 *state, const gint64 *than, guint widt
 	return TRUE;
 }
 
-/* Takes neighbours of so many states together until few are left. */
-static gsize merge(Game *game, gsize n)
-{
-	while (n > game->most) {
-		for (gsize i = 0; i < n / 2; i++) {
-			gint64 *first = game->sorted[2 * i];
-
-			for (guint k = 0; k < game->width; k++)
-				first[k] = MIN(first[k], game->sorted[2 * i + 1][k]);
-			game->sorted[i] = first;
-		}
-		if (n % 2 == 1)
-			game->sorted[n / 2] = game->sorted[n - 1];
-		n = (n + 1) / 2;
-		game->merged = TRUE;
-	}
-	return n;
-}
-
 /* Keeps of game->next those that none is as good as throughout, in game->now. */
 static void keep_best(Game *game)
 {
@@ -126,7 +107,19 @@ static void keep_best(Game *game)
 		if (k == 0)
 			game->sorted[n++] = game->sorted[i];
 	}
-	n = merge(game, n);
+	/* Neighbours of so many are taken together until few are left. */
+	for (; n > game->most; n = (n + 1) / 2) {
+		for (gsize i = 0; i < n / 2; i++) {
+			gint64 *first = game->sorted[2 * i];
+
+			for (guint k = 0; k < width; k++)
+				first[k] = MIN(first[k], game->sorted[2 * i + 1][k]);
+			game->sorted[i] = first;
+		}
+		if (n % 2 == 1)
+			game->sorted[n / 2] = game->sorted[n - 1];
+		game->merged = TRUE;
+	}
 	game->now.n = 0;
 	for (gsize i = 0; i < n; i++)
 		memcpy(add_row(game, &game->now), game->sorted[i],

@@ -22,27 +22,6 @@ static const PipesimBoundOps *ops_at(const Printer *p, guint32 ops)
 	return &g_array_index(p->bound->ops, PipesimBoundOps, ops);
 }
 
-/* Numbers the steps, and leaves out those within chains. */
-static void number_steps(Printer *p)
-{
-	const guint32 n = p->bound->steps->len;
-	g_autofree guint *needed = g_new0(guint, n + 1);
-	guint32 number = 0;
-
-	/* By others than a message counts twice. */
-	for (guint32 i = 0; i < p->bound->ops->len; i++) {
-		needed[MIN(ops_at(p, i)->step, n)] += 2;
-		needed[MIN(ops_at(p, i)->after, n)] += 2;
-	}
-	for (guint32 i = 0; i < n; i++)
-		needed[MIN(step_at(p, i)->step, n)] +=
-			step_at(p, i)->rule == PIPESIM_BY_MESSAGE ? 1 : 2;
-	p->number = g_new0(guint32, n);
-	for (guint32 i = 0; i < n; i++)
-		if (step_at(p, i)->rule != PIPESIM_BY_MESSAGE || needed[i] != 1)
-			p->number[i] = ++number;
-}
-
 static const char *kind_name(const PipesimInstance *x, guint kind)
 {
 	static const char *const names[] = {"F", "I", "W"};
@@ -197,20 +176,33 @@ static void print_bound(const Printer *p, const PipesimBoundStep *step)
 
 void pipesim_bound_print(const PipesimBound *bound, const PipesimInstance *x, GString *out)
 {
-	Printer printer = {bound, x, out, NULL};
+	const guint32 n = bound->steps->len;
+	g_autofree guint *needed = g_new0(guint, n + 1);
+	g_autofree guint32 *numbers = g_new0(guint32, n);
+	const Printer p = {bound, x, out, numbers};
+	guint32 number = 0;
 
-	number_steps(&printer);
-	for (guint32 i = 0; i < bound->steps->len; i++) {
-		const PipesimBoundStep *step = step_at(&printer, i);
+	/* Steps within chains are left out. By others than a message counts twice. */
+	for (guint32 i = 0; i < bound->ops->len; i++) {
+		needed[MIN(ops_at(&p, i)->step, n)] += 2;
+		needed[MIN(ops_at(&p, i)->after, n)] += 2;
+	}
+	for (guint32 i = 0; i < n; i++)
+		needed[MIN(step_at(&p, i)->step, n)] +=
+			step_at(&p, i)->rule == PIPESIM_BY_MESSAGE ? 1 : 2;
+	for (guint32 i = 0; i < n; i++)
+		if (step_at(&p, i)->rule != PIPESIM_BY_MESSAGE || needed[i] != 1)
+			numbers[i] = ++number;
+	for (guint32 i = 0; i < n; i++) {
+		const PipesimBoundStep *step = step_at(&p, i);
 
-		if (printer.number[i] == 0)
+		if (numbers[i] == 0)
 			continue;
-		g_string_append_printf(out, "[%u] ", printer.number[i]);
+		g_string_append_printf(out, "[%u] ", numbers[i]);
 		if (step->rule == PIPESIM_BY_PASSING || step->rule == PIPESIM_BY_WORK)
-			print_bound(&printer, step);
+			print_bound(&p, step);
 		else
-			print_op(&printer, step);
+			print_op(&p, step);
 		g_string_append_c(out, '\n');
 	}
-	g_free(printer.number);
 }

@@ -162,23 +162,6 @@ typedef struct {
 	guint32 *first; /* of PipesimBound; to be freed */
 } Trips;
 
-/* What is known of all but the first forwards and the last backwards is mostly of no use: these are enough of a
- * proof where the time is the same without it. */
-static void leave_out(const Fill *fill, Trips *trips)
-{
-	const guint count = fill->x->count, few = MIN(trips->passing.flight, count);
-	const gsize size = sizeof(gint64) * count;
-	g_autofree gint64 *starts = g_memdup2(trips->starts, size);
-	g_autofree gint64 *after = g_memdup2(trips->after, size);
-
-	memset(&trips->starts[few], 0, sizeof(gint64) * (count - few));
-	memset(trips->after, 0, sizeof(gint64) * (count - few));
-	if (pipesim_passing_time(&trips->passing, NULL) == trips->time)
-		return;
-	memcpy(trips->starts, starts, size);
-	memcpy(trips->after, after, size);
-}
-
 static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
 {
 	const PipesimPassing *passing = &trips->passing;
@@ -186,9 +169,20 @@ static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
 		.kind = passing->weight ? PIPESIM_CODE_W : PIPESIM_CODE_I,
 		.n = passing->flight,
 		.time = trips->time};
+	const guint count = fill->x->count, few = MIN(passing->flight, count);
+	const gsize size = sizeof(gint64) * count;
+	g_autofree gint64 *starts = g_memdup2(trips->starts, size);
+	g_autofree gint64 *after = g_memdup2(trips->after, size);
 
-	leave_out(fill, trips);
-	for (guint i = 0; i < 2 * fill->x->count; i++) {
+	/* What is known of all but the first forwards and the last backwards is mostly of no use: these are enough
+	 * of a proof where the time is the same without it. */
+	memset(&trips->starts[few], 0, sizeof(gint64) * (count - few));
+	memset(trips->after, 0, sizeof(gint64) * (count - few));
+	if (pipesim_passing_time(passing, NULL) != trips->time) {
+		memcpy(trips->starts, starts, size);
+		memcpy(trips->after, after, size);
+	}
+	for (guint i = 0; i < 2 * count; i++) {
 		const guint k = i / 2;
 		const PipesimBoundOps ops = {.kind = i % 2 > 0 ? PIPESIM_CODE_I : F,
 			.first = k + 1,

@@ -410,33 +410,15 @@ static gboolean is_no_better(const State *state, const GArray *than)
 	return FALSE;
 }
 
-/* Keeps those that none that is as good makes needless. */
-static void keep_states(PipesimFold *f, guint rank)
-{
-	GArray *kept = f->states[rank];
-
-	g_array_sort(f->next, compare_states);
-	for (guint i = 0; i < f->next->len; i++) {
-		const State *state = &g_array_index(f->next, State, i);
-
-		if (rank > 0 && is_no_better(state, kept))
-			continue;
-		if (kept->len == WIDTH) {
-			f->complete = FALSE;
-			break;
-		}
-		g_array_append_val(kept, *state);
-	}
-}
-
 static void put_rank(PipesimFold *f, guint rank)
 {
 	const gboolean last = rank + 1 == f->x->ranks;
 	const guint behind = last ? 1 : f->states[rank + 1]->len;
 	Step s = {.fold = f, .rank = rank, .idle = f->period - f->work[rank]};
+	GArray *kept = f->states[rank];
 
 	g_array_set_size(f->next, 0);
-	g_array_set_size(f->states[rank], 0);
+	g_array_set_size(kept, 0);
 	if (s.idle < 0)
 		return;
 	for (s.number = 0; s.number < behind; s.number++) {
@@ -449,7 +431,19 @@ static void put_rank(PipesimFold *f, guint rank)
 		}
 	}
 	f->visits += (guint64)behind * f->n_circles * 2;
-	keep_states(f, rank);
+	/* Those that none that is as good makes needless. */
+	g_array_sort(f->next, compare_states);
+	for (guint i = 0; i < f->next->len; i++) {
+		const State *state = &g_array_index(f->next, State, i);
+
+		if (rank > 0 && is_no_better(state, kept))
+			continue;
+		if (kept->len == WIDTH) {
+			f->complete = FALSE;
+			break;
+		}
+		g_array_append_val(kept, *state);
+	}
 }
 
 guint pipesim_fold_find(PipesimFold *f, gint64 period, guint64 *visits)

@@ -134,22 +134,6 @@ static void improve(Grow *g, double hottest, guint parts)
 	s->found->moves += looks * visits / MOVE_VISITS;
 }
 
-/* The first order: the shortest of those put together op by op. */
-static gboolean begin(Grow *g, PipesimQueueWalk *walk)
-{
-	g_autofree guint8 *codes = g_new(guint8, n_ops(&g->x));
-
-	g->makespan = G_MAXINT64;
-	for (guint way = 0; way < PIPESIM_BUILDS; way++)
-		if (pipesim_build(&g->x, way, codes) &&
-			pipesim_instance_all_fit(&g->x, codes) &&
-			pipesim_queue_walk_begin(walk, codes) && walk->makespan < g->makespan) {
-			g->makespan = walk->makespan;
-			memcpy(g->codes, codes, n_ops(&g->x));
-		}
-	return g->makespan < G_MAXINT64;
-}
-
 static gint64 judge_stretch(const guint8 *codes, gpointer data)
 {
 	PipesimQueueWalk *walk = data;
@@ -202,6 +186,7 @@ static gboolean grow(Grow *g)
 {
 	const PipesimInstance *x = &g->s->tight;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *codes = NULL;
 	PipesimQueueWalk walk;
 
 	g->x = pipesim_instance_with_count(x, x->ranks);
@@ -211,7 +196,19 @@ static gboolean grow(Grow *g)
 	for (guint i = x->ranks; i < g->count; i += g->step)
 		g->parts += parts_of(g, MIN(i + g->step, g->count));
 	pipesim_queue_walk_init(&walk, &g->x, g->s->judge.runtime, 0, 0, arena);
-	if (!pipesim_arena_check(arena, NULL, "ops") || !begin(g, &walk))
+	if (!pipesim_arena_check(arena, NULL, "ops"))
+		return FALSE;
+	/* The first order: the shortest of those put together op by op. */
+	codes = g_new(guint8, n_ops(&g->x));
+	g->makespan = G_MAXINT64;
+	for (guint way = 0; way < PIPESIM_BUILDS; way++)
+		if (pipesim_build(&g->x, way, codes) &&
+			pipesim_instance_all_fit(&g->x, codes) &&
+			pipesim_queue_walk_begin(&walk, codes) && walk.makespan < g->makespan) {
+			g->makespan = walk.makespan;
+			memcpy(g->codes, codes, n_ops(&g->x));
+		}
+	if (g->makespan == G_MAXINT64)
 		return FALSE;
 	improve(g, FIRST, FIRST_PARTS);
 	while (g->x.count < g->count) {

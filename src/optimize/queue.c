@@ -204,28 +204,6 @@ static gboolean is_too_long(PipesimQueue *queue, gint64 most)
 	return FALSE;
 }
 
-/* FALSE where nothing can be taken any more. */
-static gboolean run_round(PipesimQueue *queue, const guint8 *codes)
-{
-	const PipesimInstance *x = queue->x;
-	gboolean any = FALSE;
-
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		Rank *here = &queue->now->rank[rank];
-
-		if (here->at == x->per_rank)
-			continue;
-		if (here->skip > 0) {
-			here->skip--;
-			any = TRUE;
-		} else {
-			any |= take_next(queue, codes, rank);
-		}
-	}
-	queue->now->round++;
-	return any;
-}
-
 void pipesim_queue_forget(PipesimQueue *queue)
 {
 	queue->n_known = 1;
@@ -234,7 +212,7 @@ void pipesim_queue_forget(PipesimQueue *queue)
 gint64 pipesim_queue_run(
 	PipesimQueue *queue, const guint8 *codes, guint rank, guint place, gint64 most)
 {
-	const guint ranks = queue->x->ranks;
+	const guint ranks = queue->x->ranks, per_rank = queue->x->per_rank;
 	guint from = queue->n_known - 1;
 	gint64 longest = 0;
 
@@ -246,9 +224,19 @@ gint64 pipesim_queue_run(
 	queue->n_changed = 0;
 	memcpy(queue->now, queue->known[from], queue->size);
 	while (queue->now->left > 0) {
-		if (!run_round(queue, codes))
+		gboolean any = FALSE; /* could be taken in this round */
+
+		for (guint i = 0; i < ranks; i++) {
+			Rank *here = &queue->now->rank[i];
+
+			if (here->at == per_rank)
+				continue;
+			any |= here->skip > 0 || take_next(queue, codes, i);
+			here->skip -= here->skip > 0;
+		}
+		if (!any)
 			return G_MAXINT64;
-		if (queue->now->round % queue->every > 0 || queue->n_fresh == STATES)
+		if (++queue->now->round % queue->every > 0 || queue->n_fresh == STATES)
 			continue;
 		if (is_too_long(queue, most))
 			return G_MAXINT64;

@@ -3,31 +3,24 @@
 
 #include "optimize/state.h"
 
-/* Whether @order becomes the result, and what is then said of it. Of quantiles, by more samples than are shown: but
- * by those that are shown none of the orders that are known is shorter. */
-static gboolean wins(
-	PipesimSearchState *s, const PipesimOrder *order, gint64 value, gint64 *shown)
-{
-	*shown = value;
-	if (!s->of->by_quantile)
-		return value < s->found->makespan;
-	if (value == G_MAXINT64 || (s->knows && value >= s->value))
-		return FALSE;
-	*shown = pipesim_judge_shown(&s->judge, order);
-	if (s->knows ? *shown > s->known_best : *shown >= s->found->makespan)
-		return FALSE;
-	s->value = value;
-	return TRUE;
-}
-
 void pipesim_search_offer(
 	PipesimSearchState *s, const PipesimOrder *order, gint64 value, const char *from)
 {
 	PipesimFound *found = s->found;
-	gint64 shown;
+	gint64 shown = value;
 
-	if (!wins(s, order, value, &shown))
+	if (!s->of->by_quantile && value >= found->makespan)
 		return;
+	/* Of quantiles, by more samples than are shown: but by those that are shown none of the orders that are
+	 * known is shorter. */
+	if (s->of->by_quantile) {
+		if (value == G_MAXINT64 || (s->knows && value >= s->value))
+			return;
+		shown = pipesim_judge_shown(&s->judge, order);
+		if (s->knows ? shown > s->known_best : shown >= found->makespan)
+			return;
+		s->value = value;
+	}
 	pipesim_program_unref(found->program);
 	found->program = pipesim_program_ref(order->program);
 	found->makespan = shown;

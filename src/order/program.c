@@ -123,18 +123,6 @@ typedef struct {
 	PipesimFaultPlaces places;
 } Linker;
 
-static void explain_twice(
-	Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
-{
-	const PipesimProgram *program = linker->program;
-
-	pipesim_fault(&linker->places, index,
-		"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
-		(guint)(at / program->shape.microbatches), letter,
-		(guint)(at % program->shape.microbatches),
-		pipesim_program_rank(program, table[at]), pipesim_program_rank(program, index));
-}
-
 static void check_pairing(Linker *linker, gsize at)
 {
 	const guint m = linker->program->shape.microbatches;
@@ -162,13 +150,20 @@ static void check_pairing(Linker *linker, gsize at)
 			stage, microbatch, stage, microbatch);
 }
 
-static void explain_place(Linker *linker, guint32 before, guint32 after)
+/* What is on one rank must stand there in an order that can run. @end is that of the rank of
+ * the op before. */
+static void check_place(Linker *linker, guint32 before, guint32 after, guint32 end)
 {
 	const PipesimProgram *program = linker->program;
-	const guint before_rank = pipesim_program_rank(program, before);
-	const guint after_rank = pipesim_program_rank(program, after);
-	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(GString) text = NULL;
+	guint before_rank, after_rank;
 
+	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP ||
+		(after > before && after < end))
+		return;
+	before_rank = pipesim_program_rank(program, before);
+	after_rank = pipesim_program_rank(program, after);
+	text = g_string_new(NULL);
 	pipesim_op_print(program, after_rank, &program->ops[after], text);
 	if (before_rank != after_rank) {
 		g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ",
@@ -184,16 +179,6 @@ static void explain_place(Linker *linker, guint32 before, guint32 after)
 		}
 	}
 	pipesim_fault(&linker->places, after, "%s", text->str);
-}
-
-/* What is on one rank must stand there in an order that can run. @end is that of the rank of
- * the op before. */
-static void check_place(Linker *linker, guint32 before, guint32 after, guint32 end)
-{
-	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP)
-		return;
-	if (after <= before || after >= end)
-		explain_place(linker, before, after);
 }
 
 static void check_all(Linker *linker)
@@ -238,10 +223,17 @@ static guint32 *new_table(gsize n)
 static inline void record(
 	Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
 {
+	const PipesimProgram *program = linker->program;
+	const guint m = program->shape.microbatches;
+
 	if (table[at] == PIPESIM_NO_OP)
 		table[at] = index;
 	else
-		explain_twice(linker, index, table, letter, at);
+		pipesim_fault(&linker->places, index,
+			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
+			(guint)(at / m), letter, (guint)(at % m),
+			pipesim_program_rank(program, table[at]),
+			pipesim_program_rank(program, index));
 }
 
 static gboolean fill_tables(Linker *linker, GError **error)

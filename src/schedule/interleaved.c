@@ -113,7 +113,7 @@ static void emit_runs(const Rank *rank, guint64 i, guint64 end)
 
 /* Whole groups follow each other as one loop, unless they are so few and large that it is
  * shorter to write each out in runs of one chunk. */
-static void emit_steady(const Rank *rank)
+static void emit(const Rank *rank)
 {
 	const Groups *groups = rank->groups;
 	const guint64 period = (guint64)groups->group * groups->chunks;
@@ -123,7 +123,14 @@ static void emit_steady(const Rank *rank)
 	const guint64 begin = MIN(MAX(rank->delay, groups->first_ops), end);
 	const guint64 periods = whole > begin ? (whole - begin) / period : 0;
 	guint64 i = begin;
+	guint n;
 
+	pipesim_phase(rank->out, "warm-up");
+	for (guint64 k = 0; k < rank->warmup; k += n) {
+		n = (guint)MIN((guint64)run_at(groups, k), rank->warmup - k);
+		pipesim_repeat (rank->out, n)
+			pipesim_forward(rank->out, chunk_at(groups, k));
+	}
 	pipesim_phase(rank->out, "steady");
 	emit_runs(rank, 0, begin);
 	if (periods > groups->group / 2) {
@@ -135,18 +142,6 @@ static void emit_steady(const Rank *rank)
 	emit_runs(rank, i, end);
 	pipesim_phase(rank->out, "cool-down");
 	emit_runs(rank, end, groups->n_ops);
-}
-
-static void emit_warmup(const Rank *rank)
-{
-	guint n;
-
-	pipesim_phase(rank->out, "warm-up");
-	for (guint64 k = 0; k < rank->warmup; k += n) {
-		n = (guint)MIN((guint64)run_at(rank->groups, k), rank->warmup - k);
-		pipesim_repeat (rank->out, n)
-			pipesim_forward(rank->out, chunk_at(rank->groups, k));
-	}
 }
 
 /* @ahead: forwards that a rank runs ahead of the last one without pairs */
@@ -202,8 +197,7 @@ static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out
 		.out = out,
 	};
 
-	emit_warmup(&rank);
-	emit_steady(&rank);
+	emit(&rank);
 }
 
 static void generate_zb(const PipesimShape *shape, guint index, PipesimEmitter *out)
@@ -217,8 +211,7 @@ static void generate_zb(const PipesimShape *shape, guint index, PipesimEmitter *
 		.out = out,
 	};
 
-	emit_warmup(&rank);
-	emit_steady(&rank);
+	emit(&rank);
 	pipesim_repeat (out, (guint)rank.delay)
 		pipesim_weight(out);
 }

@@ -21,25 +21,17 @@ const char *pipesim_schedule_name(const PipesimSchedule *schedule)
 	return schedule->name;
 }
 
-/* The members of a family that is no schedule itself, "a, b, c"; NULL where @name is none. */
-static const char *find_family(const char *name)
+const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 {
+	/* Families that are no schedules themselves, and their members. */
 	static const char *const families[][2] = {
 		{"zero-bubble", "zb-h1, zb-h2, zb-auto, zb-v, zb-v-auto or interleaved-zb"},
 		{"zb", "zb-h1, zb-h2, zb-auto, zb-v, zb-v-auto or interleaved-zb"},
 		{"v-shape", "1f1b-v, zb-v, zb-v-auto, v-half, v-min or dualpipev"},
 		{"bidirectional", "chimera, chimera-doubling, chimera-halving or dualpipe"},
 	};
-
-	for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
-		if (g_ascii_strcasecmp(families[i][0], name) == 0)
-			return families[i][1];
-	return NULL;
-}
-
-const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
-{
 	const PipesimSchedule *nearest = NULL;
+	const char *members = NULL;
 	guint best = 3; /* suggestions differ in at most two letters */
 
 	for (guint i = 0; schedules[i] != NULL && strlen(name) < 64; i++) {
@@ -59,9 +51,12 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 			nearest = schedules[i];
 		}
 	}
-	if (find_family(name) != NULL)
+	for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
+		if (g_ascii_strcasecmp(families[i][0], name) == 0)
+			members = families[i][1];
+	if (members != NULL)
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"'%s' is a family of schedules; give %s", name, find_family(name));
+			"'%s' is a family of schedules; give %s", name, members);
 	else if (nearest != NULL)
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"unknown schedule '%s'; did you mean '%s'?", name, nearest->name);

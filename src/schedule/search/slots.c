@@ -223,15 +223,6 @@ static gboolean try_move(const Table *t, guint rank, guint from, guint to)
 	return TRUE;
 }
 
-static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
-{
-	guint32 *back = t->back + (gsize)rank * 2 * t->m;
-
-	for (; n > 0 && back[n - 1] > slot; n--)
-		back[n] = back[n - 1];
-	back[n] = slot;
-}
-
 /* Takes the op in @slot to the earliest slot it may have; of a full backward both halves. */
 static guint advance(const Table *t, guint rank, guint slot, guint kind, guint32 k)
 {
@@ -295,8 +286,14 @@ static void move_ops(Table *t)
 				if (to < s)
 					t->after[(gsize)rank * t->width + s] = s;
 			}
-			if (is_backward(kind) && !t->whole)
-				note_backward(t, rank, count[I1] + count[I0] - 1, to);
+			if (is_backward(kind) && !t->whole) {
+				guint32 *back = t->back + (gsize)rank * 2 * t->m;
+				guint32 n = count[I1] + count[I0] - 1;
+
+				for (; n > 0 && back[n - 1] > to; n--)
+					back[n] = back[n - 1];
+				back[n] = to;
+			}
 		}
 	}
 }

@@ -371,15 +371,6 @@ static gint64 input_start(const Search *s, guint j)
 	return MAX(input_ready(s, j), lane->clock);
 }
 
-/* Whether a W of @lane runs before an op that can start at @start. */
-static gboolean runs_weight(const Lane *lane, const InTime *way, gint64 start)
-{
-	if (waiting(lane) == 0 || start <= lane->clock)
-		return FALSE;
-	return !way->waits || start - lane->clock >= lane->time[W] ||
-	       start - lane->clock > lane->allowed - lane->idle;
-}
-
 /* What lane @j can run first, of what is known. */
 static void choose(Search *s, const InTime *way, guint j)
 {
@@ -391,7 +382,10 @@ static void choose(Search *s, const InTime *way, guint j)
 
 	lane->next = is_input ? I : F;
 	lane->next_start = start;
-	if (runs_weight(lane, way, start)) {
+	/* Whether a W runs before it. */
+	if (waiting(lane) > 0 && start > lane->clock &&
+		(!way->waits || start - lane->clock >= lane->time[W] ||
+			start - lane->clock > lane->allowed - lane->idle)) {
 		lane->next = W;
 		lane->next_start = lane->clock;
 	}
@@ -621,22 +615,11 @@ static void tighten(Search *s, const gint64 *value, gint64 bound)
 	}
 }
 
-static void search(Search *s)
-{
-	const guint64 ops = KINDS * (guint64)s->p * s->m;
-
-	s->best->span = s->best->makespan = G_MAXINT64 / 2;
-	try_published(s);
-	s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
-	try_by_time(s);
-	tighten(s, &s->best->span, s->best->span_bound);
-	tighten(s, &s->best->makespan, s->best->makespan_bound);
-}
-
 /* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
  * is found at a rung does not depend on those before. @spare: room for a second order. */
 static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spare)
 {
+	const guint64 ops = KINDS * (guint64)s->p * s->m;
 	PipesimRungs rungs = {0};
 
 	find_bounds(s, best);
@@ -646,7 +629,12 @@ static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spar
 		find_bounds(s, s->best);
 		if (s->best->makespan_bound >= best->makespan)
 			break;
-		search(s);
+		s->best->span = s->best->makespan = G_MAXINT64 / 2;
+		try_published(s);
+		s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
+		try_by_time(s);
+		tighten(s, &s->best->span, s->best->span_bound);
+		tighten(s, &s->best->makespan, s->best->makespan_bound);
 		if (s->best->makespan < best->makespan ||
 			(s->best->makespan == best->makespan && s->best->span < best->span)) {
 			guint8 *order = best->order;
