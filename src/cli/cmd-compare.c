@@ -6,23 +6,6 @@
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
 
-static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
-	const PipesimComparison *comparison, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
-	g_autoptr(GString) text = g_string_new(NULL);
-	g_autofree char *left_out = setup->text[PIPESIM_SET_REPORT] != NULL
-					    ? pipesim_page_left_out(comparison)
-					    : NULL;
-
-	style.brief = setup->flag[PIPESIM_SET_BRIEF];
-	format->write(comparison, &style, text);
-	if (left_out != NULL)
-		setup->notice(left_out); /* the page says it itself */
-	return pipesim_print_drawn(setup, comparison, path, text, error);
-}
-
 /* A refusal is a row beside rows with results; where there is no result at all it is the error.
  */
 static gboolean any_result(const PipesimComparison *comparison, GError **error)
@@ -62,9 +45,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	const PipesimSchedule *one = pipesim_schedule_find("1f1b", NULL);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimComparison) comparison = NULL;
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autofree char *left_out = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	PipesimStyle style = pipesim_terminal_style(path);
 	const PipesimOutput *format;
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
@@ -119,7 +105,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		pipesim_comparison_run_native(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison, FALSE) < 0)
 		*answer = PIPESIM_EXIT_NO;
-	return write_all(setup, format, comparison, error);
+	style.brief = setup->flag[PIPESIM_SET_BRIEF];
+	format->write(comparison, &style, text);
+	left_out = page ? pipesim_page_left_out(comparison) : NULL;
+	if (left_out != NULL)
+		setup->notice(left_out); /* the page says it itself */
+	return pipesim_print_drawn(setup, comparison, path, text, error);
 }
 
 const PipesimCommand pipesim_command_compare = {

@@ -10,10 +10,9 @@
 /* All that is told. */
 typedef struct {
 	const PipesimDiagnosis *diagnosis;
-	PipesimWhatIf *what_if;  /* NULL: not every trace has what it is defined by */
-	PipesimBalance *balance; /* NULL: not asked for */
-	PipesimComparison
-		*comparison; /* the step as measured and as simulated; NULL: not drawn */
+	PipesimWhatIf *what_if;        /* NULL: not every trace has what it is defined by */
+	PipesimBalance *balance;       /* NULL: not asked for */
+	PipesimComparison *comparison; /* the step, measured and simulated; NULL: not drawn */
 } Findings;
 
 static void clear_findings(Findings *found)
@@ -35,14 +34,14 @@ static void put_members(PipesimJson *json, gconstpointer of)
 /* What is drawn, with the words of the diagnosis. */
 static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GError **error)
 {
-	static const PipesimStyle plain = {0};
 	PipesimComparison *comparison = pipesim_measured_comparison(found->diagnosis, error);
 	g_autoptr(GString) about = g_string_new(NULL);
 
 	if (comparison == NULL)
 		return FALSE;
 	found->comparison = comparison;
-	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, &plain, about);
+	pipesim_diagnosis_text(
+		found->diagnosis, found->what_if, found->balance, &(PipesimStyle){0}, about);
 	comparison->about = g_string_free(g_steal_pointer(&about), FALSE);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->notices = setup->notices;
@@ -80,7 +79,6 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
-	const PipesimCalibrateOptions options = {0};
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = NULL;
 	g_autoptr(PipesimRecord) record = NULL;
@@ -110,8 +108,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
 	if (record == NULL)
 		return FALSE;
-	calibration = pipesim_calibrate(
-		(PipesimTrace *const *)traces->pdata, traces->len, &options, error);
+	calibration = pipesim_calibrate((PipesimTrace *const *)traces->pdata, traces->len,
+		&(PipesimCalibrateOptions){0}, error);
 	if (calibration != NULL)
 		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,
 			traces->len, calibration, 0, error);

@@ -188,8 +188,8 @@ static void put_place(PipesimJson *json, const char *letter, const char *place, 
 
 static void put_rank(PipesimJson *json, const Pair *pair, guint index)
 {
-	static const PipesimRankDifference none = {0};
-	const PipesimRankDifference *at = pair != NULL ? &pair->difference->rank[index] : &none;
+	const PipesimRankDifference *at =
+		pair != NULL ? &pair->difference->rank[index] : &(PipesimRankDifference){0};
 	g_autoptr(GString) a = g_string_new(NULL), b = g_string_new(NULL);
 
 	if (pair != NULL) {

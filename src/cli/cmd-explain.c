@@ -81,19 +81,6 @@ static void append_placement(const PipesimShape *shape, GString *out)
 
 /* Phases --------------------------------------------------------------------------------- */
 
-/* An op without its micro-batch: "F", "W1", "F0&B1". */
-static void append_verb(const PipesimOp *verb, guint chunks, GString *out)
-{
-	const char *letter = pipesim_kind_letter(verb->kind);
-
-	if (chunks == 1 || verb->chunk == PIPESIM_OLDEST)
-		g_string_append(out, verb->kind == PIPESIM_FB ? "F&B" : letter);
-	else if (verb->kind == PIPESIM_FB)
-		g_string_append_printf(out, "F%u&B%u", verb->chunk, verb->b_chunk);
-	else
-		g_string_append_printf(out, "%s%u", letter, verb->chunk);
-}
-
 /* How often the first @period of @n verbs follow each other. */
 static guint count_rounds(const PipesimOp *verbs, guint n, guint period)
 {
@@ -121,16 +108,24 @@ typedef struct {
 
 static void append_rounds(Phases *phases, const PipesimOp *verbs, guint n, guint rounds)
 {
-	const gboolean single = rounds == 1;
+	const gboolean single = rounds == 1, one = phases->order->shape.chunks == 1;
 	GString *line = phases->line;
 
 	if (line->len > 0)
 		g_string_append(line, single && phases->single ? " " : ", ");
 	if (!single)
 		g_string_append_printf(line, "%u x %s", rounds, n > 1 ? "(" : "");
-	for (guint i = 0; i < n; i++) {
+	/* Ops without their micro-batches: "F", "W1", "F0&B1". */
+	for (guint i = 0; i < n; i++, verbs++) {
+		const char *letter = pipesim_kind_letter(verbs->kind);
+
 		g_string_append(line, i > 0 ? " " : "");
-		append_verb(&verbs[i], phases->order->shape.chunks, line);
+		if (one || verbs->chunk == PIPESIM_OLDEST)
+			g_string_append(line, verbs->kind == PIPESIM_FB ? "F&B" : letter);
+		else if (verbs->kind == PIPESIM_FB)
+			g_string_append_printf(line, "F%u&B%u", verbs->chunk, verbs->b_chunk);
+		else
+			g_string_append_printf(line, "%s%u", letter, verbs->chunk);
 	}
 	if (!single && n > 1)
 		g_string_append_c(line, ')');

@@ -157,12 +157,11 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 	if (pipesim_progress_is_due() && news->makespan == 0) {
 		pipesim_show_progress("bound ...");
 	} else if (pipesim_progress_is_due()) {
-		const gint64 above = MAX(news->makespan - news->bound, 0);
-
 		pipesim_show_progress("%s ms, bound %s ms, gap %.2f %%, %.1f M moves",
 			pipesim_print_ms_fixed(makespan, news->makespan, 3),
 			pipesim_print_ms_fixed(bound, news->bound, 3),
-			100 * (double)above / (double)MAX(news->bound, 1),
+			100 * (double)MAX(news->makespan - news->bound, 0) /
+				(double)MAX(news->bound, 1),
 			(double)news->moves / 1e6);
 	}
 	return !g_atomic_int_get(&pipesim_stop_asked);

@@ -221,13 +221,9 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 /* All but who writes what where, and by how many threads; traces are told by what they say. */
 static gboolean decides(guint id)
 {
-	static const PipesimSettingId others[] = {PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME,
-		PIPESIM_SET_THREADS, PIPESIM_SET_SHARD, PIPESIM_SET_FORMAT, PIPESIM_SET_TRACE};
-
-	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
-		if (id == others[i])
-			return FALSE;
-	return TRUE;
+	return id != PIPESIM_SET_OUTPUT && id != PIPESIM_SET_RESUME &&
+	       id != PIPESIM_SET_THREADS && id != PIPESIM_SET_SHARD &&
+	       id != PIPESIM_SET_FORMAT && id != PIPESIM_SET_TRACE;
 }
 
 /* For PipesimSweepWork.solve. */

@@ -19,11 +19,6 @@ static gboolean is_answer(const GError *error)
 	       g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
 }
 
-static void append_count(GString *out, guint n, const char *what, const char *plural)
-{
-	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
-}
-
 /* How messages fare under the ways of communicating: the names of these, and what is said before them. */
 enum {
 	RUN,
@@ -143,11 +138,11 @@ static gboolean report(
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
 		!try_comm(validation, file, file->lowering, fates, error))
 		return FALSE;
-	g_string_append_printf(out, "%s: ", path);
-	append_count(out, shape->ranks, "rank", "s");
-	append_count(out, shape->stages, "stage", "s");
-	append_count(out, shape->microbatches, "micro-batch", "es");
-	g_string_append_printf(out, "%u ops: complete, acyclic", file->program->n_ops);
+	g_string_append_printf(out,
+		"%s: %u rank%s, %u stage%s, %u micro-batch%s, %u ops: complete, acyclic", path,
+		shape->ranks, shape->ranks == 1 ? "" : "s", shape->stages,
+		shape->stages == 1 ? "" : "s", shape->microbatches,
+		shape->microbatches == 1 ? "" : "es", file->program->n_ops);
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
 			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);

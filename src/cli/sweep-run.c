@@ -401,11 +401,10 @@ gboolean pipesim_sweep_run_open(PipesimSweepRun *run, gboolean writes, const cha
 /* Takes the blocks of all processes in order, to their end or to where one was stopped. */
 static gboolean gather(PipesimSweepRun *run, PipesimPool *pool, GError **error)
 {
-	const guint64 blocks = pipesim_sweep_blocks(&run->work);
 	const guint64 points = run->work.end - run->work.first;
 	const gint64 began = g_get_monotonic_time();
 
-	for (guint64 number = 0; number < blocks; number++) {
+	for (guint64 number = 0; number < pipesim_sweep_blocks(&run->work); number++) {
 		const guint from = (guint)(number % run->processes.size);
 		const double passed = (double)(g_get_monotonic_time() - began) / 1e6;
 		PipesimSweepBlock *block;

@@ -313,15 +313,6 @@ static void advance(Engine *engine, guint rank)
 	try_run(engine, rank);
 }
 
-/* Whether what was to end now on @rank does so at another time, or has done so. */
-static gboolean is_stale(const Engine *engine, guint rank)
-{
-	const Rank *here = &engine->ranks[rank];
-
-	return engine->counts_waits && (!here->busy || here->step != engine->cause ||
-					       (!here->host && here->end != engine->now));
-}
-
 /* The op of @rank, or half of a pair, or what its host launches, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
@@ -329,6 +320,10 @@ static void end_op(Engine *engine, guint rank)
 	PipesimRules *rules = &engine->rules;
 	Rank *here = &engine->ranks[rank];
 
+	/* It ends at another time, or has done so. */
+	if (engine->counts_waits && (!here->busy || here->step != engine->cause ||
+					    (!here->host && here->end != engine->now)))
+		return;
 	if (here->host != HOST_FREE) {
 		if (here->host == HOST_BEHIND_GROUP)
 			pipesim_rules_pass(rules, rank);
@@ -421,7 +416,7 @@ static void run_events(Engine *engine)
 			end_transfer(engine, (guint32)engine->cause);
 		else if (engine->cause & PIPESIM_BY_SHARD)
 			end_shard(engine, rank, (guint32)engine->cause);
-		else if (!is_stale(engine, rank))
+		else
 			end_op(engine, rank);
 	}
 }

@@ -245,9 +245,8 @@ static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **e
 {
 	const Work *work = data;
 	PipesimTimes drawn = *work->step->job.times;
-	const guint ranks = work->step->whole->shape.ranks;
 	g_autofree PipesimPowerState *states =
-		g_memdup2(work->step->states, ranks * sizeof *states);
+		g_memdup2(work->step->states, work->step->whole->shape.ranks * sizeof *states);
 	g_autoptr(PipesimTimeline) timeline = NULL;
 
 	drawn.drawn = own;

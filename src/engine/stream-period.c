@@ -217,12 +217,10 @@ static gboolean compile(Period *p)
 		return FALSE;
 	count_messages(p);
 	/* Each channel is a log, a source, or one whose messages are taken as fast as they are sent. */
-	for (guint i = 0; i < n_channels; i++) {
-		const gboolean outer = (p->count[i] == 0) != (p->taken[i] == 0);
-
-		if (!outer && (p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
+	for (guint i = 0; i < n_channels; i++)
+		if ((p->count[i] == 0) == (p->taken[i] == 0) &&
+			(p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
 			return FALSE;
-	}
 	/* A message must not be made again before it was taken: so many copies of it are
 	 * needed. */
 	p->unroll = 1;

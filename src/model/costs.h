@@ -53,8 +53,7 @@ typedef struct {
 	guint parts; /* of the model, equal ones; 0 = lengths */
 	/* F, I, W, B of a part: [(part * microbatches + microbatch) * PIPESIM_FB + kind], ns */
 	gint64 *time;
-	PipesimFraction
-		*length; /* of each micro-batch; what they are against is their average */
+	PipesimFraction *length; /* of each micro-batch; they are against their average */
 } PipesimOpTimes;
 
 /* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs;

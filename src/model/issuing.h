@@ -29,11 +29,10 @@ typedef struct {
 	gboolean defer_recv;        /* each receive stands right before the op that needs it */
 	guint max_sends; /* of a rank that have not been waited for; 0 = any number */
 	/* Of Megatron. */
-	gboolean no_overlap; /* what goes between two ops is one batch, waited for */
-	gboolean
-		overlap_flush; /* receives are issued one op ahead in warm-up and cool-down too */
-	gboolean keep_outputs; /* a forward's send is waited for one send later */
-	gboolean no_host_sync; /* the host does not wait for batches */
+	gboolean no_overlap;    /* what goes between two ops is one batch, waited for */
+	gboolean overlap_flush; /* receives are one op ahead in warm-up and cool-down too */
+	gboolean keep_outputs;  /* a forward's send is waited for one send later */
+	gboolean no_host_sync;  /* the host does not wait for batches */
 	gint64 delay_wgrad; /* of an overlapped pair: its last part, of its W, behind its sends, ns */
 	gint64 host_time; /* from the end of a batch to the next op, where it does, ns */
 } PipesimIssuing;

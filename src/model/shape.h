@@ -21,12 +21,11 @@ typedef struct {
 	/* Of the whole step, >= 1; all pipelines together. Where a micro-batch runs in parts
 	 * each part counts as one: every op is of a part. */
 	guint microbatches;
-	guint stages; /* S: ranks * chunks, or ranks where there are copies */
-	guint copies; /* copies of the parameters: 1, or chunks where bidirectional */
-	guint parts;  /* that a micro-batch runs in, each with its F and B; 0 = 1 */
-	guint group;  /* micro-batches of a group, as asked for; 0 = the schedule's own */
-	gboolean
-		pairs; /* F and B of the steady phase are one op, where the schedule lets one choose */
+	guint stages;   /* S: ranks * chunks, or ranks where there are copies */
+	guint copies;   /* copies of the parameters: 1, or chunks where bidirectional */
+	guint parts;    /* that a micro-batch runs in, each with its F and B; 0 = 1 */
+	guint group;    /* micro-batches of a group, as asked for; 0 = the schedule's own */
+	gboolean pairs; /* F and B of the steady phase are one op, where one may choose */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;

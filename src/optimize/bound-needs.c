@@ -39,11 +39,10 @@ static void need_chain(
 	const PipesimNeeds *needs, guint lane, guint kind, guint k, guint32 *need)
 {
 	const PipesimInstance *x = needs->x;
-	const guint rank = lane / x->chunks;
 
 	memset(need, 0, sizeof *need * needs->codes);
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
-		const guint other = pipesim_instance_lane(x, rank, chunk);
+		const guint other = pipesim_instance_lane(x, lane / x->chunks, chunk);
 		guint32 *of = &need[chunk * x->kinds];
 		gboolean upper;
 
@@ -182,11 +181,10 @@ static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
 static void fill_needs(PipesimNeeds *needs, const PipesimBoundUntil *until)
 {
 	const PipesimInstance *x = needs->x;
-	const guint n = x->lanes * x->kinds;
 
 	for (guint k = 0; k < x->count && !needs->is_late; k++) {
 		needs->is_late = k % LOOKS == LOOKS - 1 && pipesim_bound_is_late(until);
-		for (guint i = 0; i < n; i++) {
+		for (guint i = 0; i < x->lanes * x->kinds; i++) {
 			const guint lane = needs->order[i] / x->kinds;
 			const guint kind = needs->order[i] % x->kinds;
 			guint32 *need = (guint32 *)pipesim_needs_of(needs, lane, kind, k);

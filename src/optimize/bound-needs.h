@@ -8,10 +8,9 @@
 typedef struct {
 	const PipesimInstance *x;
 	gboolean back;
-	guint codes; /* of a rank */
-	guint n_any; /* ops of a kind on a rank */
-	guint32 *
-		order; /* lane * kinds + kind: each after what it needs of the same count; all lanes */
+	guint codes;    /* of a rank */
+	guint n_any;    /* ops of a kind on a rank */
+	guint32 *order; /* lane * kinds + kind, of all: each after what it needs of its count */
 	/* [(lane * kinds + kind) * count + k]: counts by code of the rank. */
 	guint32 *need;
 	/* [(rank * kinds + kind) * n_any + m]: counts by kind, whichever the chunks. NULL where ranks

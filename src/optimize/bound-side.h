@@ -7,10 +7,9 @@
 /* The ops of a code of a rank, or of a kind whichever their chunks, in the order in which they run. */
 typedef struct {
 	const gint64 *at;
-	guint n;     /* all of them */
-	gint64 each; /* what each takes, at most where that differs */
-	const gint64
-		*sums; /* what any so many of them take at least; NULL: as many times each */
+	guint n;            /* all of them */
+	gint64 each;        /* what each takes, at most where that differs */
+	const gint64 *sums; /* what any so many of them take at least; NULL: n times each */
 	guint kind, chunk;
 	gboolean adds_up; /* no ops of the rank take less together than each of them alone */
 } PipesimSeries;

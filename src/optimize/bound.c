@@ -125,7 +125,6 @@ static void fill_sets(
 static void prove(Fill *fill, PipesimProof *proof)
 {
 	const PipesimInstance *x = fill->x;
-	const guint n = fill->by_any ? x->kinds : fill->head.needs.codes;
 	PipesimClaim claim = {.rule = PIPESIM_BY_WORK,
 		.rank = fill->rank,
 		.time = fill->best,
@@ -133,7 +132,7 @@ static void prove(Fill *fill, PipesimProof *proof)
 		.until = fill->until};
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 
-	for (guint i = 0; i < n; i++) {
+	for (guint i = 0; i < (fill->by_any ? x->kinds : fill->head.needs.codes); i++) {
 		const guint ops = fill->last[i] + 1 - fill->first[i];
 		const guint kind = i % x->kinds, chunk = i / x->kinds;
 		const guint lane = pipesim_instance_lane(x, fill->rank, chunk);
@@ -217,21 +216,6 @@ static gint64 find_trips(const Fill *fill, Trips *trips, PipesimArena *arena)
 	return trips->time = pipesim_passing_time(&trips->passing, trips->first);
 }
 
-/* The most that a rank has to do, its pairs as short as can be: what is known at once. */
-static gint64 busiest(const PipesimInstance *x)
-{
-	gint64 most = 0;
-
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		gint64 work = 0;
-
-		for (guint i = 0; i < x->chunks * x->kinds; i++)
-			work += x->apart[i % x->kinds][rank * x->chunks + i / x->kinds];
-		most = MAX(most, work * x->count);
-	}
-	return most;
-}
-
 PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	const PipesimBoundUntil *until, GError **error)
 {
@@ -241,6 +225,7 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
 	PipesimBound *bound;
+	gint64 most = 0;
 	Trips trips = {.passing = {.until = until}};
 	Fill fill = {.x = x,
 		.best = -1,
@@ -261,8 +246,16 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	if (!fill.head.needs.is_late &&
 		!pipesim_side_init(&fill.tail, x, TRUE, proof, until, arena, error))
 		return NULL;
+	/* The most that a rank has to do, its pairs as short as can be, is known at once. */
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		gint64 work = 0;
+
+		for (guint i = 0; i < codes; i++)
+			work += x->apart[i % x->kinds][rank * x->chunks + i / x->kinds];
+		most = MAX(most, work * x->count);
+	}
 	if (fill.head.needs.is_late || fill.tail.needs.is_late)
-		return pipesim_proof_finish(NULL, busiest(x));
+		return pipesim_proof_finish(NULL, most);
 	for (guint rank = 0; rank < x->ranks; rank++) {
 		fill_sets(&fill, rank, &fill.head.of_codes[rank * codes],
 			&fill.tail.of_codes[rank * codes], codes);

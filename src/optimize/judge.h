@@ -11,8 +11,7 @@ typedef struct {
 	PipesimTimes *times; /* owned */
 	const PipesimRuntime *runtime;
 	gboolean has_last_word; /* walks do not know all that makes orders longer, or fuller */
-	gboolean
-		weighs; /* ranks hold what an instance does not know of: messages, gathered stages */
+	gboolean weighs; /* ranks hold what an instance does not know of: messages, stages */
 } PipesimJudge;
 
 void pipesim_judge_init(

@@ -172,7 +172,6 @@ static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Li
 /* All limits from @limit down that may have something shorter: none where no order within the one asked for is. */
 static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean whole)
 {
-	static const PipesimSearchNews none = {0};
 	PipesimFound *found = ladder->found;
 	PipesimScenario scenario = *ladder->of->scenario;
 	PipesimSearchOf of = *ladder->of;
@@ -193,7 +192,7 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 		g_autoptr(PipesimFound) tighter = NULL;
 		PipesimBound *bound;
 
-		found->stopped |= !tell_tighter(&none, ladder);
+		found->stopped |= !tell_tighter(&(PipesimSearchNews){0}, ladder);
 		if (found->stopped)
 			return;
 		set_limit(&scenario, limits, limit);
@@ -225,7 +224,6 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 	gint64 limit, PipesimBound *bound, GError **error)
 {
 	const gint64 now = g_get_monotonic_time();
-	const gint64 part = (of->deadline - now) / TIGHTER_PART;
 	g_autoptr(GPtrArray) programs =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_program_unref);
 	g_autoptr(PipesimFound) brief = NULL, tighter = NULL;
@@ -256,7 +254,7 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 	first = *of;
 	first.scenario = &scenario;
 	first.explain = FALSE;
-	first.deadline = now + part;
+	first.deadline = now + (of->deadline - now) / TIGHTER_PART;
 	set_limit(&scenario, limits, lower_limit(limits, limit));
 	bound = NULL;
 	if (g_get_monotonic_time() + LEAST_TIME < first.deadline &&

@@ -16,17 +16,14 @@ typedef struct {
 	const PipesimInstance *x;
 	guint codes;  /* of a rank */
 	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
-	gboolean waits; /* a backward for input waits for what its forward has sent */
-	guint32 *
-		source; /* [rank * codes + code]: whose count must be above its own, of the same kind of entries */
-	guint32 *
-		target; /* [rank * codes + code]: what gets its output; both are PIPESIM_NO_OP where there is none */
+	gboolean waits;  /* a backward for input waits for what its forward has sent */
+	guint32 *source; /* [rank * codes + code]: whose count must be above; NO_OP: none */
+	guint32 *target; /* [rank * codes + code]: what gets its output; NO_OP: none */
 	gint64 *lag;     /* [rank * codes + code]: of the message to target */
 	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */
 	guint32 *root;   /* the same: the place of the op that it has waited for last */
-	guint32 *
-		cause; /* [place]: of the op that it has waited for last; PIPESIM_NO_OP: none */
-	gsize size;    /* of a state, bytes */
+	guint32 *cause;  /* [place]: of the op that it has waited for last; NO_OP: none */
+	gsize size;      /* of a state, bytes */
 	guint every, n_known, n_fresh; /* states are kept after so many rounds; states */
 	guint begun;                   /* the known state that the last run has begun with */
 	PipesimQueueState **known,

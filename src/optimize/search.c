@@ -385,24 +385,11 @@ static gboolean reserve(PipesimSearchState *s, GError **error)
 	return TRUE;
 }
 
-/* Why none of the orders known is one. */
-static gboolean refuse(const PipesimSearchState *s, GError **error)
-{
-	PipesimNumber least;
-
-	if (s->leanest < G_MAXINT64)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"no known order holds so little with its messages under these rules; "
-			"nearest: --memory-limit %s",
-			pipesim_print_least_bytes(least, s->leanest));
-	return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
-		"no known order runs under these rules for messages; try --runtime async");
-}
-
 static gboolean search(PipesimSearchState *s, GError **error)
 {
 	const PipesimSearchOf *of = s->of;
 	PipesimFound *found = s->found;
+	PipesimNumber least;
 	guint8 *codes;
 
 	if (!reserve(s, error))
@@ -430,8 +417,15 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		add_if_fits(s, codes, codes != NULL, FALSE);
 		add_short(s);
 	}
+	if (found->program == NULL && s->leanest < G_MAXINT64)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"no known order holds so little with its messages under these rules; "
+			"nearest: --memory-limit %s",
+			pipesim_print_least_bytes(least, s->leanest));
 	if (found->program == NULL)
-		return refuse(s, error);
+		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
+			"no known order runs under these rules for messages; try --runtime "
+			"async");
 	if (is_hurried(s)) {
 		pipesim_search_is_stopped(s);
 		return TRUE;
@@ -483,9 +477,8 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 static gboolean go_on(gpointer data)
 {
 	const PipesimSearchOf *of = data;
-	const PipesimSearchNews news = {0};
 
-	return of->tell == NULL || of->tell(&news, of->data);
+	return of->tell == NULL || of->tell(&(PipesimSearchNews){0}, of->data);
 }
 
 PipesimBound *pipesim_search_bound(

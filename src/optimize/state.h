@@ -34,8 +34,7 @@ typedef struct {
 	PipesimArena *arena;
 	PipesimWalk *walks;
 	guint n_walks;
-	PipesimQueueWalk *
-		queue_walks; /* [n_queue_walks]; NULL: messages go by no queues that these know */
+	PipesimQueueWalk *queue_walks; /* [n_queue_walks]; NULL: messages go by none */
 	guint n_queue_walks;
 	double op;            /* that takes as long as the average, ns */
 	guint64 moves_before; /* units looked at, and moves of a search for a shorter order */
@@ -49,8 +48,7 @@ typedef struct {
 	gint64 *known;         /* [walk]: makespan of its best when it was last looked at */
 	gint64 *judged_spans;  /* [walk] */
 	guint8 **judged_codes; /* [walk] */
-	PipesimJustifier
-		*justifiers;  /* [walk]; NULL: orders are not put together in this way */
+	PipesimJustifier *justifiers; /* [walk]; NULL: orders are not put together so */
 	guint justifications; /* times that each puts its order together, in this turn */
 	gint64 justify_until; /* monotonic time, us; 0: only times count */
 } PipesimSearchState;

@@ -183,20 +183,6 @@ static gboolean is_between(const PipesimWalk *walk, guint32 op, guint32 first, g
 	return op != NO_OP && walk->turn[op] >= first && walk->turn[op] <= last;
 }
 
-/* Ops of turns @first to @last that @op waits for. */
-static guint8 count_waits(const PipesimWalk *walk, guint32 op, guint32 first, guint32 last)
-{
-	guint8 waits = is_between(walk, pipesim_walk_previous(walk, op), first, last);
-
-	/* A pair's backward waits for its forward alone, which waits for the input of both. */
-	if (pipesim_walk_entry(walk, op) == op || pipesim_walk_kind(walk, op) != I)
-		waits += is_between(walk, walk->input[op], first, last);
-	if (is_paired(walk, op))
-		waits +=
-			is_between(walk, walk->input[pipesim_walk_next(walk, op)], first, last);
-	return waits;
-}
-
 /* Puts turns @first to @last into an order again in which each op comes after what it waits for, where
  * only neighbours on one rank within them have changed places. FALSE where there is none: turns are then
  * as they were. */
@@ -208,9 +194,16 @@ static gboolean sort_turns(PipesimWalk *walk, guint32 first, guint32 last)
 
 	for (guint32 t = first; t <= last; t++) {
 		const guint32 op = walk->turns[t];
+		guint8 waits = is_between(walk, pipesim_walk_previous(walk, op), first, last);
 
-		walk->waits[op] = count_waits(walk, op, first, last);
-		if (walk->waits[op] == 0)
+		/* A pair's backward waits for its forward alone, which waits for the input of both. */
+		if (pipesim_walk_entry(walk, op) == op || pipesim_walk_kind(walk, op) != I)
+			waits += is_between(walk, walk->input[op], first, last);
+		if (is_paired(walk, op))
+			waits += is_between(
+				walk, walk->input[pipesim_walk_next(walk, op)], first, last);
+		walk->waits[op] = waits;
+		if (waits == 0)
 			queue[end++] = op;
 	}
 	for (guint32 at = 0; at < end; at++) {

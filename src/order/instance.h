@@ -135,8 +135,7 @@ typedef struct {
 	const PipesimCosts *costs; /* bytes, and links: a message takes no less than its hop */
 	gboolean whole;            /* backwards are not split */
 	gboolean pairs;            /* overlapped pairs run as one op */
-	gboolean
-		late; /* gradients are there from the first weight gradient on, where times tell which */
+	gboolean late; /* gradients are there from the first weight gradient on, by times */
 	/* Whole-stage activations that a rank may hold; num 0: no such limit. */
 	PipesimFraction max_activations;
 	gint64 memory_limit; /* bytes a rank, its parameters among them; 0: no such limit */

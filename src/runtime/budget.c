@@ -185,10 +185,10 @@ static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 
 static gboolean fail(const Graph *graph, guint rank, guint32 send, guint most, GError **error)
 {
-	const PipesimLowering lowering = {.program = graph->program};
 	g_autoptr(GString) name = g_string_new(NULL);
 
-	pipesim_action_print(&lowering, rank, &graph->action[send], name);
+	pipesim_action_print(&(PipesimLowering){.program = graph->program}, rank,
+		&graph->action[send], name);
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		"--max-sends %u: before %s on rank %u no send can be waited for without a "
 		"deadlock; allow more",

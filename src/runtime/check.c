@@ -94,12 +94,10 @@ static gboolean play(Check *check, const PipesimLowering *lowering, PipesimChann
 /* Waits at the end of a list have to end too. */
 static gboolean is_finished(const Check *check)
 {
-	const guint32 *begin = check->lowering->rank_begin;
-
 	if (check->n_done < check->lowering->program->n_ops)
 		return FALSE;
 	for (guint rank = 0; rank < check->lowering->program->shape.ranks; rank++)
-		if (check->rules.seats[rank].stop_at < begin[rank + 1])
+		if (check->rules.seats[rank].stop_at < check->lowering->rank_begin[rank + 1])
 			return FALSE;
 	return TRUE;
 }

@@ -197,14 +197,13 @@ static void run_batched(const Seat *seat)
  * ahead and sends are waited for one op later: *sent is the op whose send has not been waited for. */
 static void run_ahead(const Seat *seat, guint32 k, gboolean backward, guint32 *sent)
 {
-	const gboolean ahead = backward ? seat->rank + 1 < seat->ranks : seat->rank > 0;
 	const guint32 op = backward ? seat->backward[k] : seat->forward[k];
 	const guint send = backward ? PIPESIM_ACTION_SEND_B : PIPESIM_ACTION_SEND_F;
 	Exchange what = backward ? after_backward(seat, k) : after_forward(seat, k);
 	Exchange receive = {NONE, NONE, NONE, NONE};
 
 	wait_for(seat, backward ? PIPESIM_ACTION_RECV_B : PIPESIM_ACTION_RECV_F, op);
-	if (ahead) {
+	if (backward ? seat->rank + 1 < seat->ranks : seat->rank > 0) {
 		receive.recv_prev = what.recv_prev;
 		receive.recv_next = what.recv_next;
 		what.recv_prev = what.recv_next = NONE;
@@ -367,19 +366,6 @@ static guint32 count_group(const Seat *seat)
 	return group;
 }
 
-/* Forwards that a rank runs before the first backward's turn comes: as many as ranks follow, twice that and all
- * chunks but one of a group of micro-batches with virtual stages; one more before pairs. */
-static guint32 count_warm_up(const Seat *seat)
-{
-	const guint after = seat->ranks - seat->rank - 1, chunks = seat->program->shape.chunks;
-
-	if (chunks == 1)
-		return MIN(after + (guint)seat->pairs, seat->n);
-	return (guint32)MIN(
-		2 * after + (chunks - 1) * (guint64)count_group(seat) + (guint)seat->pairs,
-		(guint64)seat->n);
-}
-
 /* Whether what runs when is Megatron's: the steady phase in turn, the stages in rounds, and the same
  * chunks and micro-batches on each rank as on the first. */
 static gboolean check_order(
@@ -387,7 +373,6 @@ static gboolean check_order(
 {
 	const PipesimProgram *program = seat->program;
 	const guint chunks = program->shape.chunks;
-	const guint32 begin = program->rank_begin[seat->rank];
 
 	for (guint chunk = 0; chunk < chunks; chunk++)
 		if (program->stage_of[(gsize)seat->rank * chunks + chunk] !=
@@ -408,7 +393,7 @@ static gboolean check_order(
 		const PipesimOp *backward = &program->ops[seat->backward[i]];
 		const guint32 k = seat->pairs || i < seat->warm_up ? i : 2 * i - seat->warm_up;
 
-		if (seat->forward[i] != begin + k)
+		if (seat->forward[i] != program->rank_begin[seat->rank] + k)
 			return refuse(error, seat->rank,
 				"forwards and backwards do not take turns as there");
 		if (forward->chunk != program->ops[first[i]].chunk ||
@@ -434,6 +419,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	guint8 *chunk = pipesim_arena_array(arena, guint8, n);
 	guint8 *b_chunks = pipesim_arena_array(arena, guint8, n);
 	guint8 *waited = pipesim_arena_array(arena, guint8, program->n_ops);
+	guint64 after;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
@@ -465,7 +451,12 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			chunk[i] = program->ops[first[i]].chunk;
 			b_chunks[i] = pipesim_op_backward_chunk(&program->ops[b_first[i]]);
 		}
-		seat.warm_up = count_warm_up(&seat);
+		/* Forwards before the first backward's turn: as many as ranks follow, twice that and all chunks but
+		 * one of a group of micro-batches with virtual stages; one more before pairs. */
+		after = ranks - rank - 1;
+		if (chunks > 1)
+			after = 2 * after + (chunks - 1) * (guint64)count_group(&seat);
+		seat.warm_up = (guint32)MIN(after + (guint)seat.pairs, (guint64)n);
 		if (!check_order(&seat, first, b_first, error))
 			return FALSE;
 		if (chunks == 1) {

@@ -21,43 +21,34 @@ void pipesim_rules_pass(PipesimRules *rules, guint rank)
 	seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
-/* Under what @message of @rank stands in the channels of its rank: 2 * the other rank, + 1 for
- * what comes from it where that is a channel of its own; 2 * ranks for batches, which a
- * communicator of all ranks carries. */
-static gsize key_of(
-	const PipesimLowering *lowering, guint rank, guint32 message, PipesimChannels channels)
-{
-	const PipesimAction *action = &lowering->actions[message];
-
-	if (channels == PIPESIM_CHANNEL_EDGE)
-		return 2 * (gsize)action->peer_rank + !pipesim_action_is_send(action->kind);
-	if (action->waited || action->joined ||
-		(message + 1 < lowering->rank_begin[rank + 1] && action[1].joined))
-		return 2 * (gsize)lowering->program->shape.ranks;
-	return 2 * (gsize)action->peer_rank;
-}
-
 /* Counts the channels of each rank, as they come. Returns how many there are. */
 static guint32 number_channels(
 	PipesimRules *rules, PipesimChannels channels, PipesimArena *arena)
 {
 	const PipesimLowering *lowering = rules->lowering;
 	const guint ranks = lowering->program->shape.ranks;
-	/* By key: 1 + the channel, where that is one of the rank. */
+	/* By key, 2 * the other rank, + 1 for what comes from it where that is a channel of its own, or 2 * ranks for
+	 * batches, which a communicator of all ranks carries: 1 + the channel, where that is one of the rank. */
 	guint32 *known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
 	guint32 n = 0;
 
 	rules->channel_begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
 	rules->channel_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
 	for (guint rank = 0; rules->channel_of != NULL && rank < ranks; rank++) {
-		rules->channel_begin[rank] = n;
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
-			gsize key;
+		const guint32 end = lowering->rank_begin[rank + 1];
 
-			if (!pipesim_action_is_message(lowering->actions[i].kind))
+		rules->channel_begin[rank] = n;
+		for (guint32 i = lowering->rank_begin[rank]; i < end; i++) {
+			const PipesimAction *action = &lowering->actions[i];
+			gsize key = 2 * (gsize)action->peer_rank;
+
+			if (!pipesim_action_is_message(action->kind))
 				continue;
-			key = key_of(lowering, rank, i, channels);
+			if (channels == PIPESIM_CHANNEL_EDGE)
+				key += !pipesim_action_is_send(action->kind);
+			else if (action->waited || action->joined ||
+				 (i + 1 < end && action[1].joined))
+				key = 2 * (gsize)ranks;
 			if (known[key] <= rules->channel_begin[rank])
 				known[key] = ++n;
 			rules->channel_of[i] = known[key] - 1;
@@ -96,7 +87,6 @@ gboolean pipesim_rules_post(
 	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end)
 {
 	const PipesimAction *actions = rules->lowering->actions;
-	const guint32 rank_end = rules->lowering->rank_begin[rank + 1];
 	const guint32 released = rules->seats[rank].released;
 	PipesimChannel *queue = &rules->channels[channel];
 	guint32 at = queue->post_at;
@@ -113,7 +103,7 @@ gboolean pipesim_rules_post(
 	do {
 		queue->open += pipesim_rules_channel(rules, rank, at) == channel;
 		at++;
-	} while (at < rank_end && actions[at].joined);
+	} while (at < rules->lowering->rank_begin[rank + 1] && actions[at].joined);
 	*end = queue->post_at = at;
 	return TRUE;
 }

@@ -65,20 +65,6 @@ static void unshard(Walk *walk, guint8 chunk)
 	add_of_chunk(walk, PIPESIM_ACTION_UNSHARD, chunk);
 }
 
-/* Those that are not among the next @n. */
-static void reshard(Walk *walk, const guint8 *next, guint n)
-{
-	guint kept = 0;
-
-	for (guint i = 0; i < walk->n_open; i++) {
-		if (memchr(next, walk->open[i], n) != NULL)
-			walk->open[kept++] = walk->open[i];
-		else
-			add_of_chunk(walk, PIPESIM_ACTION_RESHARD, walk->open[i]);
-	}
-	walk->n_open = kept;
-}
-
 static void wait_for_reduction(Walk *walk)
 {
 	if (walk->pending)
@@ -117,9 +103,16 @@ gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	for (guint32 i = begin; i <= end; i++) {
 		const guint8 *window = &windows[(i - begin) * width];
 		const PipesimOp *op = &program->ops[i];
-		guint chunk;
+		guint chunk, kept = 0;
 
-		reshard(&walk, window + 2, window[0]);
+		/* Those that are not among the next. */
+		for (guint k = 0; k < walk.n_open; k++) {
+			if (memchr(window + 2, walk.open[k], window[0]) != NULL)
+				walk.open[kept++] = walk.open[k];
+			else
+				add_of_chunk(&walk, PIPESIM_ACTION_RESHARD, walk.open[k]);
+		}
+		walk.n_open = kept;
 		for (guint k = 0; k < window[1]; k++)
 			unshard(&walk, window[2 + k]);
 		if (i == end)

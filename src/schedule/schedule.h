@@ -59,11 +59,10 @@ typedef enum {
 } PipesimTakes;
 
 struct _PipesimSchedule {
-	const char *name;    /* canonical, [a-z0-9-], unique over all names and aliases */
-	const char *aliases; /* "a, b", or NULL */
-	const char *summary; /* one line for `pipesim list`, no final stop */
-	const char
-		*constraints; /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
+	const char *name;        /* canonical, [a-z0-9-], unique over all names and aliases */
+	const char *aliases;     /* "a, b", or NULL */
+	const char *summary;     /* one line for `pipesim list`, no final stop */
+	const char *constraints; /* the shapes it takes, one line: "PP even, M >= 2 PP" */
 	const char *idea; /* three sentences: what it does, what that gains, what it costs */
 	const char *reference; /* paper or code it comes from */
 	guint chunks;          /* per rank where none are asked for; directions count; 0 = 1 */

@@ -120,11 +120,8 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 {
 	guint takes = 0;
 
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
-		takes |= pipesim_choice_takes(choice, &setup->scenario);
-	}
+	for (guint i = 0; i < choices->len; i++)
+		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);
 	pipesim_choices_shape(choices, &setup->scenario);
 	return pipesim_setup_heed(setup, takes, error);
 }

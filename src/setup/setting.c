@@ -328,12 +328,11 @@ READER(unfused)
 
 READER(routing)
 {
-	PipesimTraining *training = to->training;
 	PipesimFraction factor;
 
 	if (!pipesim_parse_fraction(text, setting->name, &factor, error))
 		return FALSE;
-	training->routing = factor;
+	to->training->routing = factor;
 	return (factor.num >= factor.den && factor.num / factor.den <= 1000) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "%s: '%s'; the fullest rank has the mean or more, from 1 to 1000",

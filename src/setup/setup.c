@@ -187,22 +187,6 @@ static void add_text(const PipesimSetup *setup, GArray *paths, const char *what,
 			"the .%s file of %s", beside[i], what);
 }
 
-/* What is written for --output besides a file of that name. */
-static void add_output(
-	GArray *paths, const char *output, gboolean by_rows, const char *const *folder)
-{
-	static const char *const suffixes[] = {PIPESIM_PARTIAL, PIPESIM_PARTIAL_ID};
-
-	if (output == NULL || strcmp(output, "-") == 0)
-		return;
-	for (guint i = 0; by_rows && i < G_N_ELEMENTS(suffixes); i++)
-		add_path(paths, g_strconcat(output, suffixes[i], NULL), TRUE,
-			"the %s file of --output", suffixes[i]);
-	for (; folder != NULL && *folder != NULL; folder++)
-		add_path(paths, g_build_filename(output, *folder, NULL), TRUE,
-			"the %s of --output", *folder);
-}
-
 /* Of a file that is not there its folder decides. */
 static char *full_path(const char *path)
 {
@@ -230,10 +214,19 @@ static gboolean same_file(const char *a, const char *b)
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 	const char *const *folder, const char *operand, PipesimSettingPath path, GError **error)
 {
+	static const char *const suffixes[] = {PIPESIM_PARTIAL, PIPESIM_PARTIAL_ID};
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(NamedPath));
+	const char *output = setup->text[PIPESIM_SET_OUTPUT];
+	const gboolean beside = output != NULL && strcmp(output, "-") != 0;
 
 	g_array_set_clear_func(paths, clear_named);
-	add_output(paths, setup->text[PIPESIM_SET_OUTPUT], by_rows, folder);
+	/* What is written for --output besides a file of that name. */
+	for (guint i = 0; beside && by_rows && i < G_N_ELEMENTS(suffixes); i++)
+		add_path(paths, g_strconcat(output, suffixes[i], NULL), TRUE,
+			"the %s file of --output", suffixes[i]);
+	for (; beside && folder != NULL && *folder != NULL; folder++)
+		add_path(paths, g_build_filename(output, *folder, NULL), TRUE,
+			"the %s of --output", *folder);
 	for (guint kind = PIPESIM_PATH_WRITTEN; kind < PIPESIM_N_PATHS; kind++) {
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 			const PipesimSetting *setting = &pipesim_settings[id];

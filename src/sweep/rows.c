@@ -56,11 +56,9 @@ static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint
 	const gboolean json_refusal =
 		titles->format == PIPESIM_ROWS_JSONL && result != NULL && result->error != NULL;
 
-	for (guint k = 0; k < titles->grid->axes->len; k++) {
-		const char *name = pipesim_grid_axis(titles->grid, k)->column;
-
-		PIPESIM_MEMBER(json, name, NESTED, pipesim_grid_value(titles->grid, point, k));
-	}
+	for (guint k = 0; k < titles->grid->axes->len; k++)
+		PIPESIM_MEMBER(json, pipesim_grid_axis(titles->grid, k)->column, NESTED,
+			pipesim_grid_value(titles->grid, point, k));
 	PIPESIM_MEMBER(json, "schedule", TEXT, titles->names[line]);
 	if (!PIPESIM_WHERE(json, result != NULL))
 		return;
