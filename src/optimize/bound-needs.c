@@ -301,23 +301,6 @@ static void fill_any(PipesimNeeds *needs, guint rank)
 	}
 }
 
-/* Of all ops of @lane. */
-static void fill_sums(const PipesimNeeds *needs, guint lane)
-{
-	const PipesimInstance *x = needs->x;
-
-	for (guint kind = 0; kind < x->kinds; kind++)
-		for (guint k = 0; k < x->count; k++) {
-			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
-			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
-
-			for (guint code = 0; code < needs->codes; code++)
-				sums[code % x->kinds] += need[code];
-			while (close_any(needs, lane / x->chunks, sums))
-				continue;
-		}
-}
-
 /* Each after what it needs of the same count. */
 static void sort_codes(PipesimNeeds *needs)
 {
@@ -370,7 +353,16 @@ gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gbool
 	}
 	for (guint rank = 0; rank < x->ranks && x->chunks > 1 && !needs->is_late; rank++)
 		fill_any(needs, rank);
-	for (guint lane = 0; lane < x->lanes && x->chunks > 1 && !needs->is_late; lane++)
-		fill_sums(needs, lane);
+	for (guint i = 0; i < x->lanes * x->kinds && x->chunks > 1 && !needs->is_late; i++)
+		for (guint k = 0; k < x->count; k++) {
+			const guint lane = i / x->kinds, kind = i % x->kinds;
+			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
+			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
+
+			for (guint code = 0; code < needs->codes; code++)
+				sums[code % x->kinds] += need[code];
+			while (close_any(needs, lane / x->chunks, sums))
+				continue;
+		}
 	return TRUE;
 }

@@ -418,26 +418,6 @@ static gboolean is_next(const PipesimJustifier *j, guint32 op)
 	return TRUE;
 }
 
-/* The first op of what comes next on @rank. Of those that take no time what others wait for comes first. */
-static guint32 find_next(const PipesimJustifier *j, guint rank)
-{
-	const PipesimInstance *x = j->x;
-	const guint per_code = x->chunks * x->kinds;
-	guint32 next = 0;
-	gint64 first = G_MAXINT64;
-
-	for (guint code = rank * per_code; code < (rank + 1) * per_code; code++) {
-		const guint32 op = code * x->count + j->done[code];
-
-		if (j->done[code] < x->count && j->first[op] == op && j->start[op] < first &&
-			is_next(j, op)) {
-			first = j->start[op];
-			next = op;
-		}
-	}
-	return next;
-}
-
 void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 {
 	const PipesimInstance *x = j->x;
@@ -446,9 +426,20 @@ void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 	memset(j->done, 0, sizeof *j->done * x->lanes * x->kinds);
 	for (guint rank = 0; rank < x->ranks; rank++, codes += x->per_rank)
 		for (guint i = 0; i < x->per_rank;) {
-			const guint32 first = find_next(j, rank);
-			guint32 op = first;
+			guint32 first = 0, op;
+			gint64 start = G_MAXINT64;
 
+			/* Of those that take no time what others wait for comes first. */
+			for (guint code = rank * per_code; code < (rank + 1) * per_code;
+				code++) {
+				op = code * x->count + j->done[code];
+				if (j->done[code] < x->count && j->first[op] == op &&
+					j->start[op] < start && is_next(j, op)) {
+					start = j->start[op];
+					first = op;
+				}
+			}
+			op = first;
 			do {
 				const guint code = op / x->count;
 
