@@ -1,189 +1,305 @@
-/* What work takes: on a GPU as its maker describes it, and as components of one measured layer
- * took it. */
+/* Reading devices/NAME.ini, and how well a product fills a chip. */
 #include "config.h"
 
-#include "transformer/cutter.h"
-#include "transformer/traffic.h"
+#include "transformer/device.h"
 #include <math.h>
 #include <string.h>
 
-/* What dispatch and combine reach of links within a node: measured on H200s (docs/kernels.md:
- * 57 and 66 %, over four of them; SimuMax's all-to-all on B200s: 60 %). */
-#define LINK_SHARE 0.61
-/* And messages between all neighbours at once, on the same (370 of 450 GB/s). */
-#define MESSAGE_SHARE 0.82
+#define DEVICE   "pipesim-device"
+#define REACH    "reach"
+#define HOST     "host"
+#define MEASURED "measured"
+#define GROUPS   "[" DEVICE "], [" REACH "], [" HOST "] and [" MEASURED "] are known"
 
-/* Single operations on B200s, which SimuMax publishes (configs/system/b200_bf16_ceperm.json,
- * Apache-2.0): NCCL's all-gather and reduce-scatter over eight of them, share of their links
- * and what each takes besides; attention's rate over that of products, causal FLOPs as in
- * terms.c: 0.425 and 0.35 of the peak at 4096 tokens, 0.545 and 0.435 from 32768 on, where
- * products reach 0.488. Products of weight gradients without their addition are as fast as the
- * others. */
-#define RING_SHARE         0.67
-#define COLLECTIVE_LATENCY 33e-6
-static const double attention_short[] = {0.87, 0.72}, attention_long[] = {1.12, 0.89};
+typedef enum {
+	KEY_COUNT,
+	KEY_RATE, /* in units of 1e12 a second */
+	KEY_BYTES,
+	KEY_BANDWIDTH,
+	KEY_TIME,
+	KEY_SHARE,
+} KeyKind;
 
-/* Data sheets of the makers, without sparsity: NVIDIA H100 and H200 SXM, B200 of an HGX, AMD
- * MI300X. Links of NVLink and Infinity Fabric one way. Workspaces inside PyTorch's allocator as
- * measured: docs/memory.md. Products: of an H200, which has the cores and the power of an H100,
- * under a load that lasts (traces/experts-h200; FP8: docs/kernels.md, 1149 to 1234 TFLOP/s); of
- * a B200 0.488 in short runs (SimuMax), of which a load that lasts leaves nine tenths; of
- * others nothing is known. */
-static const PipesimDevice devices[] = {
-	{"h100", 989.4e12, 1978.9e12, 3.35e12, 450e9, 115000000, {0.67, 0.6}},
-	{"h200", 989.4e12, 1978.9e12, 4.8e12, 450e9, 115000000, {0.67, 0.6}},
-	{"b200", 2250e12, 4500e12, 8e12, 900e9, 70000000, {0.45, 0.45}},
-	{"mi300x", 1307.4e12, 2614.9e12, 5.3e12, 448e9, 0, {0.45, 0.45}},
+typedef struct {
+	const char *group, *name;
+	KeyKind kind;
+	gsize offset; /* in a PipesimDevice */
+	gboolean required;
+} Key;
+
+#define AT(field) G_STRUCT_OFFSET(PipesimDevice, field)
+
+static const Key keys[] = {
+	{DEVICE, "version", KEY_COUNT, G_MAXSIZE, TRUE},
+	{DEVICE, "bf16", KEY_RATE, AT(peak[PIPESIM_TYPE_BF16]), TRUE},
+	{DEVICE, "fp8", KEY_RATE, AT(peak[PIPESIM_TYPE_FP8]), FALSE},
+	{DEVICE, "fp4", KEY_RATE, AT(peak[PIPESIM_TYPE_FP4]), FALSE},
+	{DEVICE, "memory", KEY_BYTES, AT(capacity), TRUE},
+	{DEVICE, "memory_bandwidth", KEY_BANDWIDTH, AT(bandwidth), TRUE},
+	{DEVICE, "units", KEY_COUNT, AT(units), TRUE},
+	{DEVICE, "node", KEY_COUNT, AT(node), TRUE},
+	{DEVICE, "link", KEY_BANDWIDTH, AT(link), TRUE},
+	{DEVICE, "network", KEY_BANDWIDTH, AT(network), TRUE},
+	{DEVICE, "workspace", KEY_BYTES, AT(workspace), FALSE},
+	{REACH, "products", KEY_SHARE, AT(products[PIPESIM_TYPE_BF16]), TRUE},
+	{REACH, "products_fp8", KEY_SHARE, AT(products[PIPESIM_TYPE_FP8]), FALSE},
+	{REACH, "products_fp4", KEY_SHARE, AT(products[PIPESIM_TYPE_FP4]), FALSE},
+	{REACH, "grouped", KEY_SHARE, AT(grouped), TRUE},
+	{REACH, "attention", KEY_SHARE, AT(attention[0]), TRUE},
+	{REACH, "attention_backward", KEY_SHARE, AT(attention[1]), TRUE},
+	{REACH, "sdpa", KEY_SHARE, AT(sdpa[0]), TRUE},
+	{REACH, "sdpa_backward", KEY_SHARE, AT(sdpa[1]), TRUE},
+	{REACH, "copies", KEY_SHARE, AT(copies), TRUE},
+	{REACH, "elements", KEY_SHARE, AT(elements), TRUE},
+	{REACH, "rows", KEY_SHARE, AT(rows), TRUE},
+	{REACH, "loss", KEY_SHARE, AT(loss), TRUE},
+	{REACH, "ring", KEY_SHARE, AT(ring), TRUE},
+	{REACH, "messages", KEY_SHARE, AT(messages), TRUE},
+	{REACH, "exchange", KEY_SHARE, AT(exchange), TRUE},
+	{REACH, "far", KEY_SHARE, AT(far), TRUE},
+	{REACH, "latency", KEY_TIME, AT(latency), TRUE},
+	{REACH, "gap", KEY_TIME, AT(gap), TRUE},
+	{HOST, "launch", KEY_TIME, AT(launch), TRUE},
+	{HOST, "kernel", KEY_TIME, AT(kernel), TRUE},
+	{HOST, "wait", KEY_TIME, AT(wait), TRUE},
 };
 
-const PipesimDevice *pipesim_device_find(const char *name, const char *what, GError **error)
+static const char *const types[PIPESIM_N_TYPES] = {"bf16", "fp8", "fp4"};
+
+/* Reading -------------------------------------------------------------------------------- */
+
+static gboolean read_share(const char *text, const char *what, double *share, GError **error)
 {
-	for (guint i = 0; i < G_N_ELEMENTS(devices); i++)
-		if (strcmp(devices[i].name, name) == 0)
-			return &devices[i];
-	pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%.64s'; h100, h200, b200 or mi300x",
-		what, name);
-	return NULL;
+	PipesimFraction fraction;
+
+	if (!pipesim_parse_fraction(text, what, &fraction, error))
+		return FALSE;
+	*share = (double)fraction.num / (double)fraction.den;
+	return (*share > 0 && *share <= 1) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%.40s'; a share of what the maker says, above 0, at most 1", what,
+		       text);
 }
 
-/* F or I; between both lengths by the logarithm. */
-static double attention(const PipesimTraining *training, guint phase)
+static gboolean read_key(
+	PipesimDevice *device, const Key *key, const char *text, GError **error)
 {
-	const double steps = log2((double)training->seq / 4096) / 3;
+	gpointer to = G_STRUCT_MEMBER_P(device, key->offset);
+	PipesimFraction fraction;
+	guint64 count;
+	gint64 amount;
 
-	return attention_short[phase] +
-	       (attention_long[phase] - attention_short[phase]) * CLAMP(steps, 0, 1);
-}
-
-double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training)
-{
-	return training->mfu > 0 ? training->mfu : device->products[training->fp8];
-}
-
-double pipesim_device_near(const PipesimDevice *device)
-{
-	return device->link * RING_SHARE;
-}
-
-double pipesim_device_message(const PipesimDevice *device)
-{
-	return device->link * MESSAGE_SHARE;
-}
-
-PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTraining *training)
-{
-	const double linear = training->fp8 ? device->fp8 : device->bf16;
-	const double share = pipesim_device_share(device, training);
-	const gint64 ep = training->ep * training->etp;
-	const double near = pipesim_device_near(device), far = PIPESIM_NETWORK;
-	/* Megatron-LM and torchtitan number ranks of experts by their own TP, then EP: these
-	 * are neighbours, whatever TP attention has. */
-	const double rows = ep <= PIPESIM_NODE_GPUS ? device->link * LINK_SHARE : far;
-	PipesimRates rates = {.peak = linear, .memory = device->bandwidth * PIPESIM_COPY_SHARE};
-
-	/* Rows that stay on a rank do not travel; the others do twice, out and back. */
-	for (guint phase = 0; phase < 2; phase++) {
-		rates.tensor[phase] = 1 / (training->tp <= PIPESIM_NODE_GPUS ? near : far);
-		rates.collective[phase] = COLLECTIVE_LATENCY;
-		rates.exchange[phase] = training->tp * training->cp <= PIPESIM_NODE_GPUS
-						? 1 / (device->link * LINK_SHARE)
-						: 1 / far;
-		rates.row[phase] = 2 * (double)(ep - 1) / (double)ep / rows;
+	switch (key->kind) {
+	case KEY_COUNT:
+		if (!pipesim_parse_count(text, key->name, 1,
+			    key->offset == G_MAXSIZE ? 1 : 1u << 20, &count, error))
+			return FALSE;
+		if (key->offset != G_MAXSIZE)
+			*(gint64 *)to = (gint64)count;
+		return TRUE;
+	case KEY_RATE:
+		if (!pipesim_parse_fraction(text, key->name, &fraction, error))
+			return FALSE;
+		*(double *)to = 1e12 * (double)fraction.num / (double)fraction.den;
+		return (fraction.num > 0 && fraction.num / fraction.den <= 1000000) ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "%s: '%.40s'; TFLOP/s, above 0, at most 1000000", key->name,
+			       text);
+	case KEY_BYTES:
+		if (!pipesim_parse_bytes(text, key->name, &amount, error))
+			return FALSE;
+		break;
+	case KEY_BANDWIDTH:
+		if (!pipesim_parse_bandwidth(text, key->name, &amount, error))
+			return FALSE;
+		break;
+	case KEY_TIME:
+		if (!pipesim_parse_time(text, key->name, &amount, error))
+			return FALSE;
+		*(double *)to = (double)amount / 1e9;
+		return TRUE;
+	case KEY_SHARE:
+		return read_share(text, key->name, to, error);
 	}
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		for (guint phase = 0; phase < 3; phase++)
-			rates.rate[work][phase] =
-				share *
-				(work == PIPESIM_WORK_CORE
-						? device->bf16 *
-							  (phase < 2 ? attention(
-									       training, phase)
-								     : 1)
-					: work == PIPESIM_WORK_HEAD ? device->bf16
-								    : linear);
-	return rates;
-}
-
-/* From components of one measured layer: their time over the FLOPs, or the bytes of rows, that
- * they had to do ------------------------------------------------------------------------- */
-
-static const char *const phases[] = {"F", "I", "W"};
-
-/* Seconds of @name in phase @phase; 0 where it was not measured. @rows: of the experts, or
- * unchanged. */
-static double measured(const PipesimCosts *costs, const char *name, guint phase, gint64 *rows)
-{
-	for (guint i = 0; i < costs->components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
-
-		if (strcmp(component->component, name) != 0 ||
-			strcmp(component->phase, phases[phase]) != 0)
-			continue;
-		if (component->rows > 0)
-			*rows = component->rows;
-		return (double)component->figures.median / 1e9;
-	}
-	return 0;
-}
-
-gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, GError **error)
-{
-	const PipesimMeasuredLayer *layer = &costs->measured;
-	const gint64 seq = MAX(layer->seq, 1);
-	const PipesimTraining training =
-		pipesim_training_on_one(seq, MAX(layer->tokens / seq, 1));
-	/* The experts' rows are counted apart. */
-	guint8 sparse = TRUE;
-	const PipesimTransformer model = {.name = (char *)"the capture",
-		.layers = 1,
-		.hidden = layer->hidden,
-		.vocab = 1,
-		.heads = layer->heads,
-		.q_rank = 1536,
-		.kv_rank = 512,
-		.nope = 128,
-		.rope = 64,
-		.v_dim = 128,
-		.qk_norm = TRUE,
-		.gated = TRUE,
-		.experts = 1,
-		.per_token = 1,
-		.expert_ffn = layer->expert_ffn,
-		.shared_ffn = layer->shared_ffn,
-		.sparse = &sparse};
-	PipesimTermSum sum;
-
-	memset(rates, 0, sizeof *rates);
-	if (layer->hidden == 0 || costs->components == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--trace with --model scales components by FLOPs, but this trace does "
-			"not tell what it measured (model=deepseek-v3 hidden=..., tokens, "
-			"seq); give --device, or leave out --model");
-	pipesim_terms_sum(&model, &training, PIPESIM_PART_SPARSE, &sum);
-	for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++) {
-		gint64 rows = layer->tokens;
-		const double attention = measured(costs, "attn", phase, &rows);
-		const double experts = measured(costs, "mlp", phase, &rows);
-		const double messages = measured(costs, "dispatch", phase, &rows) +
-					measured(costs, "combine", phase, &rows);
-		const double own = (double)sum.flops[PIPESIM_WORK_PROJECTION][phase] +
-				   (double)sum.flops[PIPESIM_WORK_CORE][phase];
-		const double shared =
-			6 * (double)(layer->hidden * layer->shared_ffn) * (double)layer->tokens;
-		const double routed =
-			6 * (double)(layer->hidden * layer->expert_ffn) * (double)rows;
-
-		if (attention <= 0 || experts <= 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"--trace with --model needs attn and mlp of phase %s, which "
-				"this trace lacks",
-				phases[phase]);
-		rates->rate[PIPESIM_WORK_PROJECTION][phase] = own / attention;
-		rates->rate[PIPESIM_WORK_CORE][phase] = own / attention;
-		rates->rate[PIPESIM_WORK_MLP][phase] = (shared + routed) / experts;
-		rates->rate[PIPESIM_WORK_EXPERT][phase] = (shared + routed) / experts;
-		rates->rate[PIPESIM_WORK_HEAD][phase] = (shared + routed) / experts;
-		rates->row[phase] = messages / (2 * (double)layer->hidden * (double)rows);
-	}
+	if (key->offset == AT(workspace))
+		*(gint64 *)to = amount;
+	else
+		*(double *)to = (double)amount;
 	return TRUE;
+}
+
+/* "bf16 4096 8192 8192 = 0.71". */
+static gboolean read_measured(
+	PipesimDevice *device, const PipesimIniLine *line, GError **error)
+{
+	static const char *const names[] = {"M", "N", "K"};
+	g_auto(GStrv) words = g_strsplit(line->key, " ", -1);
+	PipesimMeasuredProduct product = {0};
+	double *const to[] = {&product.m, &product.n, &product.k};
+	guint type = 0;
+
+	while (type < PIPESIM_N_TYPES && words[0] != NULL && strcmp(words[0], types[type]) != 0)
+		type++;
+	if (type == PIPESIM_N_TYPES || g_strv_length(words) != 4)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"'%.60s'; a type and M, N, K of a product: bf16 4096 8192 8192",
+			line->key);
+	product.type = (PipesimType)type;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+		guint64 size;
+
+		if (!pipesim_parse_count(
+			    words[i + 1], names[i], 1, PIPESIM_MAX_VOCAB, &size, error))
+			return FALSE;
+		*to[i] = (double)size;
+	}
+	if (!read_share(line->value, line->key, &product.reach, error))
+		return FALSE;
+	if (device->measured == NULL)
+		device->measured = g_array_new(FALSE, FALSE, sizeof product);
+	g_array_append_val(device->measured, product);
+	return TRUE;
+}
+
+static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice *device)
+{
+	const gboolean measured = g_strcmp0(line->group, MEASURED) == 0;
+	const gboolean known =
+		measured || (line->group != NULL &&
+				    pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
+					    line->group, NULL) != NULL);
+	const Key *key = line->key != NULL && known && !measured
+				 ? pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
+					   line->group, line->key)
+				 : NULL;
+	g_autoptr(GError) error = NULL;
+
+	if (line->junk != NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' is neither [group] nor key = value", line->junk);
+	else if (line->group == NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' comes before [" DEVICE "]; is this a device's description?",
+			line->key);
+	else if (!known && line->key == NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"no such group as [%.60s]; " GROUPS, line->group);
+	else if (line->key != NULL && known && !measured && key == NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"[%s] has no key '%.60s'; remove or correct it", line->group,
+			line->key);
+	else if (line->key != NULL && known && line->first_line != line->line)
+		pipesim_ini_fault(ini, line->line, line->column, "'%.60s' is given twice",
+			line->key);
+	else if (line->key != NULL && known &&
+		 !(measured ? read_measured(device, line, &error)
+			    : read_key(device, key, line->value, &error)))
+		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
+}
+
+PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **error)
+{
+	g_autoptr(PipesimIni) ini =
+		pipesim_ini_read(path, PIPESIM_MAX_DESCRIPTION, PIPESIM_FILE_DEVICE, error);
+	g_autoptr(PipesimDevice) device = NULL;
+
+	if (ini == NULL)
+		return NULL;
+	device = g_atomic_rc_box_new0(PipesimDevice);
+	device->name = g_strdup(name != NULL ? name : path);
+	for (guint i = 0; i < ini->n_lines; i++)
+		read_line(ini, &ini->lines[i], device);
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+		const PipesimIniLine *group = pipesim_ini_find(ini, keys[i].group, NULL);
+
+		if (keys[i].required && !pipesim_ini_find(ini, keys[i].group, keys[i].name))
+			pipesim_ini_fault(ini, group != NULL ? group->line : 1, 1,
+				"[%s] has no %s; add it, as in devices/h100.ini", keys[i].group,
+				keys[i].name);
+	}
+	for (guint type = 0; type < PIPESIM_N_TYPES; type++)
+		if (device->peak[type] > 0 && device->products[type] <= 0)
+			pipesim_ini_fault(ini, 1, 1,
+				"[" REACH "] has no products_%s, but there is a peak of %s",
+				types[type], types[type]);
+	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&device) : NULL;
+}
+
+static void clear_device(gpointer data)
+{
+	PipesimDevice *device = data;
+
+	g_free(device->name);
+	if (device->measured != NULL)
+		g_array_unref(device->measured);
+}
+
+PipesimDevice *pipesim_device_ref(PipesimDevice *device)
+{
+	return g_atomic_rc_box_acquire(device);
+}
+
+void pipesim_device_unref(PipesimDevice *device)
+{
+	if (device != NULL)
+		g_atomic_rc_box_release_full(device, clear_device);
+}
+
+/* Products ------------------------------------------------------------------------------- */
+
+/* What tiles cost in rate: a smaller one loads more for what it computes. */
+static const struct {
+	double m, n, reach;
+} tiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {64, 128, 0.75}, {128, 64, 0.75}};
+
+/* K at which filling and draining a tile's pipeline takes as long as computing it. */
+#define RAMP 160
+
+static double fill(
+	const PipesimDevice *device, double m, double n, double k, double groups)
+{
+	double best = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(tiles); i++) {
+		const double count =
+			groups * ceil(m / tiles[i].m) * ceil(n / tiles[i].n);
+		const double waves = ceil(count / (double)device->units);
+		const double full = groups * m * n /
+				    (waves * (double)device->units * tiles[i].m * tiles[i].n);
+
+		best = MAX(best, full * tiles[i].reach);
+	}
+	return best * k / (k + RAMP);
+}
+
+/* Of measured ones near it: what they reach beside what fill() says of them, weighted by how
+ * near they are in the logarithms of their sizes. */
+static double correct(const PipesimDevice *device, PipesimType type, double large, double m,
+	double n, double k)
+{
+	double sum = 0, weights = 0;
+
+	for (guint i = 0; device->measured != NULL && i < device->measured->len; i++) {
+		const PipesimMeasuredProduct *one =
+			&g_array_index(device->measured, PipesimMeasuredProduct, i);
+		const double away = pow(log2(m / one->m), 2) + pow(log2(n / one->n), 2) +
+				    pow(log2(k / one->k), 2);
+		const double weight = 1 / (pow(away, 2) + 1e-9);
+
+		if (one->type != type)
+			continue;
+		sum += weight * log(one->reach /
+				       (large * fill(device, one->m, one->n, one->k, 1)));
+		weights += weight;
+	}
+	return weights > 0 ? exp(sum / weights) : 1;
+}
+
+double pipesim_device_product(const PipesimDevice *device, PipesimType type, double large,
+	double m, double n, double k, double groups)
+{
+	const double reach = large > 0 ? large : device->products[type];
+
+	return MIN(1, reach * fill(device, m, n, k, groups) *
+			      correct(device, type, reach, m, n, k));
 }

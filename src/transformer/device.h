@@ -1,0 +1,68 @@
+/* A GPU and what hangs on it, as a file devices/NAME.ini describes it: what its makers say it can
+ * do, and which share of that kernels reach. docs/formats.md has the keys. */
+#pragma once
+#include "transformer/transformer.h"
+
+/* Types that products compute in. */
+typedef enum {
+	PIPESIM_TYPE_BF16,
+	PIPESIM_TYPE_FP8,
+	PIPESIM_TYPE_FP4,
+	PIPESIM_N_TYPES,
+} PipesimType;
+
+/* A product as it was measured: of @m x @k and @k x @n elements, @groups of them in one go. */
+typedef struct {
+	PipesimType type;
+	double m, n, k;
+	double reach; /* share of the peak of its type */
+} PipesimMeasuredProduct;
+
+/* Seconds, bytes and bytes or FLOPs per second; shares are of what the maker says. */
+typedef struct {
+	char *name;                   /* "h100", or the path of its file; owned */
+	double peak[PIPESIM_N_TYPES]; /* dense FLOPs per second; 0 = it has no such type */
+	double capacity;              /* bytes of its memory */
+	double bandwidth;             /* of its memory */
+	gint64 units;                 /* streaming multiprocessors, or compute units */
+	gint64 node;                  /* GPUs of a node, or of a domain of links */
+	double link;                  /* to GPUs of that, one way */
+	double network;               /* of its share of the node's NICs, one way */
+	gint64 workspace;             /* bytes of libraries; 0 = as everywhere */
+	double products[PIPESIM_N_TYPES]; /* share that large products reach under load */
+	double grouped;      /* of these: products of experts */
+	double attention[2]; /* fused attention, of BF16: F, backward */
+	double sdpa[2];      /* and PyTorch's own */
+	double copies;                    /* of bandwidth: long copies, gradients, optimizer */
+	double elements;                  /* element-wise kernels */
+	double rows;                      /* rows into the order of experts and back */
+	double loss;                      /* TransformerEngine's cross entropy */
+	double ring;                      /* of link: collectives of tensor parallelism */
+	double messages;                  /* of link: messages from stage to stage */
+	double exchange;                  /* of link: all-to-alls */
+	double far;                       /* of network: collectives and all-to-alls */
+	double latency;                   /* of a collective */
+	double gap;                       /* between two kernels */
+	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
+	double kernel; /* and of one of PyTorch's own */
+	double wait; /* of the host for the number of rows of experts, of a layer */
+	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
+} PipesimDevice;
+
+/**
+ * pipesim_device_read: the description in @path. @name: how it is called, else @path.
+ *
+ * Returns: (transfer full): for pipesim_device_unref(); NULL with PIPESIM_ERROR_PARSE
+ *   ("path:line:column: key: ..."), PIPESIM_ERROR_LIMIT or what opening the file gives.
+ */
+PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **error);
+PipesimDevice *pipesim_device_ref(PipesimDevice *device);
+void pipesim_device_unref(PipesimDevice *device);
+
+/** pipesim_device_product: share of the peak of @type that a product of @m x @k and @k x @n
+ * elements reaches, of @groups such products in one kernel: measured, or what large ones reach
+ * times how well its tiles fill the chip. @large: what large ones reach; 0 = as the device says. */
+double pipesim_device_product(const PipesimDevice *device, PipesimType type, double large,
+	double m, double n, double k, double groups);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDevice, pipesim_device_unref)
