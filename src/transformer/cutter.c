@@ -21,6 +21,7 @@ typedef struct {
 	PipesimRates rates;
 	gboolean timed;
 	PipesimTermSum parts[PIPESIM_N_PARTS];
+	PipesimPartTimes times[PIPESIM_N_PARTS];
 	GMutex lock;
 	GPtrArray *sums;                     /* of Sum, owned; each content once */
 	gint64 fixed[1u << PIPESIM_N_PARTS]; /* by sorts; -1: not known yet */
@@ -58,6 +59,7 @@ static void free_cutter(PipesimCutter *base)
 
 	if (g_atomic_int_dec_and_test(&cutter->base->references)) {
 		pipesim_transformer_free(cutter->base->model);
+		pipesim_device_unref(cutter->base->rates.device);
 		g_ptr_array_unref(cutter->base->sums);
 		g_mutex_clear(&cutter->base->lock);
 		g_free(cutter->base);
@@ -116,11 +118,12 @@ static const Sum *find_sum(Base *base, const PipesimCut *cut, GError **error)
 	sum->cut = *cut;
 	sum->stage = stage;
 	for (guint phase = 0; phase < 3 && base->timed; phase++)
-		sum->ns[phase] = pipesim_stage_time(&stage, &base->rates, phase);
+		sum->ns[phase] = pipesim_stage_time(&stage, base->times, phase);
 	for (guint phase = 1; phase < 3 && base->timed; phase++)
-		sum->split[phase - 1] = pipesim_stage_split(&stage, &base->rates, phase);
+		sum->split[phase - 1] = pipesim_stage_split(&stage, base->times, phase);
 	if (base->timed)
-		sum->tail = pipesim_stage_tail(&stage, &base->training, &base->rates);
+		sum->tail =
+			pipesim_stage_tail(&stage, &base->training, &base->rates, base->times);
 	g_ptr_array_add(base->sums, sum);
 	return sum;
 }
@@ -193,62 +196,53 @@ static gint64 nanoseconds(double seconds)
 	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
 }
 
-double pipesim_stage_messages(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+/* What is computed again takes what a forward does. */
+double pipesim_stage_messages(
+	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
 {
-	double seconds = stage->rows * rates->row[phase] +
-			 stage->tensor * rates->tensor[phase] +
-			 stage->collectives * rates->collective[phase] +
-			 stage->exchanged * rates->exchange[phase];
+	double seconds = 0;
 
-	/* What is computed again takes those of a forward. */
-	if (phase == 1)
-		seconds += stage->again_rows * rates->row[0] +
-			   stage->again_tensor * rates->tensor[0] +
-			   stage->again_collectives * rates->collective[0] +
-			   stage->again_exchanged * rates->exchange[0];
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		seconds +=
+			(double)stage->count[part] * parts[part].messages[phase] +
+			(phase == 1 ? (double)stage->redone[part] * parts[part].again_messages
+				    : 0);
 	return seconds;
 }
 
-gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+/* An op ends when the GPU has computed it and the host has launched it: whichever is later. */
+gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
 {
-	double seconds = pipesim_stage_messages(stage, rates, phase);
+	double busy = 0, launched = 0;
 
-	for (guint work = 0; work < PIPESIM_N_WORK; work++) {
-		/* What is computed again is as fast as it was. */
-		const double again = phase == 1 ? stage->again[work] : 0;
-		double own = 0;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const double n = (double)stage->count[part];
+		const double redone = phase == 1 ? (double)stage->redone[part] : 0;
 
-		if (stage->flops[work][phase] > again && rates->rate[work][phase] > 0)
-			own = (stage->flops[work][phase] - again) / rates->rate[work][phase];
-		if (again > 0 && rates->rate[work][0] > 0)
-			own += again / rates->rate[work][0];
-		if (work == PIPESIM_WORK_EXPERT && rates->memory > 0)
-			own = own * MAX(stage->traffic.padding, 1) +
-			      stage->traffic.loaded[phase] / rates->memory;
-		seconds += own;
+		busy += n * parts[part].busy[phase] + redone * parts[part].again;
+		launched +=
+			n * parts[part].launched[phase] + redone * parts[part].again_launched;
 	}
-	if (rates->memory > 0)
-		seconds += stage->traffic.moved[phase] / rates->memory;
-	return nanoseconds(seconds);
+	return nanoseconds(MAX(busy, launched));
 }
 
-gint64 pipesim_stage_split(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+gint64 pipesim_stage_split(
+	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
 {
-	const gint64 input = pipesim_stage_time(stage, rates, 1);
-	double seconds = rates->memory > 0 ? stage->walked_moved / rates->memory : 0;
+	const gint64 input = pipesim_stage_time(stage, parts, 1);
+	double seconds = 0;
 
 	if (stage->whole)
-		return phase == 1 ? 0 : input + pipesim_stage_time(stage, rates, 2);
+		return phase == 1 ? 0 : input + pipesim_stage_time(stage, parts, 2);
 	if (phase == 1)
 		return input;
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		if (rates->rate[work][0] > 0)
-			seconds += stage->walked[work] / rates->rate[work][0];
-	return pipesim_stage_time(stage, rates, 2) + nanoseconds(seconds);
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		seconds += (double)(stage->redone[part] * stage->walks) * parts[part].again;
+	return pipesim_stage_time(stage, parts, 2) + nanoseconds(seconds);
 }
 
-gint64 pipesim_stage_tail(
-	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates)
+gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,
+	const PipesimRates *rates, const PipesimPartTimes *parts)
 {
 	const double reduced = (double)stage->moved[1];
 	double moved = reduced, seconds = 0;
@@ -262,8 +256,8 @@ gint64 pipesim_stage_tail(
 	if (rates->reduce > 0)
 		seconds = moved / rates->reduce;
 	if (rates->overlap)
-		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, rates, 1) / 1e9 -
-					 (double)pipesim_stage_time(stage, rates, 2) / 1e9);
+		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, parts, 1) / 1e9 -
+					 (double)pipesim_stage_time(stage, parts, 2) / 1e9);
 	if (rates->memory > 0)
 		seconds += stage->updated / rates->memory;
 	return nanoseconds(seconds);
@@ -280,14 +274,38 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 	       find_sums(base, shape->stages, error) != NULL;
 }
 
-/* @times of stage @i of micro-batches that run in @pieces. */
-static void take_times(const Sum *sum, guint i, guint pieces, PipesimTimes *times)
+/* A forward and a backward in one: rows of the experts of one travel beside what the other
+ * computes, as far as that is as long. */
+static double pair_share(const PipesimStage *whole, const PipesimPartTimes *parts)
 {
-	times->stage[PIPESIM_F][i] = pipesim_time_scale(sum->ns[0], 1, pieces);
-	times->stage[PIPESIM_I][i] = pipesim_time_scale(sum->split[0], 1, pieces);
-	times->stage[PIPESIM_W][i] = pipesim_time_scale(sum->split[1], 1, pieces);
-	times->stage[PIPESIM_B][i] = pipesim_time_scale(sum->ns[1], 1, pieces) +
-				     pipesim_time_scale(sum->ns[2], 1, pieces);
+	double busy = 0, rows = 0;
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const PipesimPartTimes *one = &parts[part];
+
+		for (guint phase = 0; phase < 3; phase++) {
+			busy += (double)whole->count[part] * one->busy[phase];
+			rows += (double)whole->count[part] * one->rows[phase];
+		}
+		busy += (double)whole->redone[part] * one->again;
+		rows += (double)whole->redone[part] * one->again_rows;
+	}
+	return busy > 0 ? MAX(busy - rows, rows) / busy : 1;
+}
+
+/* @times of stage @i of micro-batches that run in @pieces. */
+static void take_times(const Sum *sum, guint i, guint pieces, double share, PipesimTimes *times)
+{
+	const gint64 ns[] = {sum->ns[0], sum->split[0], sum->split[1], sum->ns[1], sum->ns[2]};
+	gint64 own[G_N_ELEMENTS(ns)];
+
+	for (guint k = 0; k < G_N_ELEMENTS(ns); k++)
+		own[k] = pipesim_time_scale(
+			share < 1 ? (gint64)rint((double)ns[k] * share) : ns[k], 1, pieces);
+	times->stage[PIPESIM_F][i] = own[0];
+	times->stage[PIPESIM_I][i] = own[1];
+	times->stage[PIPESIM_W][i] = own[2];
+	times->stage[PIPESIM_B][i] = own[3] + own[4];
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		times->equal_stages &= times->stage[kind][i] == times->stage[kind][0];
 	times->tail[i] = sum->tail;
@@ -321,6 +339,8 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	const Base *own = ((const Cutter *)base)->base;
 	const Known *known = find_sums(base, shape->stages, NULL);
 	const guint pieces = pipesim_shape_parts(shape);
+	/* One rank makes pairs of a forward and the backward of the micro-batch before. */
+	const gboolean alone = own->training.ep_overlap && shape->ranks == 1;
 
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		times->bytes[sort] = g_new0(gint64, shape->stages);
@@ -342,7 +362,9 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	for (guint i = 0; known != NULL && i < shape->stages; i++) {
 		take_bytes(&known->of[i]->stage, i, pieces, times);
 		if (own->timed)
-			take_times(known->of[i], i, pieces, times);
+			take_times(known->of[i], i, pieces,
+				alone ? pair_share(&known->of[i]->stage, own->times) : 1,
+				times);
 	}
 }
 
@@ -410,6 +432,11 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	base->timed = rates != NULL;
 	if (rates != NULL)
 		base->rates = *rates;
+	if (base->rates.device != NULL)
+		pipesim_device_ref(base->rates.device);
+	for (PipesimPart part = 0; rates != NULL && part < PIPESIM_N_PARTS; part++)
+		if (pipesim_part_count(model, part) > 0)
+			pipesim_part_times(model, training, rates, part, &base->times[part]);
 	base->sums = g_ptr_array_new_with_free_func(g_free);
 	g_mutex_init(&base->lock);
 	for (guint sorts = 0; sorts < G_N_ELEMENTS(base->fixed); sorts++)
@@ -447,7 +474,7 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 		for (guint phase = 0; phase < 3; phase++) {
 			if (cutter->base->timed)
 				*weight += (double)pipesim_stage_time(
-					&stage, &cutter->base->rates, phase);
+					&stage, cutter->base->times, phase);
 			for (guint work = 0; work < PIPESIM_N_WORK && !cutter->base->timed;
 				work++)
 				*weight += stage.flops[work][phase];
@@ -487,6 +514,30 @@ const double *pipesim_cutter_weights(const PipesimCutter *base)
 	return ((const Cutter *)base)->weight;
 }
 
+/* What @part adds to any stage in @phase at least: stages are bound by the GPU or by the host, and
+ * sums of what is longer in each part would be more than either. The one that the whole model is
+ * bound by counts. */
+static gint64 least_time(const Base *base, const PipesimStage *part, guint phase)
+{
+	PipesimPartTimes times[PIPESIM_N_PARTS];
+	double busy = 0, launched = 0;
+
+	memcpy(times, base->times, sizeof times);
+	for (PipesimPart i = 0; i < PIPESIM_N_PARTS; i++) {
+		const double n = (double)pipesim_part_count(base->model, i);
+
+		busy += n * times[i].busy[phase];
+		launched += n * times[i].launched[phase];
+	}
+	for (PipesimPart i = 0; i < PIPESIM_N_PARTS; i++) {
+		if (busy >= launched)
+			times[i].launched[phase] = times[i].again_launched = 0;
+		else
+			times[i].busy[phase] = times[i].again = 0;
+	}
+	return pipesim_stage_time(part, times, phase);
+}
+
 void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint64 ns[4])
 {
 	const Cutter *cutter = (const Cutter *)base;
@@ -499,13 +550,14 @@ void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint
 	pipesim_stage_of_part(cutter->base->model, &cutter->base->training,
 		&cutter->base->parts[part], part, &stage);
 	for (guint phase = 0; phase < 3; phase++)
-		ns[phase] = pipesim_stage_time(&stage, &rates, phase);
+		ns[phase] = least_time(cutter->base, &stage, phase);
 	/* The first stage of PyTorch has no backward for input. */
 	if (cutter->base->training.eager)
 		ns[1] = 0;
 	if (rates.overlap)
 		rates.reduce = 0;
-	ns[3] = pipesim_stage_tail(&stage, &cutter->base->training, &rates);
+	ns[3] = pipesim_stage_tail(
+		&stage, &cutter->base->training, &rates, cutter->base->times);
 }
 
 /* A stage of one of @part alone, or with the embedding. */
@@ -569,9 +621,14 @@ const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter)
 						     : NULL;
 }
 
+const PipesimPartTimes *pipesim_cutter_parts(const PipesimCutter *cutter)
+{
+	return ((const Cutter *)cutter)->base->times;
+}
+
 /* Times of a rank in the mean, by which they are shown and formulae go. */
-static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *rates,
-	guint ranks, PipesimCosts *costs, GError **error)
+static gboolean take_mean_times(const PipesimStage *whole, const Base *base, guint ranks,
+	PipesimCosts *costs, GError **error)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
 	PipesimStage inner = *whole;
@@ -579,7 +636,7 @@ static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *r
 	const gint64 pair = time[PIPESIM_FB], alone = time[PIPESIM_F] + time[PIPESIM_B];
 
 	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++) {
-		const gint64 all = pipesim_stage_time(whole, rates, phase);
+		const gint64 all = pipesim_stage_time(whole, base->times, phase);
 
 		if (all >= PIPESIM_MAX_TIME_NS / 4)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -590,11 +647,17 @@ static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *r
 	/* But for the first stage, which is one of many, splits take what they compute
 	 * again. */
 	inner.whole = FALSE;
-	time[PIPESIM_W] = pipesim_time_scale(pipesim_stage_split(&inner, rates, 2), 1, ranks);
+	time[PIPESIM_W] =
+		pipesim_time_scale(pipesim_stage_split(&inner, base->times, 2), 1, ranks);
 	/* A measured pair keeps its proportion to its halves. */
 	time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 	if (costs->has_pair && alone > 0)
 		time[PIPESIM_FB] = pipesim_time_scale(time[PIPESIM_FB], pair, alone);
+	if (base->rates.device != NULL && base->training.ep_overlap) {
+		time[PIPESIM_FB] =
+			(gint64)rint((double)time[PIPESIM_FB] * pair_share(whole, base->times));
+		costs->has_pair = TRUE;
+	}
 	costs->unit = costs->halved = FALSE;
 	return TRUE;
 }
@@ -617,5 +680,5 @@ gboolean pipesim_cutter_take(
 	g_clear_pointer(&costs->part_bytes, g_free);
 	costs->n_part_bytes = 0;
 	return !cutter->base->timed ||
-	       take_mean_times(&stage, &cutter->base->rates, ranks, costs, error);
+	       take_mean_times(&stage, cutter->base, ranks, costs, error);
 }

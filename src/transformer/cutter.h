@@ -2,52 +2,31 @@
  * their times. */
 #pragma once
 #include "model/costs.h"
+#include "transformer/kernels.h"
 #include "transformer/stage.h"
-
-/* What work takes. */
-typedef struct {
-	double rate[PIPESIM_N_WORK]
-		   [3];       /* FLOPs per second, by phase: F, I, W; 0 = no time is known */
-	double tensor[3];     /* seconds for a byte of tensor parallelism's collectives */
-	double collective[3]; /* and for each of them, whatever its bytes */
-	double exchange[3];   /* seconds for a byte of context parallelism's all-to-alls */
-	double row[3]; /* seconds for a byte of rows, dispatched and combined, of the phase */
-	/* Bytes per second of its memory that memory-bound work reaches, the optimizer too; 0 = what rates are of has
-	 * that in it. */
-	double memory;
-	double peak; /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
-	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = they take no time */
-	gboolean overlap; /* they are reduced beside the last backward */
-} PipesimRates;
-
-/* A GPU as its maker describes it. */
-typedef struct {
-	const char *name;
-	double bf16, fp8;   /* dense FLOPs per second */
-	double bandwidth;   /* of its memory, bytes per second */
-	double link;        /* to GPUs of its node, bytes per second one way */
-	gint64 workspace;   /* bytes; 0 = as everywhere */
-	double products[2]; /* share of the peak that products reach, in BF16 and in FP8 */
-} PipesimDevice;
 
 /** pipesim_device_share: of its peak that products reach: mfu of @training, or where that is 0 its own. */
 double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training);
 
-/** pipesim_device_near, pipesim_device_message: bytes per second that collectives, and messages from stage to stage, reach
- * within a node. */
-double pipesim_device_near(const PipesimDevice *device);
-double pipesim_device_message(const PipesimDevice *device);
+/** pipesim_device_type: what products compute in. FALSE with PIPESIM_ERROR_CONSTRAINT where @device has no such type. */
+gboolean pipesim_device_check(
+	const PipesimDevice *device, const PipesimTraining *training, GError **error);
 
-/** pipesim_device_find: NULL with PIPESIM_ERROR_USAGE. @what: how messages call @name. */
-const PipesimDevice *pipesim_device_find(const char *name, const char *what, GError **error);
+/* Bytes per second of a GPU's network where no device says it. */
+#define PIPESIM_NETWORK 50e9
 
-/* GPUs of a node, and bytes per second of a GPU's network, for collectives that leave a node. */
-#define PIPESIM_NODE_GPUS 8
-#define PIPESIM_NETWORK   50e9
+/** pipesim_device_reduce, pipesim_device_message: bytes per second at which a rank reduces gradients, and at which it sends to the
+ * next stage, of @ranks. Ranks are numbered TP, CP, EP, DP, PP: those of a node that share gradients have as many NICs. */
+double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining *training);
+double pipesim_device_message(
+	const PipesimDevice *device, const PipesimTraining *training, guint ranks);
 
-/** pipesim_device_rates: what work takes on @device, where ops run at the share of its peak that
- * @training says; linear layers in FP8 where it has them so. */
-PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTraining *training);
+/** pipesim_device_hop: ns of a message of @bytes there; 0 where there is one rank. */
+gint64 pipesim_device_hop(const PipesimDevice *device, const PipesimTraining *training,
+	gint64 bytes, guint ranks);
+
+/** pipesim_device_rates: what work takes on @device, which they refer to. */
+PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *training);
 
 /** pipesim_capture_rates: what work took in the layer that @costs were measured of: attention by its FLOPs,
  * experts and shared experts by theirs, dispatch and combine by the bytes of rows. Other MLPs and the head are
@@ -102,20 +81,25 @@ const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);
 /** pipesim_cutter_rates: its rates, NULL where it has none; its own. */
 const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter);
 
+/** pipesim_cutter_parts: what parts of its model take, by PipesimPart; all 0 where it has no rates. Its own. */
+const PipesimPartTimes *pipesim_cutter_parts(const PipesimCutter *cutter);
+
 /** pipesim_cutter_layout: how it cuts into @stages. (transfer full). Errors of check(). */
 PipesimStages *pipesim_cutter_layout(const PipesimCutter *cutter, guint stages, GError **error);
 
 /** pipesim_stage_tail: ns from the last gradient of @stage until its parameters are updated: reduction over
- * data-parallel ranks, optimizer, gathering of parameters. */
-gint64 pipesim_stage_tail(
-	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates);
+ * data-parallel ranks, optimizer, gathering of parameters. @parts: times by PipesimPart. */
+gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,
+	const PipesimRates *rates, const PipesimPartTimes *parts);
 
 /** pipesim_stage_messages: seconds that ops of phase 0 to 2 (F, I, W) of @stage spend in collectives and all-to-alls. */
 double pipesim_stage_messages(
-	const PipesimStage *stage, const PipesimRates *rates, guint phase);
+	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase);
 
 /** pipesim_stage_time: ns of phase 0 to 2 (F, I, W) of @stage; I and W together are a backward in one. */
-gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase);
+gint64 pipesim_stage_time(
+	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase);
 
 /** pipesim_stage_split: ns of phase 1 or 2 (I, W) where the backward is split, which PyTorch's modules compute otherwise. */
-gint64 pipesim_stage_split(const PipesimStage *stage, const PipesimRates *rates, guint phase);
+gint64 pipesim_stage_split(
+	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase);

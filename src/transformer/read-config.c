@@ -30,8 +30,9 @@ typedef enum {
 	LATENT = 1 << 2,      /* multi-head latent attention */
 	ROUTER_BIAS = 1 << 3, /* of each expert */
 	SHARED_GATE = 1 << 4,
-	HEAD_128 = 1 << 5,     /* the size of a head is 128 unless it is told */
-	GATED_OUTPUT = 1 << 6, /* attention_bias is of the output projection too */
+	HEAD_128 = 1 << 5,           /* the size of a head is 128 unless it is told */
+	GATED_OUTPUT = 1 << 6,       /* attention_bias is of the output projection too */
+	EVERY_OTHER_WINDOW = 1 << 7, /* every other layer attends to a sliding window */
 } Traits;
 
 /* What tells architectures apart. Keys of what they do not have are NULL. */
@@ -47,6 +48,8 @@ static const Family families[] = {
 	{"llama", GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mistral", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mixtral", 0, "num_local_experts", "intermediate_size", NULL, NULL, NULL, NULL, NULL},
+	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW, "num_local_experts", "intermediate_size",
+		NULL, NULL, NULL, NULL, NULL},
 	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
 		"shared_expert_intermediate_size", NULL, NULL, "decoder_sparse_step"},
@@ -359,6 +362,10 @@ static void read_experts(Reader *reader)
 		fault(reader, look_up(reader, family->shared_experts),
 			"%s: all shared experts together are wider than %" G_GINT64_FORMAT,
 			family->shared_experts, PIPESIM_MAX_WIDTH);
+	/* Groups of experts are on nodes of their own. */
+	model->node_limit = number(reader, "topk_group", 0, PIPESIM_MAX_EXPERTS, 0);
+	if (number(reader, "n_group", 0, PIPESIM_MAX_EXPERTS, 0) <= model->node_limit)
+		model->node_limit = 0;
 	model->router_bias = (family->traits & ROUTER_BIAS) != 0;
 	model->shared_gate = (family->traits & SHARED_GATE) != 0 && model->shared_ffn > 0;
 	place_experts(reader);
@@ -385,6 +392,10 @@ PipesimTransformer *pipesim_transformer_read_config(
 	model->tied = flag(&reader, "tie_word_embeddings", FALSE);
 	model->ffn_bias = flag(&reader, "mlp_bias", FALSE);
 	read_attention(&reader);
+	if (reader.family->traits & EVERY_OTHER_WINDOW) {
+		model->window = number(&reader, "sliding_window", 0, PIPESIM_MAX_WIDTH, 0);
+		model->windowed = model->window > 0 ? (model->layers + 1) / 2 : 0;
+	}
 	if (reader.family->experts != NULL && has_experts(&reader))
 		read_experts(&reader);
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&model) : NULL;

@@ -48,6 +48,8 @@ static const Key keys[] = {
 	{MODEL, "head_dim", NUMBER(model.head_dim, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "vocab", NUMBER(model.vocab, 0, PIPESIM_MAX_VOCAB, TRUE)},
 	{MODEL, "positions", NUMBER(model.positions, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "window", NUMBER(model.window, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "windowed_layers", NUMBER(model.windowed, 1, PIPESIM_MAX_LAYERS, FALSE)},
 	{MODEL, "mtp_layers", NUMBER(model.mtp, 0, 64, FALSE)},
 	{MODEL, "activation", CHOICE(gated, "gelu swiglu")},
 	{MODEL, "norm", CHOICE(layer_norm, "rmsnorm layernorm")},
@@ -69,6 +71,7 @@ static const Key keys[] = {
 	{EXPERTS, "shared_ffn", NUMBER(model.shared_ffn, 0, PIPESIM_MAX_WIDTH, FALSE)},
 	{EXPERTS, "first_layer", NUMBER(first, 0, PIPESIM_MAX_LAYERS, FALSE)},
 	{EXPERTS, "every", NUMBER(every, 1, PIPESIM_MAX_LAYERS, FALSE)},
+	{EXPERTS, "node_limit", NUMBER(model.node_limit, 1, PIPESIM_MAX_EXPERTS, FALSE)},
 	{EXPERTS, "router_bias", CHOICE(router_bias, "no yes")},
 	{EXPERTS, "shared_gate", CHOICE(shared_gate, "no yes")},
 };
@@ -184,6 +187,11 @@ static void complete(PipesimIni *ini, Fields *fields)
 		model->head_dim = model->hidden / model->heads;
 	if (model->experts == 0 && model->ffn == 0)
 		fault_at(ini, MODEL, "ffn", "ffn is missing, and there are no experts either");
+	if (model->windowed > model->layers || (model->windowed > 0 && model->window == 0))
+		fault_at(ini, MODEL, "windowed_layers",
+			"windowed_layers is more than there are layers, or there is no window");
+	if (model->window > 0 && model->windowed == 0)
+		model->windowed = model->layers;
 	if (model->per_token > model->experts)
 		fault_at(ini, EXPERTS, "per_token", "per_token is more than there are experts");
 	if (model->experts > 0)

@@ -148,29 +148,10 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 			stage->flops[work][phase] += (double)n * (double)sum.flops[work][phase];
 		stage->flops[work][1] += once;
 		stage->again[work] += (double)n * (double)sum.again[work] + once;
-		stage->walked[work] += sum.walks * once;
 	}
-	stage->walked_moved += (double)again * sum.walks * sum.traffic.moved[0];
-	for (guint phase = 0; phase < 3; phase++) {
-		const double twice = phase == 1 ? (double)again : 0; /* F once more */
-
-		stage->traffic.moved[phase] +=
-			(double)n * sum.traffic.moved[phase] + twice * sum.traffic.moved[0];
-		stage->traffic.loaded[phase] +=
-			(double)n * sum.traffic.loaded[phase] + twice * sum.traffic.loaded[0];
-	}
-	stage->traffic.padding = MAX(stage->traffic.padding, sum.traffic.padding);
-	stage->tensor += (double)n * (double)sum.tensor;
-	stage->collectives += (double)n * sum.collectives;
-	stage->exchanged += (double)n * (double)sum.exchanged;
-	stage->rows += (double)n * (double)sum.rows;
-	stage->again_rows +=
-		(double)n * (double)sum.again_rows + (double)again * (double)sum.rows;
-	stage->again_tensor +=
-		(double)n * (double)sum.again_tensor + (double)again * (double)sum.tensor;
-	stage->again_collectives +=
-		(double)n * sum.again_collectives + (double)again * sum.collectives;
-	stage->again_exchanged += (double)again * (double)sum.exchanged;
+	stage->count[part] += n;
+	stage->redone[part] += again;
+	stage->walks = MAX(stage->walks, sum.walks);
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;

@@ -18,18 +18,13 @@ typedef struct {
 	gint64 late, early;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
 	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
-	/* What the W of a split backward computes again on top, FLOPs and bytes through memory:
-	 * each weight gradient of PyTorch's computes its layer. */
-	double walked[PIPESIM_N_WORK], walked_moved;
+	/* How often the W of a split backward computes a layer again on top: each weight gradient
+	 * of PyTorch's computes its layer. */
+	gint64 walks; /* of the layers that are computed again */
 	/* W of a split backward is all of it, I nothing: PyTorch's first stage. */
 	gboolean whole;
-	double rows;        /* bytes dispatched for a micro-batch, and combined */
-	double tensor;      /* bytes of tensor parallelism's collectives, F or I */
-	double collectives; /* their number */
-	double exchanged;   /* bytes of context parallelism's all-to-alls, F or I */
-	/* The same of what I computes again, beside these. */
-	double again_rows, again_tensor, again_collectives, again_exchanged;
-	PipesimMoved traffic;
+	/* How many of each part, and how many of these are computed again as a whole. */
+	gint64 count[PIPESIM_N_PARTS], redone[PIPESIM_N_PARTS];
 	double updated; /* bytes that the end of a step moves through memory, without messages */
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
 	guint parts;        /* 1 << PipesimPart, that it has */

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "transformer/traffic.h"
+#include "transformer/terms.h"
 #include <string.h>
 
 /* Where formulae come from. */
@@ -159,21 +159,6 @@ static gboolean drops(const Terms *terms, PipesimRecompute module)
 	return ((terms->training->recompute | own) & module) != 0;
 }
 
-/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as
- * much; where these are computed again, once more. */
-static void gather_and_scatter(Terms *x, gboolean again)
-{
-	const PipesimWide bytes = 4 * x->h * x->T * (x->t - 1) / x->t;
-	const guint number = x->t > 1 ? 2 : 0;
-
-	x->sum->tensor += bytes;
-	x->sum->collectives += number;
-	if (!again)
-		return;
-	x->sum->again_tensor += bytes;
-	x->sum->again_collectives += number;
-}
-
 /* Attention ------------------------------------------------------------------------------ */
 
 static PipesimWide attention_weights(const Terms *x)
@@ -257,12 +242,12 @@ static void add_attention(Terms *x)
 	const gboolean latent = x->rk > 0;
 	const PipesimWide out = latent ? x->a * x->dv : x->q;
 	const PipesimWide core = latent ? x->a * (x->dn + x->dr + x->dv) : 2 * x->q;
-	const PipesimWide flops = core * x->T * training->seq / x->t;
+	const PipesimWide flops =
+		core * x->T * (PipesimWide)pipesim_transformer_seen(model, training->seq) / x->t;
 	/* Scores of every head of the rank, against the whole sequence. */
 	const PipesimWide scores = x->T * training->seq * x->a / x->t;
 	const gboolean kept = training->unfused && !drops(x, PIPESIM_RECOMPUTE_CORE);
 
-	gather_and_scatter(x, FALSE);
 	add(x, PIPESIM_TERM_PARAMETERS, "two norms", model->layer_norm ? "4 h" : "2 h", SHAPES,
 		(model->layer_norm ? 4 : 2) * x->h);
 	add_input(x, "input of norm 1: the residual", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
@@ -288,14 +273,8 @@ static void add_attention(Terms *x)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output",
 			latent ? "2 a dv T/t" : "2 q T/t", KORTHIKANTI, 2 * out * x->T / x->t);
 	if (training->cp > 1 && training->cp_all_to_all) {
-		const PipesimWide heads =
-			latent ? 2 * x->a * (x->dn + x->dr) + 2 * out : 2 * x->q + 2 * x->kv;
-
 		add_input(x, "attention output before the all-to-all", "2 q T/t", AUTOGRAD,
 			2 * out * x->T / x->t);
-		/* q, k and v there, the output back; their gradients the other way. */
-		x->sum->exchanged +=
-			2 * heads * x->T / x->t * (training->cp - 1) / training->cp;
 	}
 	if (training->fp8 && x->cached > 1)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output in FP8", "q T/t", AUTOGRAD,
@@ -360,7 +339,6 @@ static void add_mlp(Terms *x)
 	const PipesimWide weights = (x->g + 1) * x->h * x->f / x->t;
 	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_MLP);
 
-	gather_and_scatter(x, dropped);
 	add_weights(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
@@ -467,7 +445,6 @@ static void add_shared_experts(Terms *x)
 
 	if (x->fs == 0)
 		return;
-	gather_and_scatter(x, dropped || drops(x, PIPESIM_RECOMPUTE_MOE));
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		add_input(x, "input of the shared experts' activation", "2 g fs T/t", AUTOGRAD,
 			x->cached * x->g * rows);
@@ -498,11 +475,9 @@ static void add_experts(Terms *x)
 	add_shared_experts(x);
 	if (drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		again(x, PIPESIM_WORK_EXPERT, "routed experts", flops);
-		x->sum->again_rows += 2 * x->h * x->Tk;
 		again(x, PIPESIM_WORK_MLP, "router and shared experts",
 			router + 2 * (x->g + 1) * x->h * x->fs * x->T / x->t);
 	}
-	x->sum->rows += 2 * x->h * x->Tk;
 	compute(x, PIPESIM_WORK_EXPERT, "routed experts", "2 (g + 1) h fe Tk", COUNTED, flops,
 		flops, flops);
 	compute(x, PIPESIM_WORK_MLP, "router", "2 h E T'", COUNTED, router, router, router);
@@ -702,7 +677,6 @@ void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *t
 	memset(sum, 0, sizeof *sum);
 	init(&terms, model, training);
 	add_part(&terms, part);
-	pipesim_traffic_sum(model, training, part, &sum->traffic);
 }
 
 PipesimWide pipesim_terms_input(

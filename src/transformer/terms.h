@@ -58,28 +58,12 @@ typedef struct {
 	PipesimWide amount;
 } PipesimTerm;
 
-/* What memory-bound work of a micro-batch moves (traffic.h), by phase F, I, W: bytes. */
-typedef struct {
-	double moved[3];  /* through memory, beside products */
-	double loaded[3]; /* weights of experts, which their products wait for */
-	double padding; /* computed by products of experts over what is asked of them; 0 = 1 */
-} PipesimMoved;
-
 typedef struct {
 	PipesimWide of[PIPESIM_N_TERMS]; /* of transient ones the sum of one part's */
 	PipesimWide linear
 		[2]; /* of its parameters, and of its routed experts': weights of linear layers */
 	PipesimWide flops[PIPESIM_N_WORK][3]; /* F, I, W; recomputation is in I */
-	PipesimWide rows; /* bytes of rows that are dispatched, and as many that are combined */
-	PipesimWide
-		tensor; /* bytes that collectives of tensor parallelism bring to a rank, F; as many in I */
-	guint collectives; /* these, F; as many in I */
-	PipesimWide
-		exchanged; /* bytes that context parallelism's all-to-alls send from a rank, F; as many in I */
 	PipesimWide again[PIPESIM_N_WORK]; /* FLOPs of recomputation, which are in those of I */
-	PipesimWide again_rows,
-		again_tensor; /* and its messages, which are not in those above */
-	guint again_collectives;
 	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a
 	 * split backward: bytes that are there at most, and those that are left behind it. */
 	PipesimWide again_most, again_left;
@@ -90,7 +74,6 @@ typedef struct {
 	const char *most
 		[3]; /* the largest of the transient terms: of F, of I or B, of W; NULL = none */
 	PipesimWide again_sums; /* of the first: gradients about to be added to others */
-	PipesimMoved traffic;
 } PipesimTermSum;
 
 /** pipesim_part_name: "embedding", "dense layer" ... */

@@ -6,6 +6,7 @@
 #define PIPESIM_MAX_SEQ        (G_GINT64_CONSTANT(1) << 30)
 #define PIPESIM_MAX_SEQUENCES  (G_GINT64_CONSTANT(1) << 16) /* of a micro-batch */
 #define PIPESIM_MAX_PARALLEL   (G_GINT64_CONSTANT(1) << 20)
+#define PIPESIM_NODE_GPUS      8   /* where no device says it */
 #define PIPESIM_VOCAB_MULTIPLE 128 /* Megatron's --make-vocab-size-divisible-by */
 
 /* Parts of a layer that are computed again in the backward instead of kept, as Megatron names
@@ -49,6 +50,28 @@ typedef enum {
 	PIPESIM_LOSS_FLOAT,    /* PyTorch: cross_entropy(logits.float()) */
 } PipesimLoss;
 
+/* What linear layers compute in; FP8 and FP4 differ by how operands are scaled. */
+typedef enum {
+	PIPESIM_BF16,
+	PIPESIM_FP16,
+	PIPESIM_FP8,    /* as the device usually runs */
+	PIPESIM_FP8_CS, /* current scaling */
+	PIPESIM_FP8_DS, /* delayed scaling */
+	PIPESIM_FP8_MX,
+	PIPESIM_FP8_BLOCK,
+	PIPESIM_FP8_TENSORWISE, /* PyTorch's torchao */
+	PIPESIM_FP8_ROWWISE,
+	PIPESIM_NVFP4,
+} PipesimPrecision;
+
+/* Who brings rows to experts. */
+typedef enum {
+	PIPESIM_DISPATCHER_AUTO, /* all-to-all within a node, DeepEP beyond */
+	PIPESIM_ALL_TO_ALL,      /* every row on its own */
+	PIPESIM_DEEPEP,          /* a token once to a node, on over links */
+	PIPESIM_HYBRIDEP,        /* the same, on GPUs of a domain */
+} PipesimDispatcher;
+
 /* Versions of Megatron-Core that keep different tensors of the head. */
 typedef enum {
 	PIPESIM_MEGATRON_NOW,
@@ -71,6 +94,7 @@ typedef struct {
 	PipesimOptimizer optimizer;
 	gboolean bf16_gradients; /* grad_reduce_in_fp32 off */
 	PipesimZero zero;
+	PipesimPrecision precision;
 	gboolean fp8;            /* linear layers keep their inputs in FP8 */
 	gboolean fp8_parameters; /* gathered in FP8 */
 	gboolean unfused;        /* attention that keeps its scores */
@@ -94,6 +118,12 @@ typedef struct {
 	double mfu;
 	gint64 reduce;
 	gboolean overlap;
+	/* Collectives of tensor parallelism beside products; rows of experts beside the other op
+	 * of a pair; launches recorded once. */
+	gboolean tp_overlap, ep_overlap, graph;
+	PipesimDispatcher dispatcher;
+	gint64 node;           /* GPUs that links join */
+	gint64 node_bandwidth; /* bytes per second of a GPU to other nodes; 0 = the device's */
 	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
 } PipesimTraining;
 
@@ -108,6 +138,7 @@ static inline PipesimTraining pipesim_training_on_one(gint64 seq, gint64 microba
 		.ep = 1,
 		.etp = 1,
 		.dp = 1,
+		.node = PIPESIM_NODE_GPUS,
 		.vocab_multiple = 1};
 }
 

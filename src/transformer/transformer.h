@@ -31,6 +31,9 @@ typedef struct {
 	gboolean router_bias; /* a value per expert beside the router */
 	gboolean shared_gate; /* a gate of one column for the shared experts */
 	guint8 *sparse;       /* by layer: whether it has experts; NULL = none does; owned */
+	gint64 node_limit;    /* nodes that a token's experts are on at most; 0 = any */
+	gint64 window, windowed; /* tokens that a layer's attention sees at most, and in how
+				  * many layers; 0 = all in all */
 	gint64 mtp;           /* layers for multi-token prediction */
 	gboolean layer_norm;  /* LayerNorm: with a bias; else RMSNorm */
 	gboolean qkv_bias, output_bias, ffn_bias;
@@ -74,6 +77,16 @@ static inline gboolean pipesim_transformer_is_sparse(
 	const PipesimTransformer *model, gint64 layer)
 {
 	return model->sparse != NULL && model->sparse[MIN(layer, model->layers - 1)];
+}
+
+/** pipesim_transformer_seen: tokens of @seq that attention's FLOPs count in the mean of all
+ * layers: a window of w of them sees as many as w (2 s - w) / s of causal attention. */
+static inline double pipesim_transformer_seen(const PipesimTransformer *model, gint64 seq)
+{
+	const double s = (double)seq, w = (double)model->window;
+	const double share = (double)model->windowed / (double)model->layers;
+
+	return w > 0 && w < s ? s * (1 - share) + share * w * (2 * s - w) / s : s;
 }
 
 /** pipesim_transformer_places: fills sparse: layers from @first on, every @every-th. */

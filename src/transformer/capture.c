@@ -1,0 +1,157 @@
+/* What work takes: on a described device, and as components of one measured layer took it: their
+ * time over the FLOPs, or the bytes of rows, that they had to do. */
+#include "config.h"
+
+#include "transformer/cutter.h"
+#include <math.h>
+#include <string.h>
+
+double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training)
+{
+	const PipesimType type = training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
+				 : training->fp8                      ? PIPESIM_TYPE_FP8
+								      : PIPESIM_TYPE_BF16;
+
+	return training->mfu > 0 ? training->mfu : device->products[type];
+}
+
+gboolean pipesim_device_check(
+	const PipesimDevice *device, const PipesimTraining *training, GError **error)
+{
+	if (training->precision == PIPESIM_NVFP4 && device->peak[PIPESIM_TYPE_FP4] <= 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s has no products of FP4; give --precision fp8 or bf16",
+			device->name);
+	return !training->fp8 || device->peak[PIPESIM_TYPE_FP8] > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		       "%s has no products of FP8; give --precision bf16", device->name);
+}
+
+static double network(const PipesimDevice *device, const PipesimTraining *training)
+{
+	return training->node_bandwidth > 0 ? (double)training->node_bandwidth
+					    : device->network;
+}
+
+double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining *training)
+{
+	const gint64 ranks = training->tp * training->cp * training->dp;
+	const gint64 experts = training->ep * training->etp;
+	const gint64 near = MAX(training->node / MAX(training->tp, experts), 1);
+	const double link = device->link * device->ring;
+
+	if (ranks <= training->node)
+		return link;
+	return MIN(link, (double)near * network(device, training) * device->far);
+}
+
+double pipesim_device_message(
+	const PipesimDevice *device, const PipesimTraining *training, guint ranks)
+{
+	return training->tp * training->cp * training->dp * ranks <= training->node
+		       ? device->link * device->messages
+		       : network(device, training) * device->far;
+}
+
+gint64 pipesim_device_hop(const PipesimDevice *device, const PipesimTraining *training,
+	gint64 bytes, guint ranks)
+{
+	return ranks <= 1 ? 0
+			  : (gint64)rint((double)bytes * 1e9 /
+					 pipesim_device_message(device, training, ranks));
+}
+
+PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *training)
+{
+	const gboolean narrow = training->precision == PIPESIM_NVFP4;
+
+	return (PipesimRates){.device = device,
+		.reduce = training->reduce > 0 ? (double)training->reduce
+					       : pipesim_device_reduce(device, training),
+		.overlap = training->overlap,
+		.memory = device->bandwidth * device->copies,
+		.peak = device->peak[narrow          ? PIPESIM_TYPE_FP4
+				     : training->fp8 ? PIPESIM_TYPE_FP8
+						     : PIPESIM_TYPE_BF16]};
+}
+
+static const char *const phases[] = {"F", "I", "W"};
+
+/* Seconds of @name in phase @phase; 0 where it was not measured. @rows: of the experts, or
+ * unchanged. */
+static double measured(const PipesimCosts *costs, const char *name, guint phase, gint64 *rows)
+{
+	for (guint i = 0; i < costs->components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
+
+		if (strcmp(component->component, name) != 0 ||
+			strcmp(component->phase, phases[phase]) != 0)
+			continue;
+		if (component->rows > 0)
+			*rows = component->rows;
+		return (double)component->figures.median / 1e9;
+	}
+	return 0;
+}
+
+gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, GError **error)
+{
+	const PipesimMeasuredLayer *layer = &costs->measured;
+	const gint64 seq = MAX(layer->seq, 1);
+	const PipesimTraining training =
+		pipesim_training_on_one(seq, MAX(layer->tokens / seq, 1));
+	/* The experts' rows are counted apart. */
+	guint8 sparse = TRUE;
+	const PipesimTransformer model = {.name = (char *)"the capture",
+		.layers = 1,
+		.hidden = layer->hidden,
+		.vocab = 1,
+		.heads = layer->heads,
+		.q_rank = 1536,
+		.kv_rank = 512,
+		.nope = 128,
+		.rope = 64,
+		.v_dim = 128,
+		.qk_norm = TRUE,
+		.gated = TRUE,
+		.experts = 1,
+		.per_token = 1,
+		.expert_ffn = layer->expert_ffn,
+		.shared_ffn = layer->shared_ffn,
+		.sparse = &sparse};
+	PipesimTermSum sum;
+
+	memset(rates, 0, sizeof *rates);
+	if (layer->hidden == 0 || costs->components == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--trace with --model scales components by FLOPs, but this trace does "
+			"not tell what it measured (model=deepseek-v3 hidden=..., tokens, "
+			"seq); give --device, or leave out --model");
+	pipesim_terms_sum(&model, &training, PIPESIM_PART_SPARSE, &sum);
+	for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++) {
+		gint64 rows = layer->tokens;
+		const double attention = measured(costs, "attn", phase, &rows);
+		const double experts = measured(costs, "mlp", phase, &rows);
+		const double messages = measured(costs, "dispatch", phase, &rows) +
+					measured(costs, "combine", phase, &rows);
+		const double own = (double)sum.flops[PIPESIM_WORK_PROJECTION][phase] +
+				   (double)sum.flops[PIPESIM_WORK_CORE][phase];
+		const double shared =
+			6 * (double)(layer->hidden * layer->shared_ffn) * (double)layer->tokens;
+		const double routed =
+			6 * (double)(layer->hidden * layer->expert_ffn) * (double)rows;
+
+		if (attention <= 0 || experts <= 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--trace with --model needs attn and mlp of phase %s, which "
+				"this trace lacks",
+				phases[phase]);
+		rates->rate[PIPESIM_WORK_PROJECTION][phase] = own / attention;
+		rates->rate[PIPESIM_WORK_CORE][phase] = own / attention;
+		rates->rate[PIPESIM_WORK_MLP][phase] = (shared + routed) / experts;
+		rates->rate[PIPESIM_WORK_EXPERT][phase] = (shared + routed) / experts;
+		rates->rate[PIPESIM_WORK_HEAD][phase] = (shared + routed) / experts;
+		rates->row[phase] = messages / (2 * (double)layer->hidden * (double)rows);
+	}
+	return TRUE;
+}

@@ -1,0 +1,632 @@
+#include "config.h"
+
+#include "base/phases.h"
+#include "transformer/kernels.h"
+#include <math.h>
+#include <string.h>
+
+/* Tokens of a sequence at which attention takes twice what long ones take for a FLOP: SimuMax publishes 0.87
+ * of the rate of products at 4096 tokens and 1.12 from 32768 on, on B200s. */
+#define PIPESIM_SHORT_SEQUENCE 1400
+
+typedef struct {
+	const PipesimTransformer *model;
+	const PipesimTraining *training;
+	GArray *kernels;
+	double h, t, T, Tp, V, g; /* as in terms.h */
+	double q, kv;             /* widths of queries, and of keys and values */
+	double gradient;          /* bytes of a gradient that is added up */
+	double cast;    /* bytes moved to convert an element of an operand; 0 = BF16 */
+	gboolean again; /* what is added now is computed again in I */
+} List;
+
+static void init(List *x, const PipesimTransformer *model, const PipesimTraining *training)
+{
+	/* What converts a BF16 element, read once or, for the largest of the tensor or of its row, twice, into the
+	 * operand and its transpose: delayed scaling knows the largest from steps before; blocks and MX find theirs on
+	 * the way. PyTorch's torchao does each by itself. */
+	static const double casts[] = {[PIPESIM_BF16] = 0,
+		[PIPESIM_FP16] = 0,
+		[PIPESIM_FP8] = 6,
+		[PIPESIM_FP8_CS] = 6,
+		[PIPESIM_FP8_DS] = 4,
+		[PIPESIM_FP8_MX] = 4,
+		[PIPESIM_FP8_BLOCK] = 4,
+		[PIPESIM_FP8_TENSORWISE] = 8,
+		[PIPESIM_FP8_ROWWISE] = 10,
+		[PIPESIM_NVFP4] = 6};
+	const gboolean latent = model->kv_rank > 0;
+
+	x->model = model;
+	x->training = training;
+	x->h = (double)model->hidden;
+	x->t = (double)training->tp;
+	x->T = (double)pipesim_training_tokens(training);
+	x->Tp = training->sequence_parallel ? x->T / x->t : x->T;
+	x->V = (double)pipesim_training_vocab(model, training);
+	x->g = model->gated ? 2 : 1;
+	x->q = latent ? (double)model->heads * (double)(model->nope + model->rope)
+		      : (double)pipesim_transformer_q(model);
+	x->kv = latent ? (double)model->heads * (double)(model->nope + model->rope)
+		       : (double)pipesim_transformer_kv(model);
+	x->gradient = training->optimizer == PIPESIM_ADAM_BF16 ||
+				      training->optimizer == PIPESIM_ADAM_FP16 ||
+				      training->bf16_gradients
+			      ? 2
+			      : 4;
+	x->cast = casts[training->precision];
+}
+
+static gboolean drops(const List *x, PipesimRecompute module)
+{
+	return (x->training->recompute & module) != 0;
+}
+
+static void add(List *x, PipesimKernel kernel)
+{
+	kernel.again = x->again && kernel.phase == F;
+	kernel.launches = MAX(kernel.launches, 1);
+	/* What a model has none of is no kernel; rows that stay on a rank take time in captures. */
+	if (kernel.bytes + kernel.flops > 0 || kernel.kind == PIPESIM_KERNEL_WAIT ||
+		(kernel.kind == PIPESIM_KERNEL_ROWS && kernel.m > 0))
+		g_array_append_val(x->kernels, kernel);
+}
+
+/* Memory ----------------------------------------------------------------------------------- */
+
+/* Bytes moved in F and in I. Each tensor counts once for every kernel that reads or writes it,
+ * as TransformerEngine and Megatron-Core fuse them. */
+static void move_by(List *x, const char *what, PipesimMove at, double forward, double backward,
+	guint launches)
+{
+	const double bytes[] = {forward, backward};
+
+	for (guint phase = F; phase <= I; phase++)
+		add(x, (PipesimKernel){.what = what,
+			       .kind = PIPESIM_KERNEL_MOVE,
+			       .phase = phase,
+			       .move = at,
+			       .bytes = bytes[phase],
+			       .launches = launches});
+}
+
+/* PyTorch's own modules take @apart kernels for what is one there. */
+static void move(
+	List *x, const char *what, PipesimMove at, double forward, double backward, guint apart)
+{
+	move_by(x, what, at, forward, backward, x->training->eager ? apart : 1);
+}
+
+/* A norm reads and writes its input; backward it reads that and the gradient, and writes one. */
+static void add_norm(List *x, double width)
+{
+	move(x, "norm", PIPESIM_MOVE_ELEMENTS, 4 * width, 6 * width, 2);
+}
+
+/* An add reads two and writes one; backward the gradient of both ways is added up. */
+static void add_residual(List *x)
+{
+	move(x, "residual", PIPESIM_MOVE_ELEMENTS, 6 * x->h * x->Tp, 6 * x->h * x->Tp, 1);
+}
+
+/* Reads what comes out of the first product and writes the input of the second; backward reads
+ * both and the gradient, and writes one. PyTorch's SiLU and the product with it are two kernels,
+ * and backward four. */
+static void add_activation(List *x, double elements)
+{
+	const gboolean apart = x->training->eager && x->g == 2;
+
+	move(x, "activation", PIPESIM_MOVE_ELEMENTS, (apart ? 10 : 2 * (x->g + 1)) * elements,
+		(apart ? 18 : 2 * (2 * x->g + 1)) * elements, 3);
+}
+
+/* Gradients of @parameters are read, added to and written for each micro-batch. */
+static void add_up(List *x, double parameters)
+{
+	add(x, (PipesimKernel){.what = "gradients added up",
+		       .kind = PIPESIM_KERNEL_MOVE,
+		       .phase = W,
+		       .move = PIPESIM_MOVE_COPIES,
+		       .bytes = 2 * x->gradient * parameters});
+}
+
+/* Products --------------------------------------------------------------------------------- */
+
+/* Of a linear layer of @in and @out columns on this rank, @groups of them over @rows rows each:
+ * F, I and W. In FP8 its input and the gradient of its output are converted first; @fresh: where
+ * no other layer converts the same input. */
+static void add_groups(List *x, PipesimWork work, const char *what, double rows, double in,
+	double out, double groups, gboolean fresh)
+{
+	/* Of F, I and W: rows, columns, and what is summed over. */
+	const double m[] = {rows, rows, out}, n[] = {out, in, in}, k[] = {in, out, rows};
+	const gboolean narrow = x->cast > 0 && work != PIPESIM_WORK_HEAD;
+
+	if (narrow)
+		move_by(x, "casts", PIPESIM_MOVE_ELEMENTS,
+			fresh ? x->cast * rows * in * groups : 0, x->cast * rows * out * groups,
+			2);
+	for (guint phase = F; phase <= W; phase++)
+		add(x, (PipesimKernel){.what = what,
+			       .kind = PIPESIM_KERNEL_PRODUCT,
+			       .work = work,
+			       .phase = phase,
+			       .narrow = narrow,
+			       .m = m[phase],
+			       .n = n[phase],
+			       .k = k[phase],
+			       .groups = groups,
+			       .flops = 2 * rows * in * out * groups,
+			       .launches = 1 + (guint)groups / 8});
+	add_up(x, in * out * groups);
+}
+
+static void add_linear(
+	List *x, PipesimWork work, const char *what, double rows, double in, double out)
+{
+	add_groups(x, work, what, rows, in, out, 1, TRUE);
+}
+
+/* A gather ahead of a linear layer with @out columns and a scatter behind one of @in, or an
+ * all-reduce, which is as much; in I the same. Each may go beside the product that it feeds or
+ * is fed by. */
+static void add_tensor(List *x, double out, double in)
+{
+	const double bytes = 2 * x->h * x->T * (x->t - 1) / x->t;
+
+	for (guint i = 0; i < 4 && x->t > 1; i++)
+		add(x, (PipesimKernel){.what = "tensor parallelism",
+			       .kind = PIPESIM_KERNEL_TENSOR,
+			       .phase = i / 2,
+			       .narrow = x->cast > 0,
+			       .m = x->T,
+			       .n = i % 2 == 0 ? out : x->h,
+			       .k = i % 2 == 0 ? x->h : in,
+			       .groups = 1,
+			       .bytes = bytes});
+}
+
+/* Attention -------------------------------------------------------------------------------- */
+
+/* Multi-head latent attention: projections down on every rank, up over TP. */
+static void add_latent(List *x)
+{
+	const PipesimTransformer *model = x->model;
+	const double rq = (double)model->q_rank, rk = (double)model->kv_rank;
+	const double heads = (double)model->heads / x->t;
+	const double qk = heads * (double)(model->nope + model->rope);
+	const double up = heads * (double)(model->nope + model->v_dim);
+	const double rope = (double)model->rope;
+
+	if (rq > 0)
+		add_groups(x, PIPESIM_WORK_PROJECTION, "q down", x->Tp, x->h, rq, 1, TRUE);
+	else
+		add_linear(x, PIPESIM_WORK_PROJECTION, "q", x->T, x->h, qk);
+	add_groups(
+		x, PIPESIM_WORK_PROJECTION, "k and v down", x->Tp, x->h, rk + rope, 1, FALSE);
+	if (model->qk_norm)
+		add_norm(x, (rq + rk) * x->Tp);
+	x->again = drops(x, PIPESIM_RECOMPUTE_MLA_UP);
+	if (rq > 0)
+		add_linear(x, PIPESIM_WORK_PROJECTION, "q up", x->T, rq, qk);
+	add_linear(x, PIPESIM_WORK_PROJECTION, "k and v up", x->T, rk, up);
+	/* q and k are put together of their parts, with RoPE. */
+	move(x, "rope", PIPESIM_MOVE_ELEMENTS, 8 * qk * x->T, 8 * qk * x->T, 4);
+	x->again = FALSE;
+}
+
+static void add_heads(List *x)
+{
+	const double rotated = (x->q + x->kv) * x->T / x->t;
+
+	add_linear(x, PIPESIM_WORK_PROJECTION, "q, k and v", x->T, x->h,
+		(x->q + 2 * x->kv) / x->t);
+	if (x->model->qk_norm)
+		add_norm(x, rotated);
+	move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
+}
+
+/* Keys and values of other ranks pass by, each hop beside the attention of the one before; or
+ * heads are exchanged ahead of attention and behind it. */
+static void add_context(List *x, double out, double head, double flops)
+{
+	const PipesimTraining *training = x->training;
+	const gboolean latent = x->model->kv_rank > 0;
+	const double cp = (double)training->cp;
+	const double passed = latent ? x->q + out : 2 * x->kv;
+	const double swapped = latent ? 2 * x->q + 2 * out : 2 * x->q + 2 * x->kv;
+	const double bytes = training->cp_all_to_all ? 2 * swapped * x->T / x->t * (cp - 1) / cp
+						     : 2 * passed * x->T / x->t * (cp - 1);
+
+	for (guint phase = F; phase <= I && cp > 1; phase++)
+		add(x, (PipesimKernel){.what = "context parallelism",
+			       .kind = PIPESIM_KERNEL_CONTEXT,
+			       .phase = phase,
+			       /* Backward gradients of both go along. */
+			       .bytes = bytes * (training->cp_all_to_all ? 1 : phase + 1),
+			       .k = head,
+			       .flops = training->cp_all_to_all ? 0 : flops,
+			       .launches =
+				       training->cp_all_to_all ? 4 : 2 * (guint)training->cp});
+}
+
+static void add_attention(List *x)
+{
+	const PipesimTransformer *model = x->model;
+	const PipesimTraining *training = x->training;
+	const gboolean latent = model->kv_rank > 0;
+	const double out = latent ? (double)model->heads * (double)model->v_dim : x->q;
+	const double head =
+		latent ? (double)(model->nope + model->rope) : (double)model->head_dim;
+	const double seen = pipesim_transformer_seen(model, training->seq);
+	const double flops = (x->q + out) * x->T * seen / x->t;
+	/* Scores that are written compute the other half of the square too. */
+	const double phases[] = {training->unfused ? 2 * flops : flops,
+		training->unfused ? 4 * flops : 2.5 * flops};
+	const double scores = x->T * seen * (double)model->heads / x->t;
+
+	/* A norm that is part of the linear layer behind it is not dropped. */
+	x->again = latent && drops(x, PIPESIM_RECOMPUTE_NORM);
+	add_norm(x, x->h * x->Tp);
+	x->again = FALSE;
+	add_tensor(x, (x->q + 2 * x->kv) / x->t, out / x->t);
+	if (latent)
+		add_latent(x);
+	else
+		add_heads(x);
+	add_context(x, out, head, flops);
+	/* Backward, flash attention first reads its output and the gradient of that. */
+	move(x, "attention's output", PIPESIM_MOVE_ELEMENTS, 0, 4 * x->q * x->T / x->t, 1);
+	x->again = training->unfused && drops(x, PIPESIM_RECOMPUTE_CORE);
+	for (guint phase = F; phase <= I; phase++)
+		add(x, (PipesimKernel){.what = "attention",
+			       .kind = PIPESIM_KERNEL_ATTENTION,
+			       .work = PIPESIM_WORK_CORE,
+			       .phase = phase,
+			       .k = head,
+			       .flops = phases[phase]});
+	/* Written, masked and normalized, dropped, read; backward the same of gradients. */
+	if (training->unfused)
+		move(x, "scores", PIPESIM_MOVE_ELEMENTS,
+			(model->dropout_attention ? 13 : 8) * scores,
+			(model->dropout_attention ? 16 : 12) * scores, 4);
+	x->again = FALSE;
+	add_linear(x, PIPESIM_WORK_PROJECTION, "output", x->T, out / x->t, x->h);
+	add_residual(x);
+}
+
+/* MLPs and experts ------------------------------------------------------------------------- */
+
+static void add_mlp(List *x, double ffn)
+{
+	add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, x->g * ffn / x->t);
+	add_activation(x, ffn * x->T / x->t);
+	add_linear(x, PIPESIM_WORK_MLP, "MLP, second", x->T, ffn / x->t, x->h);
+}
+
+static void add_dense(List *x)
+{
+	x->again = drops(x, PIPESIM_RECOMPUTE_MLP);
+	add_norm(x, x->h * x->Tp);
+	add_tensor(x, x->g * (double)x->model->ffn / x->t, (double)x->model->ffn / x->t);
+	add_mlp(x, (double)x->model->ffn);
+	x->again = FALSE;
+	add_residual(x);
+}
+
+/* Rows of a micro-batch that the experts of a rank compute. */
+static double rows_of_experts(const List *x)
+{
+	const PipesimTraining *training = x->training;
+	const double balanced =
+		x->T * (double)x->model->per_token * (double)training->etp / x->t;
+
+	return training->routing.den > 0 ? balanced * (double)training->routing.num /
+						   (double)training->routing.den
+					 : balanced;
+}
+
+/* Rows to their experts, or back: of those that leave a rank some stay in its node. Dispatchers
+ * that know nodes send a token once to each where it has an expert, and on over links. */
+static void send_rows(List *x, const char *what, guint phase, double rows, double bytes)
+{
+	const PipesimTraining *training = x->training;
+	const double ranks = (double)(training->ep * training->etp);
+	const double near = MIN(ranks, (double)training->node), nodes = ranks / near;
+	const double k = (double)x->model->per_token * (double)training->etp;
+	/* Other nodes that a token of balanced routing goes to. */
+	double reached = (nodes - 1) * (1 - pow(1 - 1 / nodes, k));
+	PipesimKernel kernel = {.what = what,
+		.kind = PIPESIM_KERNEL_ROWS,
+		.phase = phase,
+		.m = rows,
+		.k = 2 * x->h,
+		.bytes = bytes * rows * (near - 1) / ranks,
+		.far = bytes * rows * (1 - near / ranks),
+		.launches = 2};
+
+	if (x->model->node_limit > 0)
+		reached = MIN(reached, (double)x->model->node_limit * (nodes - 1) / nodes);
+	if (nodes > 1 && training->dispatcher != PIPESIM_ALL_TO_ALL) {
+		kernel.far = bytes * rows * reached / k;
+		kernel.bytes = bytes * rows * (ranks - 1) / ranks;
+	}
+	add(x, kernel);
+}
+
+static void add_experts(List *x)
+{
+	const PipesimTransformer *model = x->model;
+	const PipesimTraining *training = x->training;
+	const double fe = (double)(model->expert_ffn / training->etp);
+	const double rows = rows_of_experts(x);
+	const double experts = (double)model->experts / (double)training->ep;
+	const double each = rows / MAX(experts, 1);
+	const double copies = training->ep > 1 ? 14 : 6;
+	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
+	/* DeepEP and HybridEP dispatch in FP8 where products are. */
+	const double narrow =
+		training->fp8 && training->dispatcher != PIPESIM_ALL_TO_ALL ? 1 : 2;
+
+	x->again = drops(x, PIPESIM_RECOMPUTE_NORM) && !all;
+	add_norm(x, x->h * x->Tp);
+	x->again = all;
+	add_linear(x, PIPESIM_WORK_HEAD, "router", x->Tp, x->h, (double)model->experts);
+	move_by(x, "router", PIPESIM_MOVE_ELEMENTS, 24 * (double)model->experts * x->Tp,
+		24 * (double)model->experts * x->Tp, 20);
+	if (training->etp > 1)
+		add_tensor(x, x->g * fe, fe);
+	add(x, (PipesimKernel){
+		       .what = "rows counted", .kind = PIPESIM_KERNEL_WAIT, .phase = F});
+	move_by(x, "rows in order", PIPESIM_MOVE_ROWS, copies * x->h * rows,
+		copies * x->h * rows, 6);
+	send_rows(x, "dispatch", F, rows, narrow * x->h);
+	send_rows(x, "combine", F, rows, 2 * x->h);
+	send_rows(x, "dispatch", I, rows, 2 * x->h);
+	send_rows(x, "combine", I, rows, 2 * x->h);
+	add_groups(
+		x, PIPESIM_WORK_EXPERT, "experts, first", each, x->h, x->g * fe, experts, TRUE);
+	x->again = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
+	add_activation(x, fe * rows);
+	x->again = all;
+	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", each, fe, x->h, experts, TRUE);
+	x->again = all || drops(x, PIPESIM_RECOMPUTE_SHARED);
+	if (model->shared_ffn > 0) {
+		add_tensor(x, x->g * (double)model->shared_ffn / x->t,
+			(double)model->shared_ffn / x->t);
+		add_mlp(x, (double)model->shared_ffn);
+	}
+	x->again = FALSE;
+	add_residual(x);
+}
+
+/* Ends ------------------------------------------------------------------------------------- */
+
+/* Bytes for a logit, F and I: others than TransformerEngine's convert to FP32, exponentiate in
+ * place, and scale the softmax. */
+static void add_head(List *x)
+{
+	const double logits = x->V / x->t * x->T;
+
+	add_norm(x, x->h * x->Tp);
+	add_linear(x, PIPESIM_WORK_HEAD, "head", x->T, x->h, x->V / x->t);
+	if (x->training->loss == PIPESIM_LOSS_TE)
+		move(x, "loss", PIPESIM_MOVE_LOSS, 4 * logits, 4 * logits, 1);
+	else
+		move(x, "loss", PIPESIM_MOVE_COPIES, 14 * logits, 10 * logits, 4);
+}
+
+GArray *pipesim_kernels(
+	const PipesimTransformer *model, const PipesimTraining *training, PipesimPart part)
+{
+	const gboolean sparse = part == PIPESIM_PART_SPARSE ||
+				(part == PIPESIM_PART_MTP &&
+					pipesim_transformer_is_sparse(model, model->layers));
+	List x = {.kernels = g_array_new(FALSE, FALSE, sizeof(PipesimKernel))};
+
+	init(&x, model, training);
+	if (part == PIPESIM_PART_EMBEDDING) {
+		move(&x, "embedding", PIPESIM_MOVE_COPIES, 4 * x.h * x.T, 0, 1);
+		/* Its gradient is a whole matrix in BF16, cleared, filled and added. */
+		add(&x, (PipesimKernel){.what = "gradient of the embedding",
+				.kind = PIPESIM_KERNEL_MOVE,
+				.phase = W,
+				.bytes = (2 + 2 + 2 * x.gradient) * x.V * x.h / x.t});
+		return x.kernels;
+	}
+	if (part != PIPESIM_PART_HEAD) {
+		add_attention(&x);
+		if (sparse)
+			add_experts(&x);
+		else
+			add_dense(&x);
+	}
+	if (part == PIPESIM_PART_MTP) {
+		add_norm(&x, 2 * x.h * x.Tp);
+		add_linear(&x, PIPESIM_WORK_PROJECTION, "both inputs", x.T, 2 * x.h, x.h / x.t);
+	}
+	if (x.V > 0 && (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP))
+		add_head(&x);
+	return x.kernels;
+}
+
+/* Seconds ---------------------------------------------------------------------------------- */
+
+static double product_seconds(
+	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
+{
+	const PipesimDevice *device = rates->device;
+	const PipesimType type = !kernel->narrow                        ? PIPESIM_TYPE_BF16
+				 : training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
+									: PIPESIM_TYPE_FP8;
+	const double element = type == PIPESIM_TYPE_BF16 ? 2 : 1;
+	const double reach = pipesim_device_product(
+		device, type, training->mfu, kernel->m, kernel->n, kernel->k, kernel->groups);
+	const double loaded =
+		element * kernel->groups * (kernel->m * kernel->k + kernel->k * kernel->n);
+
+	const double memory = device->bandwidth * device->copies;
+	const double weights = element * kernel->groups * kernel->n * kernel->k;
+
+	/* An expert's products wait for its weights (traces/experts-h200). */
+	if (kernel->work == PIPESIM_WORK_EXPERT)
+		return kernel->flops / (device->peak[type] * reach * device->grouped) +
+		       weights / memory;
+	return MAX(kernel->flops / (device->peak[type] * reach), loaded / memory);
+}
+
+/* Fused attention comes nearer to its rate as sequences grow: a tile of queries waits once for
+ * its first keys. */
+static double attention_seconds(
+	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
+{
+	const PipesimDevice *device = rates->device;
+	const double seq = (double)training->seq;
+	const double *reach = training->eager ? device->sdpa : device->attention;
+	/* Heads of fewer than 128 elements leave tensor cores waiting for exponentials: with 64
+	 * FlashAttention-3 publishes 0.7 of the rate of 128. */
+	const double head = MIN(1, sqrt(kernel->k / 128));
+
+	return kernel->flops / (device->peak[PIPESIM_TYPE_BF16] * reach[kernel->phase] * head) *
+	       (1 + PIPESIM_SHORT_SEQUENCE / seq);
+}
+
+/* Of what products beside them do not hide. */
+static double message_seconds(
+	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
+{
+	const PipesimDevice *device = rates->device;
+	const double network = (training->node_bandwidth > 0 ? (double)training->node_bandwidth
+							     : device->network) *
+			       device->far;
+	const gint64 span = kernel->kind == PIPESIM_KERNEL_TENSOR ? training->tp
+								  : training->tp * training->cp;
+	const double near =
+		device->link *
+		(kernel->kind == PIPESIM_KERNEL_TENSOR ? device->ring : device->exchange);
+	double seconds;
+
+	if (kernel->kind == PIPESIM_KERNEL_ROWS && training->ep * training->etp == 1)
+		return 0;
+	if (kernel->kind == PIPESIM_KERNEL_ROWS)
+		return device->latency + MAX(kernel->bytes / near, kernel->far / network);
+	seconds = kernel->bytes / (span <= training->node ? near : network);
+	/* A ring passes on what is computed next; its last hop has nothing to hide behind. */
+	if (kernel->kind == PIPESIM_KERNEL_CONTEXT && kernel->flops > 0) {
+		PipesimKernel core = *kernel;
+
+		return device->latency +
+		       MAX(0, seconds - attention_seconds(rates, training, &core) *
+						(double)(training->cp - 1) /
+						(double)training->cp);
+	}
+	/* Pieces of a collective go while others are computed; the first has nothing beside it. */
+	if (kernel->kind == PIPESIM_KERNEL_TENSOR && training->tp_overlap) {
+		PipesimKernel beside = *kernel;
+
+		beside.flops = 2 * kernel->m * kernel->n * kernel->k;
+		seconds = MAX(seconds / (double)training->tp,
+			seconds - product_seconds(rates, training, &beside));
+	}
+	return device->latency + seconds;
+}
+
+double pipesim_kernel_seconds(
+	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
+{
+	const PipesimDevice *device = rates->device;
+
+	if (device == NULL) {
+		const double rate = rates->rate[kernel->work][kernel->phase];
+
+		/* Both ways were measured together. */
+		if (kernel->kind == PIPESIM_KERNEL_ROWS)
+			return kernel->m * kernel->k / 2 * rates->row[kernel->phase];
+		if (kernel->kind == PIPESIM_KERNEL_TENSOR)
+			return kernel->bytes * rates->tensor;
+		return rate > 0 && kernel->kind != PIPESIM_KERNEL_CONTEXT ? kernel->flops / rate
+									  : 0;
+	}
+	switch (kernel->kind) {
+	case PIPESIM_KERNEL_PRODUCT:
+		return device->gap + product_seconds(rates, training, kernel);
+	case PIPESIM_KERNEL_ATTENTION:
+		return device->gap + attention_seconds(rates, training, kernel);
+	case PIPESIM_KERNEL_MOVE: {
+		const double shares[] = {[PIPESIM_MOVE_COPIES] = device->copies,
+			[PIPESIM_MOVE_ELEMENTS] = device->elements,
+			[PIPESIM_MOVE_ROWS] = device->rows,
+			[PIPESIM_MOVE_LOSS] = device->loss};
+
+		return device->gap + kernel->bytes / (device->bandwidth * shares[kernel->move]);
+	}
+	case PIPESIM_KERNEL_WAIT:
+		return training->graph ? 0 : device->wait;
+	case PIPESIM_KERNEL_TENSOR:
+	case PIPESIM_KERNEL_CONTEXT:
+	case PIPESIM_KERNEL_ROWS:
+		return message_seconds(rates, training, kernel);
+	}
+	return 0;
+}
+
+/* Where the host waits for the GPU it launches nothing ahead: what was launched up to there takes
+ * the longer of computing and launching it. */
+static void end_stretch(PipesimPartTimes *times, double *busy, double *launched)
+{
+	const double late = MAX(0, *launched - *busy);
+
+	times->busy[F] += late;
+	times->again += late;
+	times->launched[F] -= *launched;
+	times->again_launched -= *launched;
+	*busy = *launched = 0;
+}
+
+void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimRates *rates, PipesimPart part, PipesimPartTimes *times)
+{
+	g_autoptr(GArray) kernels = pipesim_kernels(model, training, part);
+	const double launch = rates->device == NULL || training->graph ? 0
+			      : training->eager                        ? rates->device->kernel
+								       : rates->device->launch;
+	double busy = 0, launched = 0;
+	gboolean waits = FALSE;
+
+	memset(times, 0, sizeof *times);
+	for (guint i = 0; i < kernels->len; i++) {
+		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
+		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
+		const double own = launch * kernel->launches;
+		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
+		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
+					 kernel->kind == PIPESIM_KERNEL_CONTEXT;
+		/* checkpoint() stops ahead of the product behind the last tensor that is
+		 * saved. */
+		const gboolean spared = training->eager && part == PIPESIM_PART_DENSE &&
+					g_strcmp0(kernel->what, "MLP, second") == 0;
+
+		for (guint phase = kernel->phase; phase <= (kernel->again ? I : kernel->phase);
+			phase++) {
+			times->busy[phase] += seconds;
+			times->launched[phase] += own;
+			times->messages[phase] += message ? seconds : 0;
+			times->rows[phase] += rows ? seconds : 0;
+		}
+		times->recomputed += kernel->again ? seconds : 0;
+		if (kernel->phase != F || spared)
+			continue;
+		times->again += seconds;
+		times->again_launched += own;
+		times->again_messages += message ? seconds : 0;
+		times->again_rows += rows ? seconds : 0;
+		busy += seconds;
+		launched += own;
+		if (kernel->kind == PIPESIM_KERNEL_WAIT && launch > 0) {
+			waits = TRUE;
+			end_stretch(times, &busy, &launched);
+		}
+	}
+	if (waits)
+		end_stretch(times, &busy, &launched);
+}
