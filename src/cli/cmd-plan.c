@@ -42,17 +42,16 @@ static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
 
 static gboolean choose_times(PipesimPlanning *plan, GError **error)
 {
-	const PipesimSetup *setup = plan->setup;
+	PipesimSetup *setup = plan->setup;
 	const char *device = setup->text[PIPESIM_SET_DEVICE];
 	g_autoptr(PipesimCosts) base = NULL;
 
 	if (setup->list[PIPESIM_SET_TRACE] == NULL) {
-		plan->wish.device = pipesim_device_find(
-			device != NULL ? device : DEVICE, "--device", error);
-		if (plan->wish.device != NULL && plan->wish.device->workspace > 0 &&
-			setup->text[PIPESIM_SET_WORKSPACE] == NULL)
-			plan->wish.training.workspace = plan->wish.device->workspace;
-		return plan->wish.device != NULL;
+		if (!pipesim_setup_load_device(setup, DEVICE, error))
+			return FALSE;
+		plan->wish.device = setup->device;
+		pipesim_setup_train_on(setup, &plan->wish.training);
+		return pipesim_device_check(setup->device, &plan->wish.training, error);
 	}
 	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -303,7 +303,8 @@ static char *value_of(PipesimSettingPath path, const PipesimWording *words)
 	if (path == PIPESIM_PATH_SCHEDULES)
 		return g_strdup(
 			strchr(words->argument, ',') != NULL ? "@schedules" : "@schedule");
-	if (path != PIPESIM_PATH_NONE && path != PIPESIM_PATH_LAYOUT)
+	if (path != PIPESIM_PATH_NONE && path != PIPESIM_PATH_LAYOUT &&
+		path != PIPESIM_PATH_DEVICE)
 		return g_strconcat("@", words->values != NULL ? words->values : "*", NULL);
 	return g_strdup(words->values != NULL ? words->values : "");
 }

@@ -341,7 +341,7 @@ GString *pipesim_sweep_run_id(
 			pipesim_transformer_print(setup->model, made_of);
 		else if (*files == NULL || id == PIPESIM_SET_SCHEDULE)
 			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
-		else if (!add_file(setting->name, text, made_of, error))
+		else if (!add_file(setting->name, *files, made_of, error))
 			return NULL;
 	}
 	return g_steal_pointer(&made_of);

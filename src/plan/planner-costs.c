@@ -6,34 +6,27 @@
 
 gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training)
 {
-	const gint64 ranks = training->tp * training->cp * training->dp;
-	const gint64 experts = wish->model->experts > 0 ? training->ep * training->etp : 1;
-	const gint64 near = MAX(wish->per_node / MAX(training->tp * training->cp, experts), 1);
-	const double link =
-		wish->device != NULL ? pipesim_device_near(wish->device) : (double)INFINITY;
-
 	if (training->reduce > 0)
 		return training->reduce;
-	if (wish->device != NULL && ranks <= wish->per_node)
-		return (gint64)link;
-	return (gint64)MIN((double)near * PIPESIM_NETWORK, link);
+	return wish->device != NULL ? (gint64)pipesim_device_reduce(wish->device, training)
+				    : (gint64)PIPESIM_NETWORK;
 }
 
 PipesimCosts *pipesim_planner_balanced(
 	const PipesimWish *wish, const PipesimTraining *training, guint ranks, GError **error)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	const gboolean near = wish->device != NULL && wish->gpus <= wish->per_node;
 	PipesimRates rates = wish->capture != NULL
 				     ? *wish->capture
 				     : pipesim_device_rates(wish->device, training);
 	/* With ZeRO-3 stages are gathered and reduced within the step. */
 	const gboolean shards = training->zero == PIPESIM_ZERO_3;
 	PipesimCutter *cutter;
-	const double bandwidth = near ? pipesim_device_message(wish->device) : PIPESIM_NETWORK;
+	const gint64 message = pipesim_stage_message(wish->model, training);
 
-	costs->p2p = (gint64)rint(
-		(double)pipesim_stage_message(wish->model, training) / bandwidth * 1e9);
+	costs->p2p = wish->device != NULL
+			     ? pipesim_device_hop(wish->device, training, message, ranks)
+			     : (gint64)rint((double)message / PIPESIM_NETWORK * 1e9);
 	rates.reduce = shards ? 0 : (double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
 	cutter = pipesim_cutter_new(

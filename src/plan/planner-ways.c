@@ -82,7 +82,7 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 {
 	const PipesimCutter *cutter = way->costs->cutter;
 	const PipesimTransformer *model = pipesim_cutter_model(cutter);
-	const PipesimRates *rates = pipesim_cutter_rates(cutter);
+	const PipesimPartTimes *parts = pipesim_cutter_parts(cutter);
 	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
 	PipesimStage stage;
 
@@ -90,10 +90,10 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
 		return;
 	for (guint phase = 0; phase < 3; phase++)
-		way->messages += pipesim_stage_messages(&stage, rates, phase);
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		if (rates->rate[work][0] > 0)
-			way->again += stage.again[work] / rates->rate[work][0];
+		way->messages += pipesim_stage_messages(&stage, parts, phase);
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		way->again += (double)stage.count[part] * parts[part].recomputed +
+			      (double)stage.redone[part] * parts[part].again;
 }
 
 void pipesim_plan_refuse(GError **refusal, GError *fault)

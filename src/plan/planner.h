@@ -18,7 +18,7 @@ typedef struct {
 	PipesimTraining
 		training; /* sequence, precision, optimizer ...; sizes and microbatch 0 = searched */
 	gboolean recompute_given; /* as in training; else searched */
-	const PipesimDevice *device;
+	PipesimDevice *device;
 	const PipesimRates *capture; /* of a trace; NULL: of the device */
 	guint gpus, per_node, ranks, chunks, microbatches;
 	guint node;    /* GPUs of one as asked for; 0 = as pipesim_planner_node() says */

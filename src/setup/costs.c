@@ -453,14 +453,12 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 					: " (I and W: B divided as before)");
 	if (setup->text[PIPESIM_SET_DEVICE] != NULL) {
 		const PipesimTraining *training = pipesim_cutter_training(costs->cutter);
-		const PipesimDevice *device =
-			pipesim_device_find(setup->text[PIPESIM_SET_DEVICE], "--device", NULL);
 		PipesimNumber share;
 
 		g_string_append_printf(source,
-			"FLOPs of %s on %s at %s of its peak, not measured",
+			"kernels of %s on %s, products at %s of its peak, not measured",
 			setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
-			pipesim_print_double(share, pipesim_device_share(device, training)));
+			pipesim_print_double(share, pipesim_device_share(setup->device, training)));
 	}
 	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
 		g_string_append_printf(source,

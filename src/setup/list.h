@@ -237,8 +237,8 @@ SETTING(ZERO, "--zero", 0, "STAGE",
 	"of --model: what DP shares: 0, 1 (default), 2, 3, fsdp[-fp32]", ALL_MODEL,
 	WORD(Training, zero), .values = "0 1 2 3 fsdp fsdp-fp32")
 SETTING(PRECISION, "--precision", 0, "TYPE",
-	"of --model: bf16 (default), fp8, or fp8-params: kept in FP8", ALL_MODEL,
-	READ(Training, precision), .values = "bf16 fp8 fp8-params")
+	"of --model: bf16 (default), fp16, fp8[-cs|-ds|-mx ...], nvfp4", ALL_MODEL,
+	READ(Training, precision), .values = PRECISIONS)
 SETTING(ATTENTION, "--attention", 0, "KIND",
 	"of --model: fused (default) or unfused, which keeps scores", ALL_MODEL,
 	WORD(Training, unfused), .values = "fused unfused")
@@ -258,15 +258,30 @@ SETTING(LAYOUT, "--layout", 0, "STRING|FILE",
 	"of --model: layers by stage: 'Et*3|(tt|)*29,m|L', or auto", ALL_MODEL, PATH(LAYOUT),
 	.values = "auto")
 SETTING(DEVICE, "--device", 0, "GPU",
-	"of --model: op times of h100, h200, b200 or mi300x, at --mfu", ALL_MODEL,
-	.values = "h100 h200 b200 mi300x")
+	"of --model: op times of a GPU: h100, b200 ..., or FILE.ini", ALL_MODEL, PATH(DEVICE),
+	.values = "h100 h200 h800 a100 b200 b300 gb200 gb300 mi300x mi325x mi355x")
 SETTING(MFU, "--mfu", 0, "X", "of --device: share of its peak of products (default: its own)",
 	ALL_MODEL, READ(Training, mfu), SWEPT(WITHIN))
 SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
-	"of --device: reduces gradients at 50GB/s (default: for free)", ALL_MODEL,
+	"of --device: reduces gradients at 50GB/s (default: by its links)", ALL_MODEL,
 	AMOUNT(Training, reduce, bandwidth), SWEPT(WITHIN))
 SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
-	"of --dp-bandwidth: beside the last backward", ALL_MODEL, FLAG(Training, overlap))
+	"of --device: reduces gradients beside the last backward", ALL_MODEL,
+	FLAG(Training, overlap))
+SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL,
+	"of --device: collectives of TP beside products", ALL_MODEL, FLAG(Training, tp_overlap))
+SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
+	"of --device: rows of experts beside the other op of a pair", ALL_MODEL,
+	FLAG(Training, ep_overlap))
+SETTING(DISPATCHER, "--dispatcher", 0, "NAME",
+	"of --device: rows of experts by alltoall, deepep or hybridep", ALL_MODEL,
+	WORD(Training, dispatcher), .values = "auto alltoall deepep hybridep")
+SETTING(NODE_BANDWIDTH, "--node-bandwidth", 0, "N",
+	"of --device: of a GPU to other nodes (default: its own, 50GB/s)", ALL_MODEL,
+	AMOUNT(Training, node_bandwidth, bandwidth), SWEPT(WITHIN))
+SETTING(CUDA_GRAPH, "--cuda-graph", 0, NULL,
+	"of --device: launches are recorded, the host does not wait", ALL_MODEL,
+	FLAG(Training, graph))
 
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",

@@ -22,7 +22,7 @@ static int compare_names(gconstpointer a, gconstpointer b)
 }
 
 /* "deepseek-v3, gpt-3-175b": what @folder has. */
-static char *list_models(const char *folder)
+static char *list_shipped(const char *folder)
 {
 	GDir *dir = g_dir_open(folder, 0, NULL);
 	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
@@ -38,18 +38,38 @@ static char *list_models(const char *folder)
 	return g_strjoinv(", ", (char **)names->pdata);
 }
 
-static char *models_folder(const PipesimSetup *setup)
+static char *shipped_folder(const PipesimSetup *setup, PipesimSettingPath kind)
 {
-	return g_build_filename(
-		setup->data != NULL ? setup->data : PIPESIM_DATADIR, "models", NULL);
+	return g_build_filename(setup->data != NULL ? setup->data : PIPESIM_DATADIR,
+		kind == PIPESIM_PATH_DEVICE ? "devices" : "models", NULL);
 }
 
-char *pipesim_setup_model_path(const PipesimSetup *setup, const char *name)
+char *pipesim_setup_shipped(
+	const PipesimSetup *setup, PipesimSettingPath kind, const char *name)
 {
-	g_autofree char *folder = models_folder(setup);
+	g_autofree char *folder = shipped_folder(setup, kind);
 	g_autofree char *file = g_strconcat(name, ".ini", NULL);
 
 	return is_path(name) ? g_strdup(name) : g_build_filename(folder, file, NULL);
+}
+
+/* The path of @name; NULL with PIPESIM_ERROR_USAGE where there is no such file. */
+static char *find_shipped(
+	const PipesimSetup *setup, PipesimSettingPath kind, const char *name, GError **error)
+{
+	g_autofree char *path = pipesim_setup_shipped(setup, kind, name);
+	g_autofree char *folder = shipped_folder(setup, kind);
+	g_autofree char *known = NULL;
+
+	if (is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
+		return g_steal_pointer(&path);
+	known = list_shipped(folder);
+	pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"no %s '%.64s'; there are: %s; a file goes by its path, with a slash, .ini%s",
+		kind == PIPESIM_PATH_DEVICE ? "device" : "model", name,
+		*known != '\0' ? known : "none",
+		kind == PIPESIM_PATH_DEVICE ? "" : " or .json");
+	return NULL;
 }
 
 gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
@@ -59,18 +79,22 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 
 	if (setup->model != NULL || name == NULL)
 		return TRUE;
-	path = pipesim_setup_model_path(setup, name);
-	if (!is_path(name) && !g_file_test(path, G_FILE_TEST_EXISTS)) {
-		g_autofree char *folder = models_folder(setup);
-		g_autofree char *known = list_models(folder);
-
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no model '%.64s'; there are: %s; a file goes by its path, with a "
-			"slash, .ini or .json",
-			name, *known != '\0' ? known : "none");
-	}
-	setup->model = pipesim_transformer_read(path, error);
+	path = find_shipped(setup, PIPESIM_PATH_MODEL, name, error);
+	setup->model = path != NULL ? pipesim_transformer_read(path, error) : NULL;
 	return setup->model != NULL;
+}
+
+gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, GError **error)
+{
+	const char *given = setup->text[PIPESIM_SET_DEVICE];
+	const char *name = given != NULL ? given : otherwise;
+	g_autofree char *path = NULL;
+
+	if (setup->device != NULL || name == NULL)
+		return TRUE;
+	path = find_shipped(setup, PIPESIM_PATH_DEVICE, name, error);
+	setup->device = path != NULL ? pipesim_device_read(path, name, error) : NULL;
+	return setup->device != NULL;
 }
 
 /* Training ------------------------------------------------------------------------------- */
@@ -86,6 +110,7 @@ gboolean pipesim_setup_training(
 		.etp = MAX(setup->sizes.etp, 1u),
 		.dp = MAX(setup->sizes.dp, 1u),
 		.zero = PIPESIM_ZERO_1,
+		.node = PIPESIM_NODE_GPUS,
 		.workspace = WORKSPACE,
 		.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
 	if (!pipesim_settings_read(setup, PIPESIM_INTO_TRAINING,
@@ -116,8 +141,9 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 	static const PipesimSettingId others[] = {PIPESIM_SET_TIMES, PIPESIM_SET_MODEL_TIMES,
 		PIPESIM_SET_TRACE, PIPESIM_SET_COSTS, PIPESIM_SET_STAGE_TIMES,
 		PIPESIM_SET_STAGE_SCALE, PIPESIM_SET_LAYERS};
-	static const PipesimSettingId own[] = {
-		PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE};
+	static const PipesimSettingId own[] = {PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH,
+		PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TP_OVERLAP, PIPESIM_SET_EP_OVERLAP,
+		PIPESIM_SET_DISPATCHER, PIPESIM_SET_NODE_BANDWIDTH, PIPESIM_SET_CUDA_GRAPH};
 	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
 	const char *times = setup->text[PIPESIM_SET_TIMES];
 	const gboolean p2p_alone =
@@ -135,11 +161,7 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 				"%s is of --device, which is missing; for example --device "
 				"h100",
 				pipesim_settings[own[i]].name);
-	return !setup->flag[PIPESIM_SET_OVERLAP_REDUCE] ||
-	       setup->text[PIPESIM_SET_DP_BANDWIDTH] != NULL ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--overlap-reduce is of --dp-bandwidth, which is missing; for example "
-		       "--dp-bandwidth 50GB/s");
+	return TRUE;
 }
 
 gboolean pipesim_setup_has_step(const PipesimSetup *setup)
@@ -154,6 +176,15 @@ gboolean pipesim_setup_layout_is_file(const char *text)
 	return g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0;
 }
 
+void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training)
+{
+	const PipesimDevice *device = setup->device;
+
+	training->node = device->node;
+	if (device->workspace > 0 && setup->text[PIPESIM_SET_WORKSPACE] == NULL)
+		training->workspace = device->workspace;
+}
+
 static PipesimCutter *make_cutter(
 	PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
@@ -161,7 +192,6 @@ static PipesimCutter *make_cutter(
 	const char *name = setup->text[PIPESIM_SET_DEVICE];
 	const gboolean automatic = g_strcmp0(text, "auto") == 0;
 	const gboolean timed = name != NULL || setup->list[PIPESIM_SET_TRACE] != NULL;
-	const PipesimDevice *device = NULL;
 	PipesimStages *layout = NULL;
 	PipesimTraining training;
 	PipesimCutter *cutter;
@@ -176,19 +206,16 @@ static PipesimCutter *make_cutter(
 	if (!pipesim_training_check(setup->model, &training, error) ||
 		!check_device(setup, error))
 		return NULL;
-	if (name != NULL) {
-		device = pipesim_device_find(name, "--device", error);
-		if (device == NULL)
+	if (!pipesim_setup_load_device(setup, NULL, error))
+		return NULL;
+	if (setup->device != NULL) {
+		pipesim_setup_train_on(setup, &training);
+		if (!pipesim_device_check(setup->device, &training, error))
 			return NULL;
-		rates = pipesim_device_rates(device, &training);
+		rates = pipesim_device_rates(setup->device, &training);
 	} else if (timed && !pipesim_capture_rates(costs, &rates, error)) {
 		return NULL;
 	}
-	rates.reduce = (double)training.reduce;
-	rates.overlap = training.overlap;
-	if (device != NULL && device->workspace > 0 &&
-		setup->text[PIPESIM_SET_WORKSPACE] == NULL)
-		training.workspace = device->workspace;
 	/* Megatron's string, or a file of torchtitan's lists. */
 	if (text != NULL && !automatic) {
 		layout = pipesim_setup_layout_is_file(text)
@@ -212,6 +239,7 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 	static const PipesimSettingId others[] = {PIPESIM_SET_STAGE_BYTES,
 		PIPESIM_SET_ACTIVATION_BYTES, PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT};
 	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
+	const guint ranks = MAX(setup->scenario.ranks, 1u);
 	PipesimCutter *cutter;
 
 	/* Settings that say what --model says, and those that nothing is without it. */
@@ -230,5 +258,8 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 	cutter = model ? make_cutter(setup, costs, error) : NULL;
 	if (cutter == NULL)
 		return !model;
-	return pipesim_cutter_take(cutter, MAX(setup->scenario.ranks, 1u), costs, error);
+	if (setup->device != NULL)
+		costs->p2p = pipesim_device_hop(
+			setup->device, pipesim_cutter_training(cutter), cutter->message, ranks);
+	return pipesim_cutter_take(cutter, ranks, costs, error);
 }

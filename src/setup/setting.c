@@ -302,6 +302,12 @@ READER(modules)
 	return TRUE;
 }
 
+/* In the order of PipesimPrecision; behind them, kept in FP8. */
+#define PRECISIONS                                                                          \
+	"bf16 fp16 fp8 fp8-cs fp8-ds fp8-mx fp8-block fp8-tensorwise fp8-rowwise nvfp4 fp8-" \
+	"params"
+#define PARAMETERS (PIPESIM_NVFP4 + 1)
+
 READER(precision)
 {
 	PipesimTraining *training = to->training;
@@ -309,8 +315,9 @@ READER(precision)
 
 	if (!find_word(setting, text, &word, error))
 		return FALSE;
-	training->fp8 = word >= 1;
-	training->fp8_parameters = word == 2;
+	training->precision = word == PARAMETERS ? PIPESIM_FP8 : (PipesimPrecision)word;
+	training->fp8 = word >= PIPESIM_FP8;
+	training->fp8_parameters = word == PARAMETERS;
 	return TRUE;
 }
 

@@ -20,6 +20,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 	pipesim_costs_free(setup->costs);
 	pipesim_costs_free(setup->base);
 	pipesim_transformer_free(setup->model);
+	pipesim_device_unref(setup->device);
 	g_clear_pointer(&setup->stages, g_array_unref);
 }
 
@@ -32,6 +33,8 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 	if (!pipesim_settings_read(
 		    setup, PIPESIM_INTO_SETUP, &(PipesimTarget){.setup = setup}, error))
 		return FALSE;
+	/* Rows travel beside the other op of a pair: schedules that can make pairs do. */
+	setup->scenario.pairs |= setup->flag[PIPESIM_SET_EP_OVERLAP];
 	if (setup->scenario.issuing.delay_wgrad > 0 && !setup->scenario.pairs)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--delay-wgrad is of pairs of F and B, and there are none; add "
@@ -145,8 +148,8 @@ char **pipesim_setup_files(const PipesimSetup *setup, const char *text, PipesimS
 	for (char **name = names; names != NULL && *name != NULL; name++)
 		if (pipesim_setup_names_file(g_strstrip(*name)))
 			g_ptr_array_add(files, g_strdup(*name));
-	if (kind == PIPESIM_PATH_MODEL)
-		g_ptr_array_add(files, pipesim_setup_model_path(setup, text));
+	if (kind == PIPESIM_PATH_MODEL || kind == PIPESIM_PATH_DEVICE)
+		g_ptr_array_add(files, pipesim_setup_shipped(setup, kind, text));
 	else if (kind == PIPESIM_PATH_LAYOUT
 			 ? pipesim_setup_layout_is_file(text)
 			 : kind != PIPESIM_PATH_NONE && kind != PIPESIM_PATH_SCHEDULES)

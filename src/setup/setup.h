@@ -28,6 +28,7 @@ struct _PipesimSetup {
 	guint resident_sms, threads;              /* 0 = not given */
 	PipesimView view;                         /* of timelines; borrows the texts */
 	PipesimTransformer *model;                /* pipesim_setup_load_model(); owned */
+	PipesimDevice *device;                    /* pipesim_setup_load_device(); owned */
 	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
@@ -53,11 +54,21 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error);
 gboolean pipesim_setup_training(
 	const PipesimSetup *setup, PipesimTraining *training, GError **error);
 
+/** pipesim_setup_train_on: what the device, which is loaded, says of @training where no setting does: GPUs of a node, workspaces of
+ * libraries. */
+void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training);
+
 /** pipesim_setup_has_step: whether the stages of a model have times, by --device or --trace. */
 gboolean pipesim_setup_has_step(const PipesimSetup *setup);
 
-/** pipesim_setup_model_path: the file of the model @name, which may be its path. For g_free(). */
-char *pipesim_setup_model_path(const PipesimSetup *setup, const char *name);
+/** pipesim_setup_shipped: the file of the model or device @name, which may be its path. For g_free(). */
+char *pipesim_setup_shipped(
+	const PipesimSetup *setup, PipesimSettingPath kind, const char *name);
+
+/** pipesim_setup_load_device: the same as pipesim_setup_load_model() of what --device names, or of @otherwise
+ * (nullable). */
+gboolean pipesim_setup_load_device(
+	PipesimSetup *setup, const char *otherwise, GError **error);
 
 /** pipesim_setup_layout_is_file: whether @text, of --layout, is a path: one of .json, or "-". */
 gboolean pipesim_setup_layout_is_file(const char *text);

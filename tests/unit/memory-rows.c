@@ -2,6 +2,7 @@
 #include "analysis/run.h"
 #include "base/csv.h"
 #include "schedule/schedule.h"
+#include "shipped.h"
 #include <math.h>
 #include <string.h>
 
@@ -326,14 +327,13 @@ static void find_world(MemoryRow *row)
 
 static void predict(MemoryRow *row, double mfu)
 {
-	const PipesimDevice *device = pipesim_device_find("b200", "gpu", NULL);
+	PipesimDevice *device = shipped_device("b200");
 	PipesimTraining training;
 	PipesimRates rates;
 	PipesimRun *run;
 
 	row->training.mfu = mfu;
 	rates = pipesim_device_rates(device, &row->training);
-	rates.reduce = pipesim_device_near(device);
 	if (!pipesim_training_check(row->model, &row->training, &row->error))
 		return;
 	find_world(row);

@@ -1,6 +1,6 @@
-/* Models that are shipped, for tests. */
+/* Models and devices that are shipped, for tests. */
 #pragma once
-#include "transformer/transformer.h"
+#include "transformer/cutter.h"
 #include <check.h>
 
 /** read_shipped: models/NAME.ini. */
@@ -14,4 +14,26 @@ static inline PipesimTransformer *read_shipped(const char *name)
 
 	ck_assert_msg(model != NULL, "%s", error != NULL ? error->message : "");
 	return model;
+}
+
+/** shipped_device: devices/NAME.ini, read once in the run of a test; not to be given back. */
+static inline PipesimDevice *shipped_device(const char *name)
+{
+	static GHashTable *known;
+	const char *top = g_getenv("TOP_SRCDIR");
+	g_autofree char *file = g_strconcat(name, ".ini", NULL);
+	g_autofree char *path =
+		g_build_filename(top != NULL ? top : ".", "devices", file, NULL);
+	PipesimDevice *device;
+	GError *error = NULL;
+
+	if (known == NULL)
+		known = g_hash_table_new(g_str_hash, g_str_equal);
+	device = g_hash_table_lookup(known, name);
+	if (device != NULL)
+		return device;
+	device = pipesim_device_read(path, name, &error);
+	ck_assert_msg(device != NULL, "%s", error != NULL ? error->message : "");
+	g_hash_table_insert(known, device->name, device);
+	return device;
 }

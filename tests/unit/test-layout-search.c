@@ -66,7 +66,7 @@ START_TEST(finds_layouts)
 		guint ends[8];
 
 		training.mfu = 0.4;
-		rates = pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		rates = pipesim_device_rates(shipped_device("h100"), &training);
 		cutter = pipesim_cutter_new(
 			pipesim_transformer_copy(model), &training, NULL, &rates);
 		pipesim_cutter_set_search(cutter);
@@ -101,8 +101,7 @@ static PipesimRun *run_balanced(const PipesimTransformer *model, gboolean search
 	const PipesimSchedule *schedule, const PipesimScenario *scenario)
 {
 	const PipesimTraining training = pipesim_training_on_one(1024, 1);
-	const PipesimRates rates =
-		pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+	const PipesimRates rates = pipesim_device_rates(shipped_device("h100"), &training);
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	PipesimCutter *cutter =
 		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates);
@@ -237,7 +236,7 @@ START_TEST(proves_layouts)
 		if (model->sparse != NULL)
 			pipesim_transformer_places(model, 3, 1);
 		training.mfu = 0.4;
-		rates = pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		rates = pipesim_device_rates(shipped_device("h100"), &training);
 		ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
 		PipesimCutter *cutter = pipesim_cutter_new(
 			pipesim_transformer_copy(model), &training, NULL, &rates);
@@ -424,8 +423,7 @@ START_TEST(waits_for_no_less)
 			pipesim_schedule_find(names[k % G_N_ELEMENTS(names)], NULL);
 		PipesimScenario scenario = {.ranks = 4, .microbatches = 8, .seed = 1};
 		PipesimTraining training = pipesim_training_on_one(1024, 1);
-		PipesimRates rates =
-			pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		PipesimRates rates = pipesim_device_rates(shipped_device("h100"), &training);
 		g_autoptr(PipesimFamily) free_one = pipesim_family_new(schedule, &scenario, 8);
 		g_autoptr(PipesimFamily) waiting = NULL;
 		PipesimShape shape;

@@ -45,7 +45,7 @@ static void describe(PipesimCosts *costs, guint ranks, gboolean again)
 	training.mfu = 0.5;
 	if (again)
 		ck_assert(pipesim_training_parse_recompute(&training, "full", "-", NULL));
-	rates = pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+	rates = pipesim_device_rates(shipped_device("h100"), &training);
 	ck_assert(pipesim_cutter_take(
 		pipesim_cutter_new(read_shipped(again ? "mixtral-8x7b" : "llama-3-8b"),
 			&training, NULL, &rates),

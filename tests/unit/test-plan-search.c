@@ -20,7 +20,7 @@ START_TEST(plans_well)
 		.threads = 1};
 	gint64 first = G_MAXINT64;
 
-	wish.device = pipesim_device_find("h100", "x", NULL);
+	wish.device = shipped_device("h100");
 	wish.training.tp = wish.training.ep = wish.training.dp = wish.training.microbatch = 0;
 	wish.training.mfu = 0.4;
 	wish.training.zero = PIPESIM_ZERO_1;
@@ -126,7 +126,7 @@ START_TEST(prunes_safely)
 			pipesim_transformer_places(model, 1, 1);
 		wish.per_node = MIN(wish.gpus, 8);
 		wish.batch = (gint64)wish.gpus * (1 << g_rand_int_range(random, 0, 3));
-		wish.device = pipesim_device_find("h100", "x", NULL);
+		wish.device = shipped_device("h100");
 		wish.training.tp = layouts ? 1 : 0;
 		wish.training.dp = layouts ? 1 : 0;
 		wish.training.ep = wish.training.microbatch = 0;
@@ -183,7 +183,7 @@ START_TEST(briefs_as_runs)
 			.every = TRUE};
 		g_autoptr(PipesimPlanned) planned = NULL;
 
-		wish.device = pipesim_device_find("h100", "x", NULL);
+		wish.device = shipped_device("h100");
 		wish.training.tp = 2;
 		wish.training.dp = 2;
 		wish.training.ep = wish.training.microbatch = 0;
@@ -204,7 +204,8 @@ START_TEST(briefs_as_runs)
 			if (pipesim_schedule_is_search(candidate->schedule))
 				continue;
 			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-			ck_assert_msg(run->error == NULL, "%s", candidate->schedule->name);
+			ck_assert_msg(run->error == NULL, "%s: %s", candidate->schedule->name,
+				run->error != NULL ? run->error->message : "");
 			ck_assert_int_eq(candidate->makespan, run->report->makespan);
 			ck_assert_int_eq(candidate->step, run->report->training.step);
 			ck_assert_int_eq(candidate->tokens, run->report->training.tokens);

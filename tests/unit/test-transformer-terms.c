@@ -233,6 +233,7 @@ START_TEST(recomputes_for_each_weight)
 	const gint64 linear = 24 * 1024 * 1024, core = 2 * 1024 * 512; /* FLOPs a token */
 	const gint64 once = 512 * (linear - 2 * 1024 * 4096 + core);
 	PipesimTraining training = plain(512);
+	PipesimPartTimes times[PIPESIM_N_PARTS];
 	PipesimStage stage;
 	PipesimRates rates = {0};
 
@@ -240,23 +241,27 @@ START_TEST(recomputes_for_each_weight)
 		for (guint phase = 0; phase < 3; phase++)
 			rates.rate[work][phase] = 1e9;
 	training.eager = training.full = TRUE;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		pipesim_part_times(&model, &training, &rates, part, &times[part]);
 	ck_assert(pipesim_stage_sum(&model, &training, &next, &stage, NULL));
 	ck_assert_int_eq(
-		pipesim_stage_time(&stage, &rates, 1), 512 * (linear + core * 5 / 2) + once);
+		pipesim_stage_time(&stage, times, 1), 512 * (linear + core * 5 / 2) + once);
 	ck_assert_int_eq(
-		pipesim_stage_split(&stage, &rates, 1), pipesim_stage_time(&stage, &rates, 1));
-	ck_assert_int_eq(pipesim_stage_time(&stage, &rates, 2), 512 * linear);
-	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2), 512 * linear + 6 * once);
+		pipesim_stage_split(&stage, times, 1), pipesim_stage_time(&stage, times, 1));
+	ck_assert_int_eq(pipesim_stage_time(&stage, times, 2), 512 * linear);
+	ck_assert_int_eq(pipesim_stage_split(&stage, times, 2), 512 * linear + 6 * once);
 	ck_assert(pipesim_stage_sum(&model, &training, &first, &stage, NULL));
-	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 1), 0);
-	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2),
+	ck_assert_int_eq(pipesim_stage_split(&stage, times, 1), 0);
+	ck_assert_int_eq(pipesim_stage_split(&stage, times, 2),
 		512 * (2 * linear + core * 5 / 2) + once);
 	/* Megatron-LM computes a layer once more, whole. */
 	training.eager = FALSE;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		pipesim_part_times(&model, &training, &rates, part, &times[part]);
 	ck_assert(pipesim_stage_sum(&model, &training, &next, &stage, NULL));
 	ck_assert_int_eq(
-		pipesim_stage_split(&stage, &rates, 1), 512 * (2 * linear + core * 7 / 2));
-	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2), 512 * linear);
+		pipesim_stage_split(&stage, times, 1), 512 * (2 * linear + core * 7 / 2));
+	ck_assert_int_eq(pipesim_stage_split(&stage, times, 2), 512 * linear);
 }
 END_TEST
 
@@ -328,47 +333,6 @@ START_TEST(prints_as_megatron)
 }
 END_TEST
 
-/* What is computed again sends its messages again and moves its bytes again: whole layers take F once more, to the
- * rounding; experts dispatch and combine twice. */
-START_TEST(sends_again_what_it_computes_again)
-{
-	const PipesimDevice *device = pipesim_device_find("b200", "gpu", NULL);
-	const PipesimCut cut = {.first = 10, .layers = 2};
-	g_autoptr(PipesimTransformer) llama = read_shipped("llama-3-70b");
-	g_autoptr(PipesimTransformer) deepseek = read_shipped("deepseek-v3");
-	PipesimTraining training = plain(4096);
-	PipesimRates rates;
-	PipesimStage once, twice;
-
-	training.tp = 8;
-	training.sequence_parallel = TRUE;
-	rates = pipesim_device_rates(device, &training);
-	ck_assert(pipesim_stage_sum(llama, &training, &cut, &once, NULL));
-	training.full = TRUE;
-	ck_assert(pipesim_stage_sum(llama, &training, &cut, &twice, NULL));
-	ck_assert_int_le(ABS(pipesim_stage_time(&twice, &rates, 1) -
-				 pipesim_stage_time(&once, &rates, 1) -
-				 pipesim_stage_time(&once, &rates, 0)),
-		1);
-	training.full = FALSE;
-	training.recompute = PIPESIM_RECOMPUTE_MLP;
-	ck_assert(pipesim_stage_sum(llama, &training, &cut, &twice, NULL));
-	ck_assert_double_eq(twice.again_collectives, 4);
-	ck_assert_double_eq(2 * twice.again_tensor, once.tensor);
-	ck_assert_double_gt(twice.traffic.moved[1], once.traffic.moved[1]);
-	ck_assert_double_eq(twice.traffic.moved[0], once.traffic.moved[0]);
-	training.ep = 8;
-	training.recompute = 0;
-	ck_assert(pipesim_stage_sum(deepseek, &training, &cut, &once, NULL));
-	ck_assert_double_eq(once.again_rows, 0);
-	training.recompute = PIPESIM_RECOMPUTE_MOE;
-	ck_assert(pipesim_stage_sum(deepseek, &training, &cut, &twice, NULL));
-	ck_assert_double_eq(twice.again_rows, once.rows);
-	ck_assert_double_eq(twice.again_collectives, 4);
-	ck_assert_double_eq(twice.traffic.loaded[1], 2 * once.traffic.loaded[1]);
-}
-END_TEST
-
 Suite *transformer_terms_suite(void)
 {
 	Suite *suite = suite_create("transformer-terms");
@@ -382,7 +346,6 @@ Suite *transformer_terms_suite(void)
 	tcase_add_test(tests, counts_pytorch);
 	tcase_add_test(tests, recomputes_for_each_weight);
 	tcase_add_test(tests, prints_as_megatron);
-	tcase_add_test(tests, sends_again_what_it_computes_again);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,0 +1,349 @@
+/* What runs when parts of a model are computed, and what it takes on a device. */
+#include "base/phases.h"
+#include "shipped.h"
+#include "suites.h"
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static PipesimTraining training_of(guint which)
+{
+	PipesimTraining training = pipesim_training_on_one(4096, 1);
+
+	training.vocab_multiple = PIPESIM_VOCAB_MULTIPLE;
+	if (which == 1)
+		training.tp = 4;
+	if (which == 2)
+		training.tp = training.dp = training.ep = 8;
+	if (which == 3) {
+		training.cp = 2;
+		training.microbatch = 4;
+		training.ep = training.dp = 4;
+	}
+	training.sequence_parallel = training.tp > 1;
+	return training;
+}
+
+/* Sums over the kernels of a part. */
+static double sum_of(const GArray *kernels, PipesimKernelKind kind, guint phase, gboolean bytes)
+{
+	double sum = 0;
+
+	for (guint i = 0; i < kernels->len; i++) {
+		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
+
+		if (kernel->kind == kind && kernel->phase == phase)
+			sum += bytes ? kernel->bytes : kernel->flops;
+	}
+	return sum;
+}
+
+/* Products and attention have the FLOPs that the terms count. */
+START_TEST(computes_what_terms_count)
+{
+	static const char *const names[] = {
+		"llama-3-8b", "deepseek-v3", "mixtral-8x7b", "gpt-3-175b"};
+	g_autoptr(PipesimTransformer) model = read_shipped(names[_i / 4]);
+	const PipesimTraining training = training_of((guint)_i % 4);
+	const PipesimRates rates = pipesim_device_rates(shipped_device("b200"), &training);
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		g_autoptr(GArray) kernels = pipesim_kernels(model, &training, part);
+		PipesimTermSum sum;
+
+		if (model->experts == 0 && training.ep > 1)
+			return;
+		pipesim_terms_sum(model, &training, part, &sum);
+		/* And nothing takes what is no number. */
+		for (guint i = 0; i < kernels->len; i++)
+			ck_assert_double_ge(pipesim_kernel_seconds(&rates, &training,
+						    &g_array_index(kernels, PipesimKernel, i)),
+				0);
+		for (guint phase = F; phase <= W; phase++)
+			ck_assert_double_eq_tol(
+				sum_of(kernels, PIPESIM_KERNEL_PRODUCT, phase, FALSE) +
+					sum_of(kernels, PIPESIM_KERNEL_ATTENTION, phase, FALSE),
+				(double)sum.of[PIPESIM_TERM_F + phase],
+				1e-9 * (double)sum.of[PIPESIM_TERM_F + phase] + 1);
+	}
+}
+END_TEST
+
+/* Counted by hand: of a layer of Llama 3 8B norms and residuals 20 hT, RoPE 4 (q + kv) T, SwiGLU
+ * 6 fT; backward 24 hT, the same, 4 qT for the attention and 10 fT; FP32 gradients are read and
+ * written. */
+START_TEST(moves_bytes)
+{
+	PipesimTraining training = training_of(0);
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	const gint64 T = 4096, h = 4096, q = 4096, kv = 1024, f = 14336;
+	const double weights = (double)(h * (2 * q + 2 * kv) + 3 * h * f);
+	const double forward = (double)(20 * h * T + 4 * (q + kv) * T + 6 * f * T);
+	g_autoptr(GArray) plain = pipesim_kernels(model, &training, PIPESIM_PART_DENSE);
+
+	ck_assert_double_eq(sum_of(plain, PIPESIM_KERNEL_MOVE, F, TRUE), forward);
+	ck_assert_double_eq(sum_of(plain, PIPESIM_KERNEL_MOVE, I, TRUE),
+		(double)(24 * h * T + 4 * (q + kv) * T + 4 * q * T + 10 * f * T));
+	ck_assert_double_eq(sum_of(plain, PIPESIM_KERNEL_MOVE, W, TRUE), 8 * weights);
+	/* FP8 converts the inputs of four layers, and backward their outputs. */
+	training.fp8 = TRUE;
+	training.precision = PIPESIM_FP8_DS;
+	g_autoptr(GArray) narrow = pipesim_kernels(model, &training, PIPESIM_PART_DENSE);
+	ck_assert_double_eq(sum_of(narrow, PIPESIM_KERNEL_MOVE, F, TRUE) - forward,
+		(double)(4 * (2 * h + q + f) * T));
+}
+END_TEST
+
+/* Backwards do again what a module of --recompute says, and nothing beside it: bytes through
+ * memory, rows to experts and back. */
+START_TEST(does_again_by_module)
+{
+	const double T = 4096, rows = 8 * T, ffn = 2048, h = 7168, router = 24 * 256 * T;
+	const double experts = 6 * ffn * rows, shared = 6 * ffn * T;
+	const struct {
+		guint modules;
+		double bytes, sent;
+	} cases[] = {
+		{0, 0, 0},
+		{PIPESIM_RECOMPUTE_MOE_ACT, experts, 0},
+		{PIPESIM_RECOMPUTE_SHARED, shared, 0},
+		{PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_SHARED, experts + shared, 0},
+		{PIPESIM_RECOMPUTE_MOE, experts + shared + 14 * h * rows + router,
+			4 * h * rows * 7 / 8},
+	};
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	PipesimTraining training = training_of(0);
+
+	training.ep = training.dp = 8;
+	for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+		double bytes = 0, sent = 0;
+
+		training.recompute = cases[i].modules;
+		g_autoptr(GArray) kernels =
+			pipesim_kernels(model, &training, PIPESIM_PART_SPARSE);
+		for (guint k = 0; k < kernels->len; k++) {
+			const PipesimKernel *kernel =
+				&g_array_index(kernels, PipesimKernel, k);
+
+			if (kernel->again && kernel->kind == PIPESIM_KERNEL_MOVE)
+				bytes += kernel->bytes;
+			if (kernel->again && kernel->kind == PIPESIM_KERNEL_ROWS)
+				sent += kernel->bytes;
+		}
+		ck_assert_double_eq(bytes, cases[i].bytes);
+		ck_assert_double_eq(sent, cases[i].sent);
+	}
+}
+END_TEST
+
+/* Layers that are computed again take their F once more, to the rounding. */
+START_TEST(takes_forwards_again)
+{
+	PipesimDevice *device = shipped_device("b200");
+	const PipesimCut cut = {.first = 10, .layers = 2};
+	g_autoptr(PipesimTransformer) model =
+		read_shipped(_i % 2 == 0 ? "llama-3-70b" : "deepseek-v3");
+	PipesimTraining training = training_of((guint)_i / 2);
+
+	/* Or hosts that launch too late would hide some. */
+	training.graph = TRUE;
+	const PipesimRates rates = pipesim_device_rates(device, &training);
+	PipesimPartTimes times[PIPESIM_N_PARTS];
+	PipesimStage once, twice;
+
+	if (model->experts == 0 && training.ep > 1)
+		return;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		pipesim_part_times(model, &training, &rates, part, &times[part]);
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &once, NULL));
+	training.full = TRUE;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &twice, NULL));
+	ck_assert_int_le(ABS(pipesim_stage_time(&twice, times, I) -
+				 pipesim_stage_time(&once, times, I) -
+				 pipesim_stage_time(&once, times, F)),
+		1);
+	ck_assert_double_eq_tol(pipesim_stage_messages(&twice, times, I),
+		pipesim_stage_messages(&once, times, I) +
+			pipesim_stage_messages(&once, times, F),
+		1e-12);
+}
+END_TEST
+
+/* Seconds of a layer, F, I and W, or of its all-to-alls alone. */
+static double seconds(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimDevice *device, gboolean messages)
+{
+	const PipesimRates rates = pipesim_device_rates(device, training);
+	const PipesimPart part = model->experts > 0 ? PIPESIM_PART_SPARSE : PIPESIM_PART_DENSE;
+	PipesimPartTimes times;
+	double sum = 0;
+
+	pipesim_part_times(model, training, &rates, part, &times);
+	for (guint phase = F; phase <= W; phase++)
+		sum += messages ? times.messages[phase]
+				: MAX(times.busy[phase], times.launched[phase]);
+	return sum;
+}
+
+START_TEST(takes_less_where_it_should)
+{
+	static const char *const devices[] = {"h100", "b200", "gb200", "a100", "mi300x"};
+	PipesimDevice *device = shipped_device(devices[_i]);
+	g_autoptr(PipesimTransformer) dense = read_shipped("llama-3-70b");
+	g_autoptr(PipesimTransformer) sparse = read_shipped("deepseek-v3");
+	PipesimTraining training = training_of(0), other;
+
+	training.tp = 8;
+	training.sequence_parallel = TRUE;
+	training.node = device->node;
+	other = training;
+	/* Collectives beside products. */
+	other.tp_overlap = TRUE;
+	ck_assert_double_lt(seconds(dense, &other, device, TRUE),
+		0.7 * seconds(dense, &training, device, TRUE));
+	/* Launches that are recorded; a small micro-batch is bound by them. */
+	other = training;
+	other.seq = 128;
+	const double bound = seconds(dense, &other, device, FALSE);
+	other.graph = TRUE;
+	ck_assert_double_lt(seconds(dense, &other, device, FALSE), 0.6 * bound);
+	/* Rows of experts: over two nodes by a token, not by a row; by a faster network. */
+	training = training_of(0);
+	training.node = device->node;
+	training.ep = training.dp = 2 * device->node;
+	training.dispatcher = PIPESIM_ALL_TO_ALL;
+	if (sparse->experts % training.ep != 0)
+		return;
+	const double rows = seconds(sparse, &training, device, TRUE);
+	other = training;
+	other.dispatcher = PIPESIM_DEEPEP;
+	ck_assert_double_lt(seconds(sparse, &other, device, TRUE), 0.7 * rows);
+	other = training;
+	other.node_bandwidth = (gint64)(2 * device->network);
+	ck_assert_double_lt(seconds(sparse, &other, device, TRUE), 0.7 * rows);
+}
+END_TEST
+
+/* What parts add to a stage at least is never more than the stage takes, whether its GPUs or its
+ * hosts bind it, or one in some parts and the other in others. */
+START_TEST(adds_up_to_no_more_than_stages)
+{
+	static const gint64 seqs[] = {128, 512, 1024, 2048, 4096, 8192};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = training_of(0);
+	const PipesimCut whole = {.layers = model->layers, .embedding = TRUE, .head = TRUE};
+	PipesimPartTimes times[PIPESIM_N_PARTS];
+	PipesimCutter *cutter;
+	PipesimStage stage;
+
+	training.seq = seqs[_i];
+	const PipesimRates rates = pipesim_device_rates(shipped_device("b200"), &training);
+	cutter = pipesim_cutter_new(
+		pipesim_transformer_copy(model), &training, NULL, &rates);
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		pipesim_part_times(model, &training, &rates, part, &times[part]);
+	ck_assert(pipesim_stage_sum(model, &training, &whole, &stage, NULL));
+	for (guint phase = F; phase <= W; phase++) {
+		gint64 sum = 0;
+
+		for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+			gint64 ns[4];
+
+			pipesim_cutter_part_times(cutter, part, ns);
+			sum += pipesim_part_count(model, part) * ns[phase];
+		}
+		ck_assert_int_le(sum, pipesim_stage_time(&stage, times, phase) + 64);
+		ck_assert_int_ge(sum, pipesim_stage_time(&stage, times, phase) - 64);
+	}
+	cutter->free(cutter);
+}
+END_TEST
+
+/* A product that fills the chip takes what large ones reach; one that fills it by half, twice
+ * that; none takes less for more rows; a measured one takes what was measured. */
+START_TEST(fills_the_chip)
+{
+	g_autoptr(GArray) measured = g_array_new(FALSE, FALSE, sizeof(PipesimMeasuredProduct));
+	const PipesimMeasuredProduct one = {PIPESIM_TYPE_BF16, 512, 1024, 4096, 0.3};
+	PipesimDevice device = *shipped_device("h100");
+	const double large = pipesim_device_product(
+		&device, PIPESIM_TYPE_BF16, 0.7, 65536, 65536, 65536, 1);
+	double before = 0;
+
+	ck_assert_double_eq_tol(large, 0.7, 0.01);
+	ck_assert_double_eq_tol(
+		pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7, 67 * 128, 256, 65536, 1),
+		large / 2, 0.01);
+	for (double m = 64; m < 20000; m += 64) {
+		const double took = m / pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7,
+						m, 8192, 8192, 1);
+
+		ck_assert_double_ge(took, before * 0.999);
+		before = took;
+	}
+	g_array_append_val(measured, one);
+	device.measured = measured;
+	ck_assert_double_eq_tol(
+		pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0, 512, 1024, 4096, 1), 0.3,
+		1e-6);
+}
+END_TEST
+
+/* Faults of a device's file: where, what, and what to do. */
+START_TEST(refuses_devices)
+{
+	static const struct {
+		const char *from, *to, *message;
+	} faults[] = {{"bf16 = 989.4", "bf16 = 0", "bf16: '0'; TFLOP/s, above 0"},
+		{"bf16 = 989.4", "", "[pipesim-device] has no bf16; add it"},
+		{"elements = ", "element = ", "[reach] has no key 'element'"},
+		{"copies = 0.89", "copies = 1.1", "a share of what the maker says"},
+		{"products_fp8 = ", "# ", "no products_fp8, but there is a peak of fp8"},
+		{"[host]", "[hosts]", "no such group as [hosts]"},
+		{"wait = 1ms", "wait = 1ms\nwait = 2ms", "'wait' is given twice"},
+		{"wait = 1ms", "wait = 1ms\n[measured]\nbf16 1 2 = 0.3", "M, N, K of a product"},
+		{"wait = 1ms", "wait = 1ms\n[measured]\nbf16 1 2 0 = 0.3", "K: '0'"},
+		{"version = 1", "version = 2", "version"}};
+	const char *top = g_getenv("TOP_SRCDIR");
+	g_autofree char *path =
+		g_build_filename(top != NULL ? top : ".", "devices/h100.ini", NULL);
+	g_autofree char *text = NULL, *copy = NULL;
+	gint file = g_file_open_tmp("pipesim-XXXXXX.ini", &copy, NULL);
+
+	ck_assert_int_ge(file, 0);
+	close(file);
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	for (guint i = 0; i < G_N_ELEMENTS(faults); i++) {
+		g_auto(GStrv) halves = g_strsplit(text, faults[i].from, 2);
+		g_autofree char *wrong = NULL;
+		GError *error = NULL;
+
+		ck_assert_ptr_nonnull(halves[1]);
+		wrong = g_strconcat(halves[0], faults[i].to, halves[1], NULL);
+		ck_assert(g_file_set_contents(copy, wrong, -1, NULL));
+		ck_assert_ptr_null(pipesim_device_read(copy, NULL, &error));
+		ck_assert_msg(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE) &&
+				      strstr(error->message, faults[i].message) != NULL,
+			"%s: %s", faults[i].to, error->message);
+		g_error_free(error);
+	}
+	unlink(copy);
+}
+END_TEST
+
+Suite *transformer_kernels_suite(void)
+{
+	Suite *suite = suite_create("transformer-kernels");
+	TCase *tests = tcase_create("kernels");
+
+	tcase_add_loop_test(tests, computes_what_terms_count, 0, 16);
+	tcase_add_test(tests, moves_bytes);
+	tcase_add_test(tests, does_again_by_module);
+	tcase_add_loop_test(tests, takes_forwards_again, 0, 8);
+	tcase_add_loop_test(tests, takes_less_where_it_should, 0, 5);
+	tcase_add_loop_test(tests, adds_up_to_no_more_than_stages, 0, 6);
+	tcase_add_test(tests, fills_the_chip);
+	tcase_add_test(tests, refuses_devices);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
