@@ -1,0 +1,308 @@
+"""Steps of described models beside published ones.
+
+    python3 described.py FOLDER [--program PIPESIM] [--table] [--cross-validate]
+
+FOLDER has rows.csv, one row a published step (columns: model sizes, parallel sizes, precision ..., step_s, family). Every
+row whose GPU has a file in devices/ and whose figures do not contradict themselves is simulated from its description
+alone. Printed are errors by kind; --table: every row; --cross-validate: the shares that devices/*.ini have were fitted
+to such rows, so each family of rows is predicted once more from shares fitted without it, in the linear
+approximation around the shipped ones.
+"""
+
+import argparse
+import concurrent.futures
+import csv
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+DEVICES = {"H100-500W": "h100"}  # others go by their own names
+# What was fitted: in which files, which keys, how far (standard deviation of the logarithm) they may go.
+FITTED = {
+    "products": ([("a100",), ("b200", "b300"), ("gb200", "gb300")], ["products"], 0.1),
+    "products, as measured": ([("h100", "h200", "h800")], ["products"], 0.02),
+    "products in FP8": ([("h100", "h200", "h800"), ("b200", "b300"), ("gb200",), ("gb300",)], ["products_fp8"], 0.12),
+    "attention": (
+        [("h100", "h200", "h800"), ("a100",), ("b200", "b300", "gb200", "gb300")],
+        ["attention", "attention_backward"],
+        0.12,
+    ),
+    "products of experts": ([()], ["grouped"], 0.1),
+    "element-wise kernels": ([()], ["elements"], 0.12),
+    "rows in order": ([()], ["rows"], 0.2),
+    "all-to-alls": ([()], ["exchange"], 0.15),
+    "network": ([()], ["far"], 0.3),
+    "collectives": ([()], ["ring"], 0.2),
+    "launches": ([()], ["launch"], 0.3),
+    "waits of the host": ([()], ["wait"], 0.5),
+}
+SPREAD = {"dense": 0.04, "experts": 0.08}  # of the logarithm of a step, as it weighs in a fit
+
+
+def whole(row, column):
+    return int(float(row[column])) if row[column] not in ("", "?") else 0
+
+
+def describe(row):
+    """The INI file of a row's model."""
+    lines = ["[pipesim-model]", "version = 1", f"name = {row['model']}"]
+    experts, latent = whole(row, "experts"), whole(row, "kv_lora")
+
+    def put(key, value):
+        if value:
+            lines.append(f"{key} = {value}")
+
+    for key in ("layers", "hidden", "heads", "vocab"):
+        put(key, whole(row, key))
+    if not experts or whole(row, "dense_layers"):
+        put("ffn", whole(row, "ffn"))
+    if not latent:
+        put("kv_heads", whole(row, "kv_heads"))
+        put("head_dim", whole(row, "head_dim"))
+    put("mtp_layers", whole(row, "mtp"))
+    put("activation", "swiglu" if row["act"] == "swiglu" else "gelu")
+    put("norm", "layernorm" if row["norm"] in ("ln", "layernorm") else "rmsnorm")
+    put("qk_norm", "yes" if row["model"].startswith(("qwen3", "deepseek")) else "")
+    if row["model"].startswith("gpt-oss"):
+        put("window", 128)
+        put("windowed_layers", whole(row, "layers") // 2)
+    if latent:
+        lines.append("[latent]")
+        for key, column in (("q_rank", "q_lora"), ("kv_rank", "kv_lora"), ("nope", "qk_nope"), ("rope", "qk_rope"), ("v", "v_dim")):
+            put(key, whole(row, column))
+    if experts:
+        lines.append("[experts]")
+        for key, column in (("number", "experts"), ("per_token", "topk"), ("ffn", "moe_ffn"), ("shared_ffn", "shared_ffn")):
+            put(key, whole(row, column))
+        put("first_layer", whole(row, "dense_layers"))
+        put("node_limit", 4 if row["model"].startswith("deepseek-v3") else "")
+    return "\n".join(lines) + "\n"
+
+
+def options(row):
+    """What a row says of its training, but for model and device."""
+    chunks = whole(row, "vp") or 1
+    parallel = whole(row, "tp") > 1
+    recompute = row["recompute"]
+    words = ["--pp", row["pp"], "-m", row["microbatches"], "-s", "interleaved-1f1b" if chunks > 1 else "1f1b"]
+    for option, column in (("--seq", "seq"), ("--microbatch-size", "mbs"), ("--tp", "tp"), ("--cp", "cp"), ("--ep", "ep"), ("--dp", "dp")):
+        words += [option, row[column]]
+    words += ["--expert-tp", row["etp"] or "1", "--precision", row["precision"]]
+    if recompute.startswith("full:"):
+        words += ["--recompute", f"first={int(recompute[5:].split()[0])}"]
+    elif recompute not in ("", "none", "none?", "?", "selective-op"):
+        words += ["--recompute", recompute]
+    if recompute == "selective" or row["id"].startswith("kor"):
+        words += ["--attention", "unfused"]  # before FlashAttention
+    for given, more in (
+        (chunks > 1, ["--chunks", row["vp"]]),
+        (parallel and (row["sp"] == "1" or whole(row, "experts")), ["--sequence-parallel"]),
+        (row["cp_comm"] == "a2a", ["--cp-comm", "a2a"]),
+        (parallel and row["tp_overlap"] == "1", ["--tp-overlap"]),
+        (whole(row, "ep") > 1 and row["ep_overlap"] == "1", ["--ep-overlap"]),
+        (row["dp_overlap"] == "1", ["--overlap-reduce"]),
+        (row["cuda_graph"], ["--cuda-graph"]),
+        (row["layout"] and (whole(row, "pp") > 1 or "m" in row["layout"]), ["--layout", row["layout"]]),
+        (row["opt_shard"] == "none", ["--zero", "0"]),
+        (row["opt_shard"] == "fsdp2", ["--zero", "fsdp"]),
+        (row["framework"] == "torchtitan", ["--modules", "pytorch"]),
+    ):
+        words += more if given else []
+    return words
+
+
+def device_of(row):
+    return DEVICES.get(row["gpu"], row["gpu"].lower())
+
+
+def kind_of(row):
+    return "experts" if row["kind"] == "moe" else "dense"
+
+
+def group_of(row):
+    """Who is left out together: all rows of a model and a framework."""
+    return row["framework"] == "torchtitan", row["source_group"].startswith("simumax"), row["model"].split("-l")[0]
+
+
+def read_rows(folder):
+    """Rows that can be compared; those of one description once, with their steps."""
+    known = {}
+    with open(folder / "rows.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            use = row["suggested_use"].split(":")[0]
+            if not row["layers"] or not row["step_s"] or row["confidence"].split(":")[0] not in ("high", "medium"):
+                continue
+            if use not in ("calibration", "when the device exists") or not (TOP / "devices" / f"{device_of(row)}.ini").exists():
+                continue
+            key = (row["model"], row["framework"], device_of(row), *options(row))
+            known.setdefault(key, row).setdefault("steps", []).append(float(row["step_s"]))
+    return list(known.values())
+
+
+def is_fitted(row):
+    """Golden runs of deterministic kernels, and modules that are PyTorch's own, were not fitted to."""
+    return row["framework"] != "torchtitan" and row["model"] != "gpt-7b-gqa"
+
+
+class Runner:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, Path(folder)
+
+    def write_models(self, rows):
+        for row in rows:
+            (self.folder / f"{row['model']}.ini").write_text(describe(row))
+
+    def write_devices(self, changes):
+        """Copies of devices/, where @changes of (device, key) are multiplied."""
+        devices = self.folder / "devices"
+        devices.mkdir(exist_ok=True)
+        for path in (TOP / "devices").glob("*.ini"):
+            lines = path.read_text().splitlines()
+            for i, line in enumerate(lines):
+                match = re.match(r"(\w+) = ([\d.]+)(.*)$", line)
+                factor = changes.get((path.stem, match[1]), 1) if match else 1
+                value = float(match[2]) * factor if match else 0
+                if factor != 1:  # shares stay below what is possible; times have a unit
+                    lines[i] = f"{match[1]} = {value if match[3] else min(value, 0.95):.4f}{match[3]}"
+            (devices / path.name).write_text("\n".join(lines) + "\n")
+        return devices
+
+    def step(self, row, devices):
+        command = [self.program, *options(row), "--model", str(self.folder / f"{row['model']}.ini")]
+        command += ["--device", str(devices / f"{device_of(row)}.ini"), "-f", "json"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(f"{row['id']}: {' '.join(command)}\n{result.stderr}")
+        return json.loads(result.stdout)["schedules"][0]["training"]["step_ms"] / 1e3
+
+    def errors(self, rows, changes):
+        """Logarithms of computed over measured steps."""
+        devices = self.write_devices(changes)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            steps = pool.map(lambda row: self.step(row, devices), rows)
+            return [math.log(step) - statistics.mean(map(math.log, row["steps"])) for row, step in zip(rows, steps)]
+
+
+def solve(matrix, right):
+    """Gauss and Jordan."""
+    n = len(right)
+    rows = [line[:] + [right[i]] for i, line in enumerate(matrix)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for r in range(n):
+            if r != i and rows[r][i] != 0:
+                factor = rows[r][i] / rows[i][i]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[i])]
+    return [rows[i][n] / rows[i][i] for i in range(n)]
+
+
+def parameters():
+    """(name, changes by a factor, spread) of all that was fitted."""
+    every = tuple(path.stem for path in (TOP / "devices").glob("*.ini"))
+    for name, (groups, keys, spread) in FITTED.items():
+        for group in groups:
+            yield name, [(device, key) for device in group or every for key in keys], spread
+
+
+class Fit:
+    """The shares that fit rows best, in the linear approximation around those in devices/."""
+
+    def __init__(self, runner, rows, errors):
+        self.rows, self.errors = rows, errors
+        self.fitted = [i for i, row in enumerate(rows) if is_fitted(row)]
+        self.parameters = list(parameters())
+        self.slopes = []
+        for _, places, _ in self.parameters:
+            moved = runner.errors([rows[i] for i in self.fitted], {place: math.exp(-0.05) for place in places})
+            self.slopes.append({i: (error - errors[i]) / -0.05 for i, error in zip(self.fitted, moved)})
+
+    def change(self, without=None):
+        """By how much the logarithm of each parameter changes in a fit, which leaves a group out."""
+        n = len(self.parameters)
+        matrix = [[1 / self.parameters[a][2] ** 2 if a == b else 0 for b in range(n)] for a in range(n)]
+        right = [0.0] * n
+        for i in self.fitted:
+            spread = SPREAD[kind_of(self.rows[i])]
+            weight = min(1, 1.5 * spread / max(abs(self.errors[i]), 1e-9)) / spread**2  # Huber's
+            if group_of(self.rows[i]) == without:
+                continue
+            for a in range(n):
+                right[a] -= weight * self.slopes[a][i] * self.errors[i]
+                for b in range(n):
+                    matrix[a][b] += weight * self.slopes[a][i] * self.slopes[b][i]
+        return solve(matrix, right)
+
+    def cross_validate(self):
+        """Errors of each group of rows, from a fit without it."""
+        predicted = {}
+        for left in {group_of(self.rows[i]) for i in self.fitted}:
+            change = self.change(left)
+            for i in self.fitted:
+                if group_of(self.rows[i]) == left:
+                    predicted[i] = self.errors[i] + sum(c * slope[i] for c, slope in zip(change, self.slopes))
+        return predicted
+
+    def changes(self):
+        """Factors for Runner.write_devices()."""
+        return {
+            place: math.exp(change) for change, (_, places, _) in zip(self.change(), self.parameters) for place in places
+        }
+
+
+def percent(error):
+    return 100 * (math.exp(error) - 1)
+
+
+def summarize(title, rows, errors):
+    """errors: by index."""
+    groups = {}
+    for i, error in errors.items():
+        row = rows[i]
+        kind = f"{kind_of(row)}, {'BF16' if row['precision'] in ('bf16', 'fp16') else 'FP8'}"
+        groups.setdefault(kind if is_fitted(row) else "not fitted to: " + kind, []).append(percent(error))
+    print(f"| {title} | descriptions | mean error, % | largest, % |\n|---|---|---|---|")
+    for kind, values in sorted(groups.items()):
+        print(f"| {kind} | {len(values)} | {statistics.mean(map(abs, values)):.1f} | {max(map(abs, values)):.1f} |")
+    print()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--program", default="pipesim")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--cross-validate", action="store_true")
+    parser.add_argument("--fit", metavar="FOLDER", help="write files with shares fitted anew into FOLDER/devices")
+    arguments = parser.parse_args()
+    rows = read_rows(arguments.folder)
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(arguments.program, folder)
+        runner.write_models(rows)
+        errors = runner.errors(rows, {})
+        fit = Fit(runner, rows, errors) if arguments.cross_validate or arguments.fit else None
+        left = fit.cross_validate() if fit is not None else {}
+        if arguments.fit:
+            Runner(arguments.program, arguments.fit).write_devices(fit.changes())
+    summarize("as shipped", rows, dict(enumerate(errors)))
+    if left:
+        summarize("from a fit without the model", rows, left)
+    if arguments.table:
+        print("| model | GPU | sizes | precision | measured, s | computed, s | error, % | without it, % |\n|---|---|---|---|---|---|---|---|")
+    for i in sorted(range(len(rows)), key=lambda i: (kind_of(rows[i]), rows[i]["model"], rows[i]["gpu"])) if arguments.table else ():
+        row, step = rows[i], statistics.geometric_mean(rows[i]["steps"])
+        sizes = " ".join(f"{name.upper()}{row[name]}" for name in ("tp", "cp", "pp", "vp", "ep", "dp") if whole(row, name) > 1)
+        print(
+            f"| {row['model']} | {row['gpu']} | {sizes} | {row['precision']} | {step:.3f} | {step * math.exp(errors[i]):.3f} "
+            f"| {percent(errors[i]):+.1f} | {format(percent(left[i]), '+.1f') if i in left else ''} |"
+        )
+
+
+main()
