@@ -129,8 +129,7 @@ static gboolean read_key(
 }
 
 /* "bf16 4096 8192 8192 = 0.71". */
-static gboolean read_measured(
-	PipesimDevice *device, const PipesimIniLine *line, GError **error)
+static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line, GError **error)
 {
 	static const char *const names[] = {"M", "N", "K"};
 	g_auto(GStrv) words = g_strsplit(line->key, " ", -1);
@@ -165,9 +164,9 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 {
 	const gboolean measured = g_strcmp0(line->group, MEASURED) == 0;
 	const gboolean known =
-		measured || (line->group != NULL &&
-				    pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
-					    line->group, NULL) != NULL);
+		measured ||
+		(line->group != NULL && pipesim_ini_find_row(keys, G_N_ELEMENTS(keys),
+						sizeof *keys, line->group, NULL) != NULL);
 	const Key *key = line->key != NULL && known && !measured
 				 ? pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
 					   line->group, line->key)
@@ -189,8 +188,8 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 			"[%s] has no key '%.60s'; remove or correct it", line->group,
 			line->key);
 	else if (line->key != NULL && known && line->first_line != line->line)
-		pipesim_ini_fault(ini, line->line, line->column, "'%.60s' is given twice",
-			line->key);
+		pipesim_ini_fault(
+			ini, line->line, line->column, "'%.60s' is given twice", line->key);
 	else if (line->key != NULL && known &&
 		 !(measured ? read_measured(device, line, &error)
 			    : read_key(device, key, line->value, &error)))
@@ -199,14 +198,20 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 
 PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **error)
 {
-	g_autoptr(PipesimIni) ini =
-		pipesim_ini_read(path, PIPESIM_MAX_DESCRIPTION, PIPESIM_FILE_DEVICE, error);
+	return pipesim_device_parse(
+		pipesim_ini_read(path, PIPESIM_MAX_DESCRIPTION, PIPESIM_FILE_DEVICE, error),
+		name != NULL ? name : path, error);
+}
+
+PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError **error)
+{
+	g_autoptr(PipesimIni) ini = taken;
 	g_autoptr(PipesimDevice) device = NULL;
 
 	if (ini == NULL)
 		return NULL;
 	device = g_atomic_rc_box_new0(PipesimDevice);
-	device->name = g_strdup(name != NULL ? name : path);
+	device->name = g_strdup(name);
 	for (guint i = 0; i < ini->n_lines; i++)
 		read_line(ini, &ini->lines[i], device);
 	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
@@ -255,14 +260,12 @@ static const struct {
 /* K at which filling and draining a tile's pipeline takes as long as computing it. */
 #define RAMP 160
 
-static double fill(
-	const PipesimDevice *device, double m, double n, double k, double groups)
+static double fill(const PipesimDevice *device, double m, double n, double k, double groups)
 {
 	double best = 0;
 
 	for (guint i = 0; i < G_N_ELEMENTS(tiles); i++) {
-		const double count =
-			groups * ceil(m / tiles[i].m) * ceil(n / tiles[i].n);
+		const double count = groups * ceil(m / tiles[i].m) * ceil(n / tiles[i].n);
 		const double waves = ceil(count / (double)device->units);
 		const double full = groups * m * n /
 				    (waves * (double)device->units * tiles[i].m * tiles[i].n);
@@ -288,8 +291,8 @@ static double correct(const PipesimDevice *device, PipesimType type, double larg
 
 		if (one->type != type)
 			continue;
-		sum += weight * log(one->reach /
-				       (large * fill(device, one->m, one->n, one->k, 1)));
+		sum += weight *
+		       log(one->reach / (large * fill(device, one->m, one->n, one->k, 1)));
 		weights += weight;
 	}
 	return weights > 0 ? exp(sum / weights) : 1;
@@ -300,6 +303,6 @@ double pipesim_device_product(const PipesimDevice *device, PipesimType type, dou
 {
 	const double reach = large > 0 ? large : device->products[type];
 
-	return MIN(1, reach * fill(device, m, n, k, groups) *
-			      correct(device, type, reach, m, n, k));
+	return MIN(1,
+		reach * fill(device, m, n, k, groups) * correct(device, type, reach, m, n, k));
 }

@@ -20,19 +20,19 @@ typedef struct {
 
 /* Seconds, bytes and bytes or FLOPs per second; shares are of what the maker says. */
 typedef struct {
-	char *name;                   /* "h100", or the path of its file; owned */
-	double peak[PIPESIM_N_TYPES]; /* dense FLOPs per second; 0 = it has no such type */
-	double capacity;              /* bytes of its memory */
-	double bandwidth;             /* of its memory */
-	gint64 units;                 /* streaming multiprocessors, or compute units */
-	gint64 node;                  /* GPUs of a node, or of a domain of links */
-	double link;                  /* to GPUs of that, one way */
-	double network;               /* of its share of the node's NICs, one way */
-	gint64 workspace;             /* bytes of libraries; 0 = as everywhere */
+	char *name;                       /* "h100", or the path of its file; owned */
+	double peak[PIPESIM_N_TYPES];     /* dense FLOPs per second; 0 = it has no such type */
+	double capacity;                  /* bytes of its memory */
+	double bandwidth;                 /* of its memory */
+	gint64 units;                     /* streaming multiprocessors, or compute units */
+	gint64 node;                      /* GPUs of a node, or of a domain of links */
+	double link;                      /* to GPUs of that, one way */
+	double network;                   /* of its share of the node's NICs, one way */
+	gint64 workspace;                 /* bytes of libraries; 0 = as everywhere */
 	double products[PIPESIM_N_TYPES]; /* share that large products reach under load */
-	double grouped;      /* of these: products of experts */
-	double attention[2]; /* fused attention, of BF16: F, backward */
-	double sdpa[2];      /* and PyTorch's own */
+	double grouped;                   /* of these: products of experts */
+	double attention[2];              /* fused attention, of BF16: F, backward */
+	double sdpa[2];                   /* and PyTorch's own */
 	double copies;                    /* of bandwidth: long copies, gradients, optimizer */
 	double elements;                  /* element-wise kernels */
 	double rows;                      /* rows into the order of experts and back */
@@ -44,8 +44,8 @@ typedef struct {
 	double latency;                   /* of a collective */
 	double gap;                       /* between two kernels */
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
-	double kernel; /* and of one of PyTorch's own */
-	double wait; /* of the host for the number of rows of experts, of a layer */
+	double kernel;    /* and of one of PyTorch's own */
+	double wait;      /* of the host for the number of rows of experts, of a layer */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;
 
@@ -56,6 +56,9 @@ typedef struct {
  *   ("path:line:column: key: ..."), PIPESIM_ERROR_LIMIT or what opening the file gives.
  */
 PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **error);
+
+/** pipesim_device_parse: the same of lines that are read, @taken (nullable) (transfer full): NULL where these are. */
+PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError **error);
 PipesimDevice *pipesim_device_ref(PipesimDevice *device);
 void pipesim_device_unref(PipesimDevice *device);
 

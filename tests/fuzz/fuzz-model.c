@@ -1,4 +1,5 @@
-/* A model's description: no crash; what is taken has sums that do not overflow. */
+/* A model's description: no crash; what is taken has sums that do not overflow. And a device's: products take some time
+ * on what is taken. */
 #include "transformer/cutter.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,19 @@ static void cut(const PipesimTransformer *model, const PipesimTraining *training
 				 sum.between >= 0);
 }
 
+static void read_device(const char *text, gsize size)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimIni *ini = pipesim_ini_parse(text, size, "x", &error);
+	g_autoptr(PipesimDevice) device =
+		ini != NULL ? pipesim_device_parse(ini, "x", &error) : NULL;
+
+	g_assert((device == NULL) == (error != NULL));
+	if (device != NULL)
+		g_assert(pipesim_device_product(
+				 device, PIPESIM_TYPE_BF16, 0, 4096, 512, 8192, 1) > 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	PipesimTraining training = {.seq = 4096,
@@ -34,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pipesim_transformer_parse((const char *)data, size, "x", &error);
 
 	g_assert((model == NULL) == (error != NULL));
+	read_device((const char *)data, size);
 	if (model == NULL)
 		return 0;
 	g_assert(pipesim_transformer_parameters(model, FALSE) > 0);
