@@ -122,8 +122,7 @@ START_TEST(does_again_by_module)
 		g_autoptr(GArray) kernels =
 			pipesim_kernels(model, &training, PIPESIM_PART_SPARSE);
 		for (guint k = 0; k < kernels->len; k++) {
-			const PipesimKernel *kernel =
-				&g_array_index(kernels, PipesimKernel, k);
+			const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, k);
 
 			if (kernel->again && kernel->kind == PIPESIM_KERNEL_MOVE)
 				bytes += kernel->bytes;
@@ -158,9 +157,9 @@ START_TEST(takes_forwards_again)
 	ck_assert(pipesim_stage_sum(model, &training, &cut, &once, NULL));
 	training.full = TRUE;
 	ck_assert(pipesim_stage_sum(model, &training, &cut, &twice, NULL));
-	ck_assert_int_le(ABS(pipesim_stage_time(&twice, times, I) -
-				 pipesim_stage_time(&once, times, I) -
-				 pipesim_stage_time(&once, times, F)),
+	ck_assert_int_le(
+		ABS(pipesim_stage_time(&twice, times, I) - pipesim_stage_time(&once, times, I) -
+			pipesim_stage_time(&once, times, F)),
 		1);
 	ck_assert_double_eq_tol(pipesim_stage_messages(&twice, times, I),
 		pipesim_stage_messages(&once, times, I) +
@@ -238,8 +237,7 @@ START_TEST(adds_up_to_no_more_than_stages)
 
 	training.seq = seqs[_i];
 	const PipesimRates rates = pipesim_device_rates(shipped_device("b200"), &training);
-	cutter = pipesim_cutter_new(
-		pipesim_transformer_copy(model), &training, NULL, &rates);
+	cutter = pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates);
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
 		pipesim_part_times(model, &training, &rates, part, &times[part]);
 	ck_assert(pipesim_stage_sum(model, &training, &whole, &stage, NULL));
@@ -266,13 +264,13 @@ START_TEST(fills_the_chip)
 	g_autoptr(GArray) measured = g_array_new(FALSE, FALSE, sizeof(PipesimMeasuredProduct));
 	const PipesimMeasuredProduct one = {PIPESIM_TYPE_BF16, 512, 1024, 4096, 0.3};
 	PipesimDevice device = *shipped_device("h100");
-	const double large = pipesim_device_product(
-		&device, PIPESIM_TYPE_BF16, 0.7, 65536, 65536, 65536, 1);
+	const double large =
+		pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7, 65536, 65536, 65536, 1);
 	double before = 0;
 
 	ck_assert_double_eq_tol(large, 0.7, 0.01);
-	ck_assert_double_eq_tol(
-		pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7, 67 * 128, 256, 65536, 1),
+	ck_assert_double_eq_tol(pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7,
+					67 * 128, 256, 65536, 1),
 		large / 2, 0.01);
 	for (double m = 64; m < 20000; m += 64) {
 		const double took = m / pipesim_device_product(&device, PIPESIM_TYPE_BF16, 0.7,
@@ -300,9 +298,9 @@ START_TEST(refuses_devices)
 		{"copies = 0.89", "copies = 1.1", "a share of what the maker says"},
 		{"products_fp8 = ", "# ", "no products_fp8, but there is a peak of fp8"},
 		{"[host]", "[hosts]", "no such group as [hosts]"},
-		{"wait = 1ms", "wait = 1ms\nwait = 2ms", "'wait' is given twice"},
-		{"wait = 1ms", "wait = 1ms\n[measured]\nbf16 1 2 = 0.3", "M, N, K of a product"},
-		{"wait = 1ms", "wait = 1ms\n[measured]\nbf16 1 2 0 = 0.3", "K: '0'"},
+		{"gap = 2us", "gap = 2us\ngap = 3us", "'gap' is given twice"},
+		{"[host]", "[measured]\nbf16 1 2 = 0.3\n[host]", "M, N, K of a product"},
+		{"[host]", "[measured]\nbf16 1 2 0 = 0.3\n[host]", "K: '0'"},
 		{"version = 1", "version = 2", "version"}};
 	const char *top = g_getenv("TOP_SRCDIR");
 	g_autofree char *path =
