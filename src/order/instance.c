@@ -374,9 +374,9 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 	x->per_rank = x->chunks * kinds * x->count;
 	if (ops > PIPESIM_MAX_OPS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%" G_GUINT64_FORMAT " ops are more than the %u that a search takes; "
-			"take fewer ranks or micro-batches",
-			ops, PIPESIM_MAX_OPS);
+			"%u micro-batches through %u stages are more than the %u ops that a "
+			"search takes; take fewer of either",
+			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
 		return NULL;
 	}
 	if (!allocate(x, error))

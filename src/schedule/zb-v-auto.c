@@ -1,466 +1,458 @@
-/* ZB-V as its authors' search makes it, from the times of the run.
- *
- * List scheduling in rounds: in every round each rank runs one backward for input and one forward,
- * of whichever chunk can go on, and weight gradients run where they fit into the time until the
- * next input arrives. Where one does not quite fit, a rank may rather idle as long as another
- * already did. PP 3, 4 micro-batches, all ops 1 long (small letters: the chunk on the way back):
+/* ZB-V from the times of the run. The search begins with orders made by hand and with rounds, as
+ * the zero-bubble authors' search has them: in every round each rank runs one backward for input
+ * and one forward, of whichever chunk can go on, and weight gradients run where they fit into the
+ * time until the next input arrives. Where one does not quite fit, a rank may rather idle as long
+ * as another already did; four ways differ in whether it then runs all the same, before backwards
+ * and before forwards. PP 3, 4 micro-batches, all ops 1 long (small letters: the chunk on the way
+ * back):
  *
  *	rank 0  FFFF.fifiwfiwIwfiIWIwIWWW     warm-up: forwards until micro-batch 0 is back;
  *	rank 1   FFFfFfiwfiwIWfiIiIwIWwWW     then rounds; at the end the weight gradients
  *	rank 2    FfFfFfiwFIWfiIiIiIwWwWwW    that are left
  *
- * Four runs differ in whether such a weight gradient runs all the same, before backwards and
- * before forwards; each is repeated with the idle times that its ranks ended with, for as long
- * as that helps. */
+ * The shortest of those that fit is put together anew by its own times (order/justify.h). This is
+ * done within one limit after the other, the tightest first, so that by construction no order is
+ * longer with more memory. */
 #include "config.h"
 
+#include "model/costs.h"
+#include "order/justify.h"
 #include "schedule/check.h"
-#include "schedule/search/problem.h"
 #include "schedule/search/sequence.h"
 #include <string.h>
 
-/* The steps of a micro-batch on a rank, in order, then its weight gradients. */
+/* Codes of a rank; 1 is the chunk on the way back. */
 enum {
-	F0 = PIPESIM_V_F0,
-	F1 = PIPESIM_V_F1,
-	I1 = PIPESIM_V_I1,
-	I0 = PIPESIM_V_I0,
-	W1 = PIPESIM_V_W1,
-	W0 = PIPESIM_V_W0,
-	STEPS = W1,
-	CODES = PIPESIM_V_CODES,
+	F0,
+	I0,
+	W0,
+	F1,
+	I1,
+	W1,
+	CODES,
 };
 
-/* An order may be made for other times than ops take, and is then run at both. */
-enum {
-	PLANNED,
-	REAL,
-	CLOCKS,
-};
+static const PipesimVerb verbs[CODES] = {{PIPESIM_F, 0}, {PIPESIM_I, 0}, {PIPESIM_W, 0},
+	{PIPESIM_F, 1}, {PIPESIM_I, 1}, {PIPESIM_W, 1}};
 
-/* By each clock. */
-typedef struct {
-	gint64 at[CLOCKS];
-} Moment;
+/* An order is put together anew so often, and with times that are off at random as often as so many
+ * ops take: with twice as many, of 353 instances 1 in 70 more comes out shorter, by 0.07 % of all. */
+#define PASSES    2
+#define NOISY_OPS 6000
+/* Orders with more ops are not put together anew, and searched within few limits. */
+#define LONG (1u << 14)
 
 typedef struct {
-	gint64 clock[CLOCKS];
-	gint64 idle, held; /* as planned */
-	gint64 time[CLOCKS][CODES];
-	/* Rings: when the result of a step is with its next rank. */
-	Moment *arrival[STEPS];
-	guint done[STEPS];
-	guint weights;  /* W that ran, of queue */
-	guint8 *queue;  /* codes of W in the order of their I */
-	guint8 *out;    /* codes of the order */
-	gint64 allowed; /* idle time of the run before */
+	gint64 clock, idle, held;
+	guint at; /* ops so far */
 } Rank;
 
 typedef struct {
-	PipesimProblem *problem; /* its limit that of the rung that is searched */
+	PipesimInstance *x; /* its limit is that which is searched within */
+	PipesimJustifier justifier;
+	gint64 held, freed, limit; /* of a forward of a chunk, as in PipesimRoom */
+	guint32 *from;             /* [code of all lanes]: what it waits for */
+	/* [code of all lanes]: what it waits for besides, what it takes, and the average of its
+	 * kind; that which is gone by. */
+	gint64 *hop, *real, *even, *time;
+	gint64 *start; /* [op], as in PipesimJustifier */
+	gint64 end;    /* of the last op */
+	guint *done;   /* [code of all lanes] */
 	Rank *ranks;
-	guint p, m;
-	guint mask; /* slots of a ring - 1 */
+	guint8 *turn; /* [rank]: what a round of backwards runs */
 	gint64 most_idle, most_allowed;
-	gboolean is_guided;        /* a run before left its idle times */
-	gboolean failed;           /* an op had no input or no room */
-	guint8 *turn;              /* [rank]: what a round of backwards runs */
-	guint8 *out, *rung, *best; /* orders: under way, of the rung so far, of all rungs */
-	gint64 makespan;           /* of best */
-	guint64 placed;            /* ops of all runs: the effort so far */
+	gint64 *allowed;   /* [rank]: idle time of the run before, of which the most */
+	gboolean is_tight; /* no rank idles in the shortest order once it has begun */
+	gboolean failed;   /* an op had no input or no room */
+	gsize n;           /* ops */
+	guint8 *out;       /* [n]: codes of the order under way */
+	guint8 *best;      /* [n]: the shortest order so far */
+	gint64 makespan;   /* its, G_MAXINT64: there is none */
 } Search;
 
-static guint waiting_weights(const Rank *rank)
+/* Running ops ----------------------------------------------------------------------------- */
+
+/* When the next op of @code can start; -1: there is none, or what it waits for has not run. */
+static inline gint64 ready_at(const Search *s, guint code)
 {
-	return rank->done[I1] + rank->done[I0] - rank->weights;
+	const guint32 from = s->from[code];
+	const guint k = s->done[code];
+
+	if (k == s->x->count || (from != PIPESIM_NO_LANE && s->done[from] <= k))
+		return -1;
+	return from == PIPESIM_NO_LANE
+		       ? 0
+		       : s->start[(gsize)from * s->x->count + k] + s->time[from] + s->hop[code];
 }
 
-/* The rank whose result of the same step @step of rank @j needs; NULL where it needs none. */
-static const Rank *source(const Search *s, guint j, guint step)
+static void begin(Search *s)
 {
-	if (step == F0 || step == I1)
-		return j > 0 ? &s->ranks[j - 1] : NULL;
-	return j + 1 < s->p ? &s->ranks[j + 1] : NULL;
+	s->end = 0;
+	memset(s->ranks, 0, sizeof *s->ranks * s->x->ranks);
+	memset(s->done, 0, sizeof *s->done * s->x->ranks * CODES);
 }
 
-static gboolean is_ready(const Search *s, guint j, guint step)
+static inline void put(Search *s, guint code, gint64 ready)
 {
-	const Rank *rank = &s->ranks[j];
-	const Rank *from = source(s, j, step);
-	const guint k = rank->done[step];
+	Rank *rank = &s->ranks[code / CODES];
+	const gint64 start = MAX(ready, rank->clock);
 
-	return k < s->m && (step == F0 || rank->done[step - 1] > k) &&
-	       (from == NULL || from->done[step] > k);
+	s->start[(gsize)code * s->x->count + s->done[code]++] = start;
+	rank->clock = start + s->time[code];
+	rank->at++;
+	s->end = MAX(s->end, rank->clock);
 }
 
-/* When the input of the next @step of rank @j is there; at 0 where it needs none. */
-static const Moment *arrival(const Search *s, guint j, guint step)
+/* Starts of all ops of @codes. Returns when the last one ends; G_MAXINT64: they wait for each
+ * other. */
+static gint64 run_codes(Search *s, const guint8 *codes)
 {
-	static const Moment begin = {{0}};
-	const Rank *from = source(s, j, step);
+	gsize placed = 0, before;
 
-	return from == NULL ? &begin : &from->arrival[step][s->ranks[j].done[step] & s->mask];
+	s->time = s->real;
+	begin(s);
+	do {
+		before = placed;
+		for (guint r = 0; r < s->x->ranks; r++)
+			for (Rank *rank = &s->ranks[r]; rank->at < s->x->per_rank; placed++) {
+				const gsize at = (gsize)r * s->x->per_rank + rank->at;
+				const guint code = r * CODES + codes[at];
+				const gint64 ready = ready_at(s, code);
+
+				if (ready < 0)
+					break;
+				put(s, code, ready);
+			}
+	} while (placed > before);
+	return placed == s->n ? s->end : G_MAXINT64;
 }
 
-static gboolean has_room(const Search *s, const Rank *rank)
+/* Takes @codes, which fit, if they are shorter. */
+static void offer(Search *s, const guint8 *codes, gint64 makespan)
 {
-	return rank->held + s->problem->held <= s->problem->limit;
+	if (makespan >= s->makespan)
+		return;
+	s->makespan = makespan;
+	memcpy(s->best, codes, s->n);
 }
 
-static void append(Rank *rank, guint code)
+static void offer_codes(Search *s, const guint8 *codes)
 {
-	for (guint clock = 0; clock < CLOCKS; clock++)
-		rank->clock[clock] += rank->time[clock][code];
-	*rank->out++ = (guint8)code;
+	if (pipesim_instance_all_fit(s->x, codes))
+		offer(s, codes, run_codes(s, codes));
 }
 
-static void run_weight(Search *s, Rank *rank)
+/* Rounds ---------------------------------------------------------------------------------- */
+
+static gboolean is_ready(const Search *s, guint r, guint op)
 {
-	append(rank, rank->queue[rank->weights++]);
-	rank->held -= s->problem->held - s->problem->freed;
+	return ready_at(s, r * CODES + op) >= 0;
 }
 
-static void run_step(Search *s, guint j, guint step)
+static gboolean has_room(const Search *s, guint r)
 {
-	Rank *rank = &s->ranks[j];
-	const Moment *input;
-	Moment *output;
+	return s->ranks[r].held + s->held <= s->limit;
+}
 
-	if (!is_ready(s, j, step) || (step <= F1 && !has_room(s, rank))) {
+static void run_op(Search *s, guint r, guint op)
+{
+	const guint code = r * CODES + op;
+	const PipesimKind kind = verbs[op].kind;
+	const gint64 ready = ready_at(s, code);
+	Rank *rank = &s->ranks[r];
+
+	if (ready < 0 || (kind == PIPESIM_F && !has_room(s, r))) {
 		s->failed = TRUE;
 		return;
 	}
-	input = arrival(s, j, step);
-	if (input->at[PLANNED] > rank->clock[PLANNED]) {
-		if (rank->done[F0] > 0)
-			rank->idle += input->at[PLANNED] - rank->clock[PLANNED];
+	if (ready > rank->clock && s->done[r * CODES + F0] > 0) {
+		rank->idle += ready - rank->clock;
 		s->most_idle = MAX(s->most_idle, rank->idle);
-		rank->clock[PLANNED] = input->at[PLANNED];
 	}
-	rank->clock[REAL] = MAX(rank->clock[REAL], input->at[REAL]);
-	if (step <= F1) {
-		rank->held += s->problem->held;
-	} else {
-		rank->held -= s->problem->freed;
-		rank->queue[rank->done[I1] + rank->done[I0]] = step == I1 ? W1 : W0;
-	}
-	append(rank, step);
-	output = &rank->arrival[step][rank->done[step] & s->mask];
-	for (guint clock = 0; clock < CLOCKS; clock++)
-		output->at[clock] = rank->clock[clock] + s->problem->p2p;
-	rank->done[step]++;
+	rank->held += kind == PIPESIM_F   ? s->held
+		      : kind == PIPESIM_I ? -s->freed
+					  : s->freed - s->held;
+	s->out[(gsize)r * s->x->per_rank + rank->at] = (guint8)op;
+	put(s, code, ready);
 }
 
-/* Weight gradients in the gap before @step: those that fit, and one more where @fill and the
- * gap left is longer than what the rank may idle. */
-static void fill_gap(Search *s, guint j, guint step, gboolean fill)
+/* The weight gradient whose I came first; CODES: none waits. */
+static guint next_weight(const Search *s, guint r)
 {
-	Rank *rank = &s->ranks[j];
-	gint64 may_idle = s->most_idle;
-	gint64 until;
+	const guint *done = s->done + (gsize)r * CODES;
+	const gint64 *start = s->start + (gsize)r * CODES * s->x->count;
+	const gboolean any0 = done[I0] > done[W0], any1 = done[I1] > done[W1];
 
-	if (source(s, j, step) == NULL || !is_ready(s, j, step))
-		return;
-	until = arrival(s, j, step)->at[PLANNED];
-	while (waiting_weights(rank) > 0 &&
-		rank->clock[PLANNED] + rank->time[PLANNED][rank->queue[rank->weights]] <= until)
-		run_weight(s, rank);
-	if (s->is_guided)
-		may_idle = MAX(may_idle, s->most_allowed - rank->allowed);
-	if (fill && waiting_weights(rank) > 0 &&
-		until - rank->clock[PLANNED] > may_idle - rank->idle)
-		run_weight(s, rank);
+	if (!any0 || !any1)
+		return any0 ? W0 : any1 ? W1 : CODES;
+	return start[(gsize)I0 * s->x->count + done[W0]] <
+			       start[(gsize)I1 * s->x->count + done[W1]]
+		       ? W0
+		       : W1;
 }
 
-/* Forwards of the way down for as long as the way back has not returned to rank @j. */
-static void run_ahead(Search *s, guint j)
+/* Runs @op, and weight gradients in the gap before its input from another rank: those that fit, and
+ * one more where @fill and the gap left is longer than what the rank may idle. */
+static void run_filled(Search *s, guint r, guint op, gboolean fill)
 {
-	Rank *rank = &s->ranks[j];
-	const gint64 room = s->problem->held * (2 + 2 * (gint64)j);
+	const Rank *rank = &s->ranks[r];
+	const guint code = r * CODES + op;
+	const gint64 until = ready_at(s, code);
+	guint weight = CODES;
 
-	while (!s->failed && rank->held + room <= s->problem->limit &&
-		rank->clock[PLANNED] + rank->time[PLANNED][F0] <=
-			arrival(s, j, F1)->at[PLANNED] &&
-		rank->done[F0] < s->m)
-		for (guint k = 0; k <= j; k++)
-			run_step(s, k, F0);
+	while (until >= 0 && s->from[code] != PIPESIM_NO_LANE && s->from[code] / CODES != r &&
+		(weight = next_weight(s, r)) < CODES &&
+		rank->clock + s->time[r * CODES + weight] <= until)
+		run_op(s, r, weight);
+	if (fill && weight < CODES &&
+		until - rank->clock + rank->idle >
+			MAX(s->most_idle, s->most_allowed - s->allowed[r]))
+		run_op(s, r, weight);
+	run_op(s, r, op);
 }
 
-/* Both chunks in turn until rank @j has run as many forwards as the rank before it, and one
- * more of the way back. */
-static void catch_up(Search *s, guint j, guint *step)
-{
-	const Rank *rank = &s->ranks[j], *before = rank - 1;
-
-	while (!s->failed &&
-		(rank->done[F0] + rank->done[F1] < before->done[F0] + before->done[F1] ||
-			(rank->done[F1] <= before->done[F1] && before->done[F1] < s->m))) {
-		for (guint k = s->p; k-- > j;)
-			if (s->ranks[k].done[*step] < s->m)
-				run_step(s, k, *step);
-		*step = *step == F0 ? F1 : F0;
-	}
-}
-
+/* Forwards down until the first has returned to each rank; before that more of them, for as long
+ * as there is time and room. Then both chunks in turn, until each rank has run as many as the one
+ * before it, and one more of the way back. */
 static void warm_up(Search *s)
 {
-	guint step = F0;
+	const guint m = s->x->count;
+	guint op = F0;
 
-	for (guint j = 0; j < s->p; j++)
-		run_step(s, j, F0);
-	for (guint j = s->p; j-- > 0;) {
-		if (j + 1 < s->p)
-			run_ahead(s, j);
-		run_step(s, j, F1);
+	for (guint r = 0; r < s->x->ranks; r++)
+		run_op(s, r, F0);
+	for (guint r = s->x->ranks; r-- > 0;) {
+		const Rank *rank = &s->ranks[r];
+		const guint *done = s->done + (gsize)r * CODES;
+
+		while (r + 1 < s->x->ranks && !s->failed && done[F0] < m &&
+			rank->held + s->held * (2 + 2 * (gint64)r) <= s->limit &&
+			rank->clock + s->time[r * CODES + F0] <= ready_at(s, r * CODES + F1))
+			for (guint k = 0; k <= r; k++)
+				run_op(s, k, F0);
+		run_op(s, r, F1);
 	}
-	for (guint j = 1; j < s->p; j++)
-		catch_up(s, j, &step);
-}
+	for (guint r = 1; r < s->x->ranks; r++) {
+		const guint *done = s->done + (gsize)r * CODES, *before = done - CODES;
 
-/* STEPS where the rank has none to run. */
-static guint next_forward(const Search *s, guint j)
-{
-	const Rank *rank = &s->ranks[j];
-
-	if (rank->done[F1] == s->m)
-		return STEPS;
-	if (rank->done[F1] == rank->done[F0])
-		return F0;
-	if (is_ready(s, j, F1))
-		return F1;
-	return is_ready(s, j, F0) ? F0 : STEPS;
+		while (!s->failed && (done[F0] + done[F1] < before[F0] + before[F1] ||
+					     (done[F1] <= before[F1] && before[F1] < m))) {
+			for (guint k = s->x->ranks; k-- > r;)
+				if (s->done[k * CODES + op] < m)
+					run_op(s, k, op);
+			op = F0 + F1 - op;
+		}
+	}
 }
 
 static void run_backwards(Search *s, gboolean fill)
 {
-	for (guint j = 0; j < s->p; j++) {
-		const guint *done = s->ranks[j].done;
+	const guint ranks = s->x->ranks;
 
-		s->turn[j] = done[I0] < done[I1] && (done[I1] == s->m || is_ready(s, j, I0))
-				     ? I0
-				     : I1;
+	for (guint r = 0; r < ranks; r++) {
+		const guint *done = s->done + (gsize)r * CODES;
+
+		s->turn[r] =
+			done[I0] < done[I1] && (done[I1] == s->x->count || is_ready(s, r, I0))
+				? I0
+				: I1;
 	}
-	for (guint j = s->p; j-- > 0;)
-		if (s->turn[j] == I0) {
-			fill_gap(s, j, I0, TRUE);
-			run_step(s, j, I0);
-		}
-	for (guint j = 0; j < s->p; j++)
-		if (s->turn[j] == I1) {
-			fill_gap(s, j, I1, fill);
-			run_step(s, j, I1);
-		}
+	/* The way down is the last on the way back. */
+	for (guint i = 0; i < 2 * ranks; i++) {
+		const guint r = i < ranks ? ranks - 1 - i : i - ranks;
+		const guint op = i < ranks ? I0 : I1;
+
+		if (s->turn[r] == op)
+			run_filled(s, r, op, fill || op == I0);
+	}
 }
 
 static void run_forwards(Search *s, gboolean fill)
 {
-	for (guint j = 0; j < s->p; j++) {
-		Rank *rank = &s->ranks[j];
-		const guint step = next_forward(s, j);
+	for (guint r = 0; r < s->x->ranks; r++) {
+		const guint *done = s->done + (gsize)r * CODES;
+		const guint op = done[F1] < done[F0] && is_ready(s, r, F1) ? F1 : F0;
 
-		if (step == STEPS)
+		if (!is_ready(s, r, op))
 			continue;
-		while (!has_room(s, rank) && waiting_weights(rank) > 0)
-			run_weight(s, rank);
-		fill_gap(s, j, step, fill);
-		run_step(s, j, step);
+		while (!has_room(s, r) && next_weight(s, r) < CODES)
+			run_op(s, r, next_weight(s, r));
+		run_filled(s, r, op, fill);
 	}
 }
 
-/* Returns the longest idle time of a rank; G_MAXINT64 where the run did not reach its end. */
-static gint64 run(Search *s, gboolean fill_backward, gboolean fill_forward)
+static gboolean run_rounds(Search *s, guint way)
 {
+	s->time = way < 4 ? s->real : s->even;
 	s->most_idle = 0;
 	s->failed = FALSE;
-	for (guint j = 0; j < s->p; j++) {
-		Rank *rank = &s->ranks[j];
-
-		rank->clock[PLANNED] = rank->clock[REAL] = rank->idle = rank->held = 0;
-		rank->weights = 0;
-		memset(rank->done, 0, sizeof rank->done);
-		rank->out = s->out + (gsize)CODES * s->m * j;
-	}
+	begin(s);
 	warm_up(s);
-	for (guint round = 0; round < 2 * s->m && !s->failed; round++) {
-		run_backwards(s, fill_backward);
-		run_forwards(s, fill_forward);
+	for (guint round = 0; round < 2 * s->x->count && !s->failed; round++) {
+		run_backwards(s, !(way & 2));
+		run_forwards(s, !(way & 1));
 	}
-	for (guint j = 0; j < s->p; j++) {
-		Rank *rank = &s->ranks[j];
-
-		s->failed |= rank->done[I0] < s->m;
-		while (waiting_weights(rank) > 0)
-			run_weight(s, rank);
-	}
-	s->placed += CODES * (guint64)s->m * s->p;
-	return s->failed ? G_MAXINT64 : s->most_idle;
+	for (guint r = 0; r < s->x->ranks && !s->failed; r++)
+		while (next_weight(s, r) < CODES)
+			run_op(s, r, next_weight(s, r));
+	return !s->failed;
 }
 
-static void swap(guint8 **a, guint8 **b)
+/* Four ways by the times of ops and, as rounds are made for stages of equal length and others leave
+ * one without an input, by the averages. */
+static void offer_rounds(Search *s)
 {
-	guint8 *order = *a;
+	const gboolean differs =
+		memcmp(s->real, s->even, sizeof *s->real * s->x->ranks * CODES) != 0;
 
-	*a = *b;
-	*b = order;
+	for (guint way = 0; way < (differs ? 8 : 4); way++) {
+		gint64 before = G_MAXINT64;
+
+		s->most_allowed = 0;
+		memset(s->allowed, 0, sizeof *s->allowed * s->x->ranks);
+		while (run_rounds(s, way) && s->most_idle < before) {
+			before = s->most_allowed = s->most_idle;
+			for (guint r = 0; r < s->x->ranks; r++)
+				s->allowed[r] = s->ranks[r].idle;
+			offer(s, s->out, way < 4 ? s->end : run_codes(s, s->out));
+			s->is_tight = way < 4 && before == 0;
+			if (s->is_tight)
+				return;
+		}
+	}
 }
 
-/* What an order is preferred by: within a rung by idle time as planned, as the authors do, and
- * between rungs by makespan. */
-typedef struct {
-	gint64 idle, makespan;
-} Merit;
+/* Limits ---------------------------------------------------------------------------------- */
 
-/* Repeats a run with the idle times of the one before, for as long as that helps. */
-static void repeat(Search *s, guint variant, Merit *best)
+/* The orders of the schedules of the placement that are made by hand, with split backwards. */
+static GPtrArray *find_hands(
+	const PipesimInstance *x, const PipesimShape *shape, const PipesimTimes *times)
 {
-	gint64 last = G_MAXINT64;
+	const PipesimSchedule *const *start = pipesim_schedule_zb_v_auto.starts;
+	GPtrArray *hands = g_ptr_array_new_with_free_func(g_free);
+	const gsize n = (gsize)x->ranks * x->per_rank;
 
-	for (s->is_guided = FALSE;; s->is_guided = TRUE) {
-		const gint64 idle = run(s, !(variant & 2), !(variant & 1));
+	for (; *start != NULL && n <= LONG; start++) {
+		const gboolean takes = (*start)->check == NULL || (*start)->check(shape, NULL);
+		g_autoptr(PipesimOrder) order =
+			takes ? pipesim_schedule_order(*start, shape, times, NULL) : NULL;
+		g_autoptr(PipesimProgram) program =
+			order != NULL ? pipesim_order_expand(order, NULL) : NULL;
+		g_autofree guint8 *codes = g_new(guint8, n);
 
-		if (idle >= last)
+		if (program == NULL || !pipesim_instance_codes(x, program, codes))
+			continue;
+		for (gsize i = 0; i < n; i++)
+			codes[i] &= PIPESIM_CODE_MASK;
+		g_ptr_array_add(hands, g_steal_pointer(&codes));
+	}
+	return hands;
+}
+
+/* The shortest, there and back by its own times. */
+static void justify(Search *s)
+{
+	const guint noisy = NOISY_OPS / (2 * (guint)s->n);
+
+	if (s->makespan == G_MAXINT64 || s->is_tight)
+		return;
+	pipesim_justifier_begin(&s->justifier, s->best, s->start, run_codes(s, s->best));
+	for (guint pass = 0; pass < PASSES + noisy; pass++)
+		pipesim_justifier_run(&s->justifier, pass >= PASSES);
+	pipesim_justifier_codes(&s->justifier, s->out);
+	offer_codes(s, s->out);
+}
+
+/* Within limits from the lowest up to that asked for, counted in chunks that a rank holds: up to
+ * what 1F1B holds by eighths of that, where rounds come to no end unless they are all there are,
+ * and from there on one by one, of long orders few. Each begins with the shortest order so far. */
+static void search(Search *s, const GPtrArray *hands)
+{
+	const gboolean is_long = s->n > LONG;
+	const guint usual = 2 * s->x->ranks, all = 2 * s->x->count;
+	const guint part = MAX(usual / 8, 1);
+	const guint top = (guint)MIN(s->x->room[0].limit[0] / s->held, all);
+	guint chunks = is_long ? usual : usual % part + part, justified = 0;
+
+	for (chunks = MIN(chunks, all); chunks <= top;
+		chunks = MIN(chunks, is_long ? top : all)) {
+		s->limit = s->held * (chunks == all ? MAX(all, usual) : chunks);
+		for (guint r = 0; r < s->x->ranks; r++)
+			s->x->room[0].limit[r] = s->limit;
+		if (chunks >= usual || chunks == all)
+			offer_rounds(s);
+		for (guint i = 0; i < hands->len; i++)
+			offer_codes(s, hands->pdata[i]);
+		if (!is_long && (chunks >= justified + part || chunks == all)) {
+			justify(s);
+			justified = chunks;
+		}
+		if (chunks == top || s->is_tight)
 			return;
-		if (idle < best->idle) {
-			*best = (Merit){idle, 0};
-			for (guint j = 0; j < s->p; j++)
-				best->makespan = MAX(best->makespan, s->ranks[j].clock[REAL]);
-			swap(&s->out, &s->rung);
-		}
-		last = s->most_allowed = idle;
-		for (guint j = 0; j < s->p; j++)
-			s->ranks[j].allowed = s->ranks[j].idle;
+		chunks += chunks < usual ? part : MAX(chunks / (is_long ? 2 : 64), 1);
 	}
 }
 
-/* What ops take on each rank, and are planned with; with @is_even the average of all. Returns
- * whether that makes a difference. */
-static gboolean set_times(Search *s, gboolean is_even)
+static gboolean reserve(Search *s, PipesimArena *arena, GError **error)
 {
-	static const PipesimProblemKind kinds[] = {
-		[PIPESIM_F] = PIPESIM_PROBLEM_F,
-		[PIPESIM_I] = PIPESIM_PROBLEM_I,
-		[PIPESIM_W] = PIPESIM_PROBLEM_W,
-	};
-	gboolean differs = FALSE;
+	const PipesimInstance *x = s->x;
+	const guint codes = x->ranks * CODES;
+	gint64 sum[PIPESIM_CODE_KINDS] = {0};
 
-	for (guint code = 0; code < CODES; code++) {
-		const PipesimVerb *verb = &pipesim_v_verbs[code];
-		const PipesimProblemKind kind = kinds[verb->kind];
-		gint64 even = 0;
-
-		/* The average of all stages. */
-		for (guint i = 0; i < s->p * s->problem->chunks; i++)
-			even += s->problem->time[(gsize)i * PIPESIM_PROBLEM_KINDS + kind];
-		even /= s->p * s->problem->chunks;
-		for (guint j = 0; j < s->p; j++) {
-			const gint64 real =
-				pipesim_problem_time(s->problem, j, verb->chunk, kind);
-
-			s->ranks[j].time[REAL][code] = real;
-			s->ranks[j].time[PLANNED][code] = is_even ? even : real;
-			differs |= real != even;
-		}
-	}
-	return differs;
-}
-
-/* One rung. The rounds are made for stages of equal length, and where others leave a round without
- * an input there is no order: that for the averages is tried too. */
-static void search_rung(Search *s)
-{
-	for (guint is_even = 0; is_even < 2; is_even++) {
-		Merit best = {G_MAXINT64, G_MAXINT64};
-
-		if (!set_times(s, is_even != 0) && is_even != 0)
-			break;
-		for (guint variant = 0; variant < 4 && best.idle > 0; variant++)
-			repeat(s, variant, &best);
-		if (best.makespan < s->makespan) {
-			s->makespan = best.makespan;
-			swap(&s->rung, &s->best);
-		}
-	}
-}
-
-/* From the highest rung down; with less than PP activations the warm-up comes to no end, unless they
- * are all there are. Returns the codes of the order, rank by rank. */
-static const guint8 *search(Search *s, GError **error)
-{
-	const gint64 whole = s->problem->held * s->problem->chunks;
-	const gint64 enough = whole * s->p, all = whole * s->m;
-	gint64 start = 0, least = 0;
-	PipesimRungs rungs = {0};
-
-	/* No order is shorter than the first forwards down to a rank and then all that the rank has. */
-	for (guint j = 0; j < s->p; j++) {
-		gint64 busy = 0;
-
-		for (guint chunk = 0; chunk < s->problem->chunks; chunk++)
-			for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++)
-				busy += pipesim_problem_time(s->problem, j, chunk, kind) * s->m;
-		least = MAX(least, start + busy);
-		start += pipesim_problem_time(s->problem, j, 0, PIPESIM_PROBLEM_F) +
-			 s->problem->p2p;
-	}
-	s->makespan = G_MAXINT64;
-	if (s->problem->limit >= all)
-		s->problem->limit = MAX(s->problem->limit, enough);
-	while (s->makespan > least && pipesim_problem_tighten(s->problem, &rungs, s->placed) &&
-		s->problem->limit >= enough)
-		search_rung(s);
-	if (s->makespan < G_MAXINT64)
-		return s->best;
-	pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the search finds no order of %u micro-batches over %u ranks within its limit",
-		s->m, s->p);
-	return NULL;
-}
-
-static gboolean reserve(Search *s, PipesimArena *arena, PipesimProblem *problem, GError **error)
-{
-	const guint slots = pipesim_problem_in_flight(problem);
-	const gsize ranks = problem->ranks, m = problem->microbatches;
-	Moment *arrivals = pipesim_arena_array(arena, Moment, STEPS * slots * ranks);
-	guint8 *queues = pipesim_arena_array(arena, guint8, 2 * m * ranks);
-
-	*s = (Search){
-		.problem = problem,
-		.p = problem->ranks,
-		.m = problem->microbatches,
-		.mask = slots - 1,
-		.ranks = pipesim_arena_array(arena, Rank, ranks),
-		.turn = pipesim_arena_array(arena, guint8, ranks),
-		.out = pipesim_arena_array(arena, guint8, CODES * m * ranks),
-		.rung = pipesim_arena_array(arena, guint8, CODES * m * ranks),
-		.best = pipesim_arena_array(arena, guint8, CODES * m * ranks),
-	};
+	s->n = (gsize)x->ranks * x->per_rank;
+	s->held = x->room[0].held[0];
+	s->freed = x->room[0].freed[0];
+	s->from = pipesim_arena_array(arena, guint32, codes);
+	s->hop = pipesim_arena_array(arena, gint64, codes);
+	s->real = pipesim_arena_array(arena, gint64, codes);
+	s->even = pipesim_arena_array(arena, gint64, codes);
+	s->done = pipesim_arena_array(arena, guint, codes);
+	s->ranks = pipesim_arena_array(arena, Rank, x->ranks);
+	s->allowed = pipesim_arena_array(arena, gint64, x->ranks);
+	s->turn = pipesim_arena_array(arena, guint8, x->ranks);
+	s->start = pipesim_arena_array(arena, gint64, s->n);
+	s->out = pipesim_arena_array(arena, guint8, s->n);
+	s->best = pipesim_arena_array(arena, guint8, s->n);
+	if (s->n <= LONG)
+		pipesim_justifier_init(&s->justifier, x, 0, 0, arena);
 	if (!pipesim_arena_check(arena, error,
-		    "the orders that a search tries, of %u micro-batches over %u ranks,", s->m,
-		    s->p))
+		    "the orders that a search tries, of %u micro-batches over %u ranks,",
+		    x->count, x->ranks))
 		return FALSE;
-	for (gsize j = 0; j < ranks; j++) {
-		for (guint step = 0; step < STEPS; step++)
-			s->ranks[j].arrival[step] = arrivals + (j * STEPS + step) * slots;
-		s->ranks[j].queue = queues + 2 * m * j;
+	for (guint code = 0; code < codes; code++) {
+		s->from[code] = pipesim_instance_input(x, code, &s->hop[code]);
+		s->real[code] = x->time[code % x->kinds][code / x->kinds];
+		sum[code % x->kinds] += s->real[code];
 	}
+	for (guint code = 0; code < codes; code++)
+		s->even[code] = sum[code % x->kinds] / x->lanes;
 	return TRUE;
 }
 
 static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
 	GError **error)
 {
-	const gsize per_rank = CODES * (gsize)shape->microbatches;
+	static const PipesimCosts none = {0};
+	const PipesimInstanceOf of = {.shape = shape,
+		.times = times,
+		.costs = &none,
+		.max_activations = shape->max_activations};
+	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, error);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	const guint8 *order = NULL;
-	PipesimProblem problem;
-	Search s;
+	g_autoptr(GPtrArray) hands = NULL;
+	Search s = {.x = x, .makespan = G_MAXINT64};
 
-	if (pipesim_problem_init(&problem, arena, shape, times, error) &&
-		reserve(&s, arena, &problem, error))
-		order = search(&s, error);
-	if (order != NULL)
-		pipesim_emit_sequences(out, order, shape->ranks, per_rank, pipesim_v_verbs);
-	return order != NULL;
+	if (x == NULL || !reserve(&s, arena, error))
+		return FALSE;
+	hands = find_hands(x, shape, times);
+	search(&s, hands);
+	if (s.makespan == G_MAXINT64)
+		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+			"the search finds no order of %u micro-batches over %u ranks within "
+			"its limit",
+			x->count, x->ranks);
+	pipesim_emit_sequences(out, s.best, x->ranks, x->per_rank, verbs);
+	return TRUE;
 }
 
 /* The schedule --------------------------------------------------------------------------------
@@ -476,13 +468,15 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.constraints = "every PP and M; a limit of at least the activations of v-min",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
 		"that every rank can begin backwards as soon as the first micro-batch has "
-		"turned round on the last. In rounds of one backward for input and one forward "
-		"a rank fills the gaps before arrivals with weight gradients that fit, and "
-		"idles no longer than the rank that already idles most. Every rank holds PP "
-		"activations, as the first rank of 1F1B does; with a smaller limit the order "
-		"is one of the leaner hand-made ones.",
+		"turned round on the last. The order is searched from the times of every stage "
+		"and of messages, within the activations that a rank may hold: orders made by "
+		"hand, and rounds of one backward for input and one forward with weight "
+		"gradients in the gaps, are put together anew, every op as late and then as "
+		"early as can be. The order suits these times only; other times need a new "
+		"search.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
-		     "arXiv:2405.15362; the zero-bubble authors' zbv.py",
+		     "arXiv:2405.15362; the zero-bubble authors' zbv.py; Valls, Ballestin and "
+		     "Quintanilla, Justification and RCPSP (2005)",
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.takes = PIPESIM_TAKES_LIMIT,
@@ -513,16 +507,17 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		"forwards are long. Where bytes are known, the share that the backward for "
 		"input frees counts only until then, so more micro-batches may be in flight.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
-		 "until the first micro-batch has returned to each rank; rounds; the remaining "
-		 "weight gradients.\n\n"
-		 "The order follows from F, I, W and P2P of every stage and rank. Four ways to "
-		 "decide about weight gradients that do not quite fit are tried, and each is "
-		 "repeated with the idle times that it ended with as long as that helps; the "
-		 "best has the shortest idle time between a rank's first start and last end. "
-		 "With stages of unequal length a round may have no input; then the same is "
-		 "tried with average times. All this is repeated within tighter limits, down "
-		 "to PP activations, as long as the effort is small, and the order with the "
-		 "shortest makespan is kept.\n\n"
+		 "until the first I; F, I and W in turn; the remaining I and W after the last "
+		 "F.\n\n"
+		 "The search goes up from the tightest limit, and within each it begins with "
+		 "what it found within those below, so no order is longer with more memory. "
+		 "First are the orders of 1f1b-v, zb-v, v-half and v-min that fit, from PP on "
+		 "the zero-bubble authors' rounds too: with four ways to decide about weight "
+		 "gradients that do not quite fit before an arrival, each repeated with the "
+		 "idle "
+		 "times that it ended with, and with average times where stages differ. The "
+		 "shortest is put together anew, also with times that are a little off at "
+		 "random, always the same; but where all ranks have more than 16384 ops.\n\n"
 		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated "
 		 "under the rules of --runtime and over the links of the run, and the shortest "
 		 "is taken; a note says which.",

@@ -84,11 +84,24 @@ END_TEST
 
 static const char *const v_prefixes[] = {"zbv_", NULL};
 
-START_TEST(v_equals_reference)
+/* The authors' order where none is shorter. */
+START_TEST(v_is_never_longer)
 {
 	g_autoptr(GPtrArray) files = references_find(v_prefixes);
+	const char *path = files->pdata[_i];
+	g_autoptr(PipesimCosts) costs = costs_of(path, 2);
+	g_autoptr(PipesimRun) ours = NULL, theirs = NULL;
+	g_autoptr(PipesimProgram) reference = read_program(path, NULL);
+	PipesimScenario scenario = {0};
 
-	assert_equals_file("zb-v-auto", files->pdata[_i]);
+	read_name(path, &scenario);
+	ck_assert_ptr_nonnull(reference);
+	costs->bytes_until_input = costs->bytes_until_weight = 1;
+	theirs = pipesim_run_program(path, reference, NULL, &scenario, costs);
+	ours = pipesim_run_schedule(pipesim_schedule_find("zb-v-auto", NULL), &scenario, costs);
+	ck_assert_int_le(ours->report->held.max_peak, 2 * scenario.ranks);
+	if (ours->report->makespan >= theirs->report->makespan)
+		assert_equals_file("zb-v-auto", path);
 }
 END_TEST
 
@@ -590,7 +603,7 @@ Suite *schedule_search_suite(void)
 
 	add_references(references, slots_equal_reference, slot_prefixes);
 	add_references(references, zb_is_never_worse, zb_prefixes);
-	add_references(references, v_equals_reference, v_prefixes);
+	add_references(references, v_is_never_longer, v_prefixes);
 	tcase_add_loop_test(slots, slots_at_every_shape, 0, 17);
 	tcase_add_test(slots, slots_ignore_times);
 	tcase_add_loop_test(limits, v_keeps_limit, 0, 9);

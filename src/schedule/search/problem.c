@@ -3,7 +3,7 @@
 #include "order/program.h"
 #include "schedule/search/problem.h"
 
-/* One activation of a chunk in units of memory, at most: bytes are scaled to it, so that sums
+/* One activation in units of memory, at most: bytes are scaled to it, so that sums
  * over any shape fit. */
 #define MOST_UNITS (1u << 20)
 /* What tighter limits may cost: so many ops, or so many times what the first one cost. */
@@ -42,15 +42,13 @@ static gboolean fill_times(
 	gint64 *time = problem->time;
 
 	for (guint rank = 0; rank < shape->ranks; rank++)
-		for (guint chunk = 0; chunk < shape->chunks; chunk++)
-			for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++) {
-				const guint stage = pipesim_shape_stage(shape, rank, chunk);
+		for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++) {
+			const guint stage = pipesim_shape_stage(shape, rank, 0);
 
-				*time = pipesim_times_on(
-					times, rank, times->stage[kinds[kind]][stage]);
-				total += *time++;
-				total += times->p2p;
-			}
+			*time = pipesim_times_on(times, rank, times->stage[kinds[kind]][stage]);
+			total += *time++;
+			total += times->p2p;
+		}
 	return total * shape->microbatches < MOST_TIME;
 }
 
@@ -64,7 +62,6 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 
 	*problem = (PipesimProblem){
 		.ranks = shape->ranks,
-		.chunks = shape->chunks,
 		.microbatches = shape->microbatches,
 		.p2p = times->p2p,
 	};
@@ -75,10 +72,10 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
 	divide_memory(problem, times);
 	limit = problem->held;
-	limit = limit * problem->chunks * most->num / most->den;
+	limit = limit * most->num / most->den;
 	problem->limit = (gint64)MIN(limit, MOST_TIME);
-	problem->time = pipesim_arena_array(
-		arena, gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks * shape->chunks);
+	problem->time =
+		pipesim_arena_array(arena, gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks);
 	if (!pipesim_arena_check(arena, error, "the times of %u stages", shape->stages))
 		return FALSE;
 	return fill_times(problem, shape, times) ||
@@ -102,7 +99,7 @@ guint pipesim_problem_in_flight(const PipesimProblem *problem)
 static gint64 find_rung(const PipesimProblem *problem, gint64 limit, gint64 step)
 {
 	__extension__ typedef __int128 Wide;
-	const gint64 whole = problem->held * problem->chunks;
+	const gint64 whole = problem->held;
 	const gint64 usual = whole * problem->ranks;
 	const gint64 most = MAX(whole * problem->microbatches, usual);
 	gint64 halves, rung;

@@ -1,4 +1,4 @@
-/* What a search for an order goes by: the time that each op takes and what a rank may hold. */
+/* What a search for an order with one stage a rank goes by: the time that each op takes and what a rank may hold. */
 #pragma once
 #include "base/arena.h"
 #include "model/costs.h"
@@ -13,10 +13,10 @@ typedef enum {
 } PipesimProblemKind;
 
 typedef struct {
-	guint ranks, chunks, microbatches;
-	gint64 *time; /* [(rank * chunks + chunk) * PIPESIM_PROBLEM_KINDS + kind], ns */
+	guint ranks, microbatches;
+	gint64 *time; /* [rank * PIPESIM_PROBLEM_KINDS + kind], ns */
 	gint64 p2p;   /* ns */
-	/* What a forward of one chunk takes of a rank's memory, how much of it the backward for
+	/* What a forward takes of a rank's memory, how much of it the backward for
 	 * input gives back (the weight gradient gives back the rest), and the most that a rank
 	 * may hold; held <= limit. Where costs tell bytes, an activation is divided as these
 	 * are, else it is held whole until its weight gradient. */
@@ -24,22 +24,14 @@ typedef struct {
 } PipesimProblem;
 
 /** pipesim_problem_init: fills @problem, whose times live in @arena.
- * @shape: its max_activations hold one activation of a chunk at least
+ * @shape: its max_activations hold one activation at least
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add
  * up. */
 gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 	const PipesimShape *shape, const PipesimTimes *times, GError **error);
 
-/** pipesim_problem_time: ns of an op of @kind. */
-static inline gint64 pipesim_problem_time(
-	const PipesimProblem *problem, guint rank, guint chunk, PipesimProblemKind kind)
-{
-	return problem
-		->time[((gsize)rank * problem->chunks + chunk) * PIPESIM_PROBLEM_KINDS + kind];
-}
-
-/** pipesim_problem_in_flight: most micro-batches of a chunk that a rank can hold, rounded up to
+/** pipesim_problem_in_flight: most micro-batches that a rank can hold, rounded up to
  * a power of two: what lies between two ranks at a time fits into so many slots. */
 guint pipesim_problem_in_flight(const PipesimProblem *problem);
 

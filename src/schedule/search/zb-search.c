@@ -678,7 +678,7 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 		Lane *lane = &s.lanes[j];
 
 		for (guint kind = 0; kind < KINDS; kind++) {
-			lane->time[kind] = pipesim_problem_time(problem, j, 0, kind);
+			lane->time[kind] = problem->time[j * PIPESIM_PROBLEM_KINDS + kind];
 			lane->busy += lane->time[kind] * s.m;
 		}
 		lane->start = start;
