@@ -40,34 +40,30 @@ static const struct {
 
 static void append_component(const PipesimComponent *component, gboolean full, GString *out)
 {
+	const PipesimDistribution *of = &component->figures;
 	g_autofree char *name = pipesim_printable(component->component);
 	g_autofree char *phase = pipesim_printable(component->phase);
+	g_autofree char *impl = pipesim_printable(component->impl);
 
 	g_string_append_printf(out, "%-14s  %-5s", name, phase);
-	append_ms(out, component->figures.median);
+	append_ms(out, of->median);
 	/* sd as a share of the mean */
-	if (component->figures.mean > 0)
-		g_string_append_printf(out, "  %5.1f%%",
-			100 * (double)component->figures.sd / (double)component->figures.mean);
+	if (of->mean > 0)
+		g_string_append_printf(
+			out, "  %5.1f%%", 100 * (double)of->sd / (double)of->mean);
 	else
 		g_string_append_printf(out, "  %6s", "-");
-	g_string_append_printf(
-		out, "  %7u  %7u", component->figures.samples, component->dropped);
+	g_string_append_printf(out, "  %7u  %7u", of->samples, component->dropped);
 	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
 		append_ms(out, G_STRUCT_MEMBER(gint64, component, figures[i].offset));
 	if (full)
-		g_string_append_printf(out, "  %5.2f", component->figures.lag1);
+		g_string_append_printf(out, "  %5.2f", of->lag1);
 	if (full && component->in_pair > 0)
 		g_string_append_printf(out, "  %7.3f", component->in_pair);
 	else if (full)
 		g_string_append_printf(out, "  %7s", "-");
 	/* Last, as it is of any length. */
-	if (component->impl[0] != '\0') {
-		g_autofree char *impl = pipesim_printable(component->impl);
-
-		g_string_append_printf(out, "  %s", impl);
-	}
-	g_string_append_c(out, '\n');
+	g_string_append_printf(out, "%s%s\n", *impl != '\0' ? "  " : "", impl);
 }
 
 /* A line a component and phase of one layer, then the times of a rank's share. @full: percentiles,

@@ -22,23 +22,6 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
-/* Fractions of layers: told with the result, or where that is a table without notes, beside it. */
-static void tell_layers(const PipesimSetup *setup, const PipesimOutput *format,
-	const PipesimComparison *comparison)
-{
-	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(comparison);
-	const gboolean has_notes = format->for_people && !setup->flag[PIPESIM_SET_BRIEF];
-
-	for (guint i = 0; i < lines->len; i++) {
-		const char *line = g_ptr_array_index(lines, i);
-
-		if (has_notes)
-			g_ptr_array_add(setup->notices, g_strdup(line));
-		else
-			pipesim_setup_notice(setup, line);
-	}
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
@@ -46,6 +29,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimComparison) comparison = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(GPtrArray) layers = NULL;
 	g_autofree char *left_out = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
@@ -100,7 +84,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (pipesim_comparison_find(comparison, one) == NULL)
 		comparison->laid_out = pipesim_layout_choose(one, scenario, setup->costs);
 	pipesim_comparison_finish(comparison);
-	tell_layers(setup, format, comparison);
+	/* Fractions of layers: told with the result, or where that is a table without notes, beside it. */
+	layers = pipesim_comparison_layers(comparison);
+	for (guint i = 0; i < layers->len; i++)
+		if (format->for_people && !setup->flag[PIPESIM_SET_BRIEF])
+			g_ptr_array_add(setup->notices, g_strdup(layers->pdata[i]));
+		else
+			pipesim_setup_notice(setup, layers->pdata[i]);
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison, FALSE) < 0)

@@ -203,23 +203,6 @@ static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 	end_phase(&phases);
 }
 
-static void append_phases(const PipesimOrder *order, GString *out)
-{
-	const PipesimShape *shape = &order->shape;
-	const guint whole = pipesim_shape_whole(shape), parts = pipesim_shape_parts(shape);
-
-	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape->ranks,
-		whole, whole == 1 ? "" : "es");
-	if (parts > 1)
-		g_string_append_printf(out, " in %u parts each", parts);
-	g_string_append_c(out, '\n');
-	append_rank(order, 0, out);
-	if (shape->ranks > 2)
-		append_rank(order, shape->ranks / 2, out);
-	if (shape->ranks > 1)
-		append_rank(order, shape->ranks - 1, out);
-}
-
 /* Formulae ------------------------------------------------------------------------------- */
 
 static void append_formulae(const PipesimSchedule *schedule, GString *out)
@@ -308,8 +291,10 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	g_autoptr(PipesimComparison) comparison = NULL;
 	g_auto(GStrv) paragraphs =
 		g_strsplit(schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
+	const PipesimOrder *order;
 	PipesimShape shape;
 	PipesimRun *run;
+	guint whole, parts;
 
 	if (!pipesim_setup_heed(setup, schedule->takes, error) ||
 		!choose_shape(schedule, &setup->scenario, &shape, error))
@@ -323,7 +308,19 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 		return FALSE;
 	pipesim_setup_tell_layers(setup, run->name, run->layers);
 	append_placement(&shape, out);
-	append_phases(run->step->job.order, out);
+	order = run->step->job.order;
+	whole = pipesim_shape_whole(&order->shape);
+	parts = pipesim_shape_parts(&order->shape);
+	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape.ranks,
+		whole, whole == 1 ? "" : "es");
+	if (parts > 1)
+		g_string_append_printf(out, " in %u parts each", parts);
+	g_string_append_c(out, '\n');
+	append_rank(order, 0, out);
+	if (shape.ranks > 2)
+		append_rank(order, shape.ranks / 2, out);
+	if (shape.ranks > 1)
+		append_rank(order, shape.ranks - 1, out);
 	g_string_append(out, "\nTimeline\n");
 	pipesim_timeline_text(comparison, &(PipesimView){0}, style, out);
 	append_formulae(schedule, out);

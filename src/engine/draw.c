@@ -62,27 +62,6 @@ typedef struct {
 	guint32 stay, mirror;
 } Chain;
 
-static void choose_modes(PipesimDraw *draw, const guint32 *table_of, Chain *chains)
-{
-	PipesimLanes *lanes = draw->lanes;
-
-	for (guint i = 0; i < lanes->n_ops; i++) {
-		PipesimLaneOp *op = &lanes->ops[i];
-		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];
-		Chain *chain = &chains[op->chain];
-
-		op->table = table_of[op->table] & 0x3fffffff;
-		if (table->stay == 0)
-			op->mode = PIPESIM_LANE_FRESH;
-		else if (op->microbatch > 0 && chain->next == op->microbatch &&
-			 chain->stay == table->stay && chain->mirror == table->mirror)
-			op->mode = PIPESIM_LANE_FOLLOW;
-		else
-			op->mode = PIPESIM_LANE_SEEK;
-		*chain = (Chain){op->microbatch + 1, table->stay, table->mirror};
-	}
-}
-
 PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error)
 {
@@ -122,7 +101,21 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 			longest);
 		return NULL;
 	}
-	choose_modes(draw, table_of, chains);
+	for (guint i = 0; i < draw->lanes->n_ops; i++) {
+		PipesimLaneOp *op = &draw->lanes->ops[i];
+		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];
+		Chain *chain = &chains[op->chain];
+
+		op->table = table_of[op->table] & 0x3fffffff;
+		if (table->stay == 0)
+			op->mode = PIPESIM_LANE_FRESH;
+		else if (op->microbatch > 0 && chain->next == op->microbatch &&
+			 chain->stay == table->stay && chain->mirror == table->mirror)
+			op->mode = PIPESIM_LANE_FOLLOW;
+		else
+			op->mode = PIPESIM_LANE_SEEK;
+		*chain = (Chain){op->microbatch + 1, table->stay, table->mirror};
+	}
 	return g_steal_pointer(&draw);
 }
 

@@ -197,22 +197,6 @@ double pipesim_layout_cuts_value(const PipesimLayoutCuts *cuts, const guint *end
 
 /* The best mean -------------------------------------------------------------------------- */
 
-static void mix(const PipesimLayoutCuts *cuts, Cut *mean)
-{
-	memset(mean->before, 0, places(cuts) * sizeof *mean->before);
-	mean->fixed = 0;
-	for (guint i = 0; i < cuts->n; i++) {
-		const double share = cuts->share[i];
-
-		if (share < 1e-9)
-			continue;
-		mean->fixed += share * cuts->cut[i].fixed;
-		for (gsize k = 0; k < places(cuts); k++)
-			mean->before[k] += share * cuts->cut[i].before[k];
-	}
-	find_rest(cuts, mean);
-}
-
 /* Shares towards the cuts that are largest at @ends, by @step of their spread. */
 static void follow(PipesimLayoutCuts *cuts, const guint *ends, double step)
 {
@@ -242,7 +226,18 @@ double pipesim_layout_cuts_bound(PipesimLayoutCuts *cuts, guint rounds, guint *e
 	for (guint round = 0; round < rounds && cuts->n > 0; round++) {
 		double bound;
 
-		mix(cuts, &mean);
+		memset(mean.before, 0, places(cuts) * sizeof *mean.before);
+		mean.fixed = 0;
+		for (guint i = 0; i < cuts->n; i++) {
+			const double share = cuts->share[i];
+
+			if (share < 1e-9)
+				continue;
+			mean.fixed += share * cuts->cut[i].fixed;
+			for (gsize k = 0; k < places(cuts); k++)
+				mean.before[k] += share * cuts->cut[i].before[k];
+		}
+		find_rest(cuts, &mean);
 		bound = mean.fixed + mean.rest[0];
 		if (bound == (double)INFINITY)
 			break; /* none is left */

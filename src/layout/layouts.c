@@ -368,33 +368,6 @@ static gboolean take_item_of(Search *s, guint stage, guint group)
 	return FALSE;
 }
 
-/* Paths that hang on the ranks of one group after the other: they have an item more than in the best layout so far. */
-static gboolean lean_on_each(Search *s)
-{
-	g_autofree guint *best = g_memdup2(s->best, s->stages * sizeof *s->best);
-	g_autofree guint8 *seen = g_new0(guint8, s->groups);
-	g_autofree double *busy = g_new0(double, s->groups);
-	guint busiest = 0;
-	gboolean ok = TRUE;
-
-	for (guint stage = 0, item = 0; stage < s->stages; stage++)
-		while (item < best[stage])
-			busy[s->group[stage]] += s->weight[item++];
-	for (guint group = 1; group < s->groups; group++)
-		if (busy[group] > busy[busiest])
-			busiest = group;
-	for (guint stage = 0; stage < s->stages && ok; stage++) {
-		if (seen[s->group[stage]])
-			continue;
-		memcpy(s->ends, best, s->stages * sizeof *best);
-		/* From the ranks that are busy for longest, so that none but those of @stage are. */
-		seen[s->group[stage]] = take_item_of(s, stage, busiest) ||
-					take_item_of(s, stage, s->group[stage]);
-		ok = !seen[s->group[stage]] || bound_by(s, s->ends);
-	}
-	return ok;
-}
-
 /* Adds what is least of the mean of all cuts until that is no news; *@bound: what no layout is below, ns. FALSE where
  * none is better. */
 static gboolean raise_bound(Search *s, guint runs, double *bound)
@@ -517,12 +490,35 @@ static void add_memory(Search *s)
 /* Paths of the best so far, and of those around it; FALSE where none is known. */
 static gboolean gather(Search *s, guint64 ops)
 {
+	g_autofree guint *best = NULL;
+	g_autofree guint8 *seen = g_new0(guint8, s->groups);
+	g_autofree double *busy = g_new0(double, s->groups);
+	guint busiest = 0;
+	gboolean ok = TRUE;
+
 	s->left = CLAMP(MOST_PROOF_OPS / MAX(ops, 1), 64, MOST_PROOF_RUNS);
 	memcpy(s->ends, s->best, s->stages * sizeof *s->ends);
 	if (!bound_by(s, s->ends))
 		return FALSE;
 	add_memory(s);
-	return lean_on_each(s);
+	best = g_memdup2(s->best, s->stages * sizeof *best);
+	/* Paths that hang on the ranks of one group after the other: they have an item more than in the best layout. */
+	for (guint stage = 0, item = 0; stage < s->stages; stage++)
+		while (item < best[stage])
+			busy[s->group[stage]] += s->weight[item++];
+	for (guint group = 1; group < s->groups; group++)
+		if (busy[group] > busy[busiest])
+			busiest = group;
+	for (guint stage = 0; stage < s->stages && ok; stage++) {
+		if (seen[s->group[stage]])
+			continue;
+		memcpy(s->ends, best, s->stages * sizeof *best);
+		/* From the ranks that are busy for longest, so that none but those of @stage are. */
+		seen[s->group[stage]] = take_item_of(s, stage, busiest) ||
+					take_item_of(s, stage, s->group[stage]);
+		ok = !seen[s->group[stage]] || bound_by(s, s->ends);
+	}
+	return ok;
 }
 
 /* Whether these leave any that is better; *@bound: what no layout is below, ns, 0 = not known. */

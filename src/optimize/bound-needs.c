@@ -178,25 +178,6 @@ static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
 	} while (changed);
 }
 
-static void fill_needs(PipesimNeeds *needs, const PipesimBoundUntil *until)
-{
-	const PipesimInstance *x = needs->x;
-
-	for (guint k = 0; k < x->count && !needs->is_late; k++) {
-		needs->is_late = k % LOOKS == LOOKS - 1 && pipesim_bound_is_late(until);
-		for (guint i = 0; i < x->lanes * x->kinds; i++) {
-			const guint lane = needs->order[i] / x->kinds;
-			const guint kind = needs->order[i] % x->kinds;
-			guint32 *need = (guint32 *)pipesim_needs_of(needs, lane, kind, k);
-
-			need_chain(needs, lane, kind, k, need);
-			close_needs(needs, lane, need);
-			need_memory(needs, lane, kind, k, need);
-			close_needs(needs, lane, need);
-		}
-	}
-}
-
 /* Whichever the chunks -------------------------------------------------------------------- */
 
 /* What ops of a rank take of one room: the sums of the n least, and the most of one. */
@@ -320,23 +301,6 @@ static void fill_any(PipesimNeeds *needs, guint rank)
 	}
 }
 
-/* Of all ops of @lane. */
-static void fill_sums(const PipesimNeeds *needs, guint lane)
-{
-	const PipesimInstance *x = needs->x;
-
-	for (guint kind = 0; kind < x->kinds; kind++)
-		for (guint k = 0; k < x->count; k++) {
-			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
-			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
-
-			for (guint code = 0; code < needs->codes; code++)
-				sums[code % x->kinds] += need[code];
-			while (close_any(needs, lane / x->chunks, sums))
-				continue;
-		}
-}
-
 /* Each after what it needs of the same count. */
 static void sort_codes(PipesimNeeds *needs)
 {
@@ -374,10 +338,31 @@ gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gbool
 	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
 		return FALSE;
 	sort_codes(needs);
-	fill_needs(needs, until);
+	for (guint k = 0; k < x->count && !needs->is_late; k++) {
+		needs->is_late = k % LOOKS == LOOKS - 1 && pipesim_bound_is_late(until);
+		for (guint i = 0; i < x->lanes * x->kinds; i++) {
+			const guint lane = needs->order[i] / x->kinds;
+			const guint kind = needs->order[i] % x->kinds;
+			guint32 *need = (guint32 *)pipesim_needs_of(needs, lane, kind, k);
+
+			need_chain(needs, lane, kind, k, need);
+			close_needs(needs, lane, need);
+			need_memory(needs, lane, kind, k, need);
+			close_needs(needs, lane, need);
+		}
+	}
 	for (guint rank = 0; rank < x->ranks && x->chunks > 1 && !needs->is_late; rank++)
 		fill_any(needs, rank);
-	for (guint lane = 0; lane < x->lanes && x->chunks > 1 && !needs->is_late; lane++)
-		fill_sums(needs, lane);
+	for (guint i = 0; i < x->lanes * x->kinds && x->chunks > 1 && !needs->is_late; i++)
+		for (guint k = 0; k < x->count; k++) {
+			const guint lane = i / x->kinds, kind = i % x->kinds;
+			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
+			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
+
+			for (guint code = 0; code < needs->codes; code++)
+				sums[code % x->kinds] += need[code];
+			while (close_any(needs, lane / x->chunks, sums))
+				continue;
+		}
 	return TRUE;
 }

@@ -234,26 +234,6 @@ static gint64 run(Game *game)
 	return best;
 }
 
-/* When ops start on each rank, of a trip without waits, forwards or, looking backwards, what follows them. */
-static void init_trip(Game *game, const PipesimInstance *x, gboolean back)
-{
-	const guint last = x->ranks - 1;
-	const gint64 *f = x->apart[back ? I : F], *i = x->apart[back ? F : I];
-	g_autofree gint64 *down = g_new0(gint64, x->ranks), *up = g_new0(gint64, x->ranks);
-
-	for (guint r = 1; r <= last; r++)
-		down[r] = down[r - 1] + f[r - 1] + (back ? x->hop_back[r - 1] : x->hop[r]);
-	up[last] = down[last] + f[last];
-	for (guint r = last; r-- > 0;)
-		up[r] = up[r + 1] + i[r + 1] + (back ? x->hop[r + 1] : x->hop_back[r]);
-	game->trip = up[0] + i[0];
-	game->input = i[0];
-	for (guint n = 0; n <= last; n++) {
-		game->latest[n + 1] = up[n] - down[n] - f[n];
-		game->earliest[n] = up[n] + i[n] - down[n];
-	}
-}
-
 gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs)
 {
 	const PipesimInstance *x = needs->x;
@@ -286,13 +266,29 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
  * ends. */
 static void turn(Game *game, const PipesimPassing *p, gboolean back)
 {
+	const PipesimInstance *x = p->x;
+	const guint last = x->ranks - 1;
+	const gint64 *f = x->apart[back ? I : F], *i = x->apart[back ? F : I];
+	g_autofree gint64 *down = g_new0(gint64, x->ranks), *up = g_new0(gint64, x->ranks);
+
 	for (guint k = 0; k < game->count; k++) {
 		const guint of = back ? game->count - 1 - k : k;
 
 		game->starts[k] = back ? p->after[of] : p->starts[of];
 		game->after[k] = back ? p->starts[of] : p->after[of];
 	}
-	init_trip(game, p->x, back);
+	/* When ops start on each rank, of a trip without waits, forwards or, looking backwards, what follows them. */
+	for (guint r = 1; r <= last; r++)
+		down[r] = down[r - 1] + f[r - 1] + (back ? x->hop_back[r - 1] : x->hop[r]);
+	up[last] = down[last] + f[last];
+	for (guint r = last; r-- > 0;)
+		up[r] = up[r + 1] + i[r + 1] + (back ? x->hop[r + 1] : x->hop_back[r]);
+	game->trip = up[0] + i[0];
+	game->input = i[0];
+	for (guint n = 0; n <= last; n++) {
+		game->latest[n + 1] = up[n] - down[n] - f[n];
+		game->earliest[n] = up[n] + i[n] - down[n];
+	}
 }
 
 /* What all ways come to at least. First looking backwards, for what follows each backward; then it is asked

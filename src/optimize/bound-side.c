@@ -311,23 +311,6 @@ static void settle(PipesimSide *side, const PipesimSeries *series, guint rank)
 	}
 }
 
-static void fill_sums(PipesimSide *side)
-{
-	const PipesimInstance *x = side->needs.x;
-	gint64 *one = side->one;
-
-	for (guint rank = 0; rank < x->ranks; rank++)
-		for (guint kind = 0; kind < x->kinds; kind++) {
-			gint64 *sums = (gint64 *)pipesim_side_sums(side, rank, kind);
-
-			memcpy(one, &x->least[kind][(gsize)rank * x->chunks],
-				sizeof *one * x->chunks);
-			qsort(one, x->chunks, sizeof *one, pipesim_compare_int64);
-			for (guint i = 0; i < side->needs.n_any; i++)
-				sums[i + 1] = sums[i] + one[i / x->count];
-		}
-}
-
 static void fill_series(PipesimSide *side, guint rank)
 {
 	const PipesimInstance *x = side->needs.x;
@@ -396,7 +379,16 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 		return FALSE;
 	for (gsize i = 0; i < N_BEFORE * codes; i++)
 		side->before[i].taken = taken + i * side->needs.codes;
-	fill_sums(side);
+	for (guint rank = 0; rank < x->ranks; rank++)
+		for (guint kind = 0; kind < x->kinds; kind++) {
+			gint64 *sums = (gint64 *)pipesim_side_sums(side, rank, kind);
+
+			memcpy(side->one, &x->least[kind][(gsize)rank * x->chunks],
+				sizeof *side->one * x->chunks);
+			qsort(side->one, x->chunks, sizeof *side->one, pipesim_compare_int64);
+			for (guint i = 0; i < side->needs.n_any; i++)
+				sums[i + 1] = sums[i] + side->one[i / x->count];
+		}
 	for (guint rank = 0; rank < x->ranks; rank++)
 		fill_series(side, rank);
 	while (!side->late && sweep(side) && x->chunks > 1 && side->looks < MOST_LOOKS)

@@ -43,27 +43,6 @@ gboolean pipesim_queue_takes(
 	       x->pair == NULL;
 }
 
-static void connect_all(PipesimQueue *queue)
-{
-	const PipesimInstance *x = queue->x;
-	const guint32 codes = x->lanes * x->kinds;
-
-	for (guint32 i = 0; i < codes; i++)
-		queue->source[i] = queue->target[i] = NO_OP;
-	for (guint32 code = 0; code < codes; code++) {
-		gint64 hop;
-		const guint32 from = pipesim_instance_input(x, code, &hop);
-
-		if (from == PIPESIM_NO_LANE || code % x->kinds == W)
-			continue;
-		queue->source[code] = from;
-		if (from / x->kinds != code / x->kinds) {
-			queue->target[from] = code;
-			queue->lag[from] = hop;
-		}
-	}
-}
-
 void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 	const PipesimRuntime *runtime, PipesimArena *arena)
 {
@@ -89,7 +68,20 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.changed_from = pipesim_arena_array(arena, gint64, n)};
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return;
-	connect_all(queue);
+	for (guint32 i = 0; i < codes; i++)
+		queue->source[i] = queue->target[i] = NO_OP;
+	for (guint32 code = 0; code < codes; code++) {
+		gint64 hop;
+		const guint32 from = pipesim_instance_input(x, code, &hop);
+
+		if (from == PIPESIM_NO_LANE || code % x->kinds == W)
+			continue;
+		queue->source[code] = from;
+		if (from / x->kinds != code / x->kinds) {
+			queue->target[from] = code;
+			queue->lag[from] = hop;
+		}
+	}
 	for (guint i = 0; i < STATES; i++) {
 		queue->known[i] = (PipesimQueueState *)pipesim_arena_array(
 			arena, guint64, queue->size / 8);

@@ -63,29 +63,6 @@ static void begin_walks(PipesimSearchState *s)
 	}
 }
 
-/* Takes what the walks have found, by the word of the engine. */
-static void gather(Queues *queues)
-{
-	PipesimSearchState *s = queues->s;
-	guint64 looks = 0;
-
-	for (guint i = 0; i < s->n_queue_walks; i++) {
-		PipesimQueueWalk *walk = &s->queue_walks[i];
-
-		looks += walk->looks;
-		if (walk->best_makespan < queues->best_makespan) {
-			queues->best_makespan = walk->best_makespan;
-			memcpy(queues->best, walk->best, s->n);
-		}
-		if (walk->best_makespan >= queues->known[i])
-			continue;
-		queues->known[i] = walk->best_makespan;
-		pipesim_search_offer_codes(
-			s, walk->best, pipesim_judge_codes(&s->judge, walk->best));
-	}
-	s->found->moves = queues->before + looks * s->n / MOVE_VISITS;
-}
-
 /* Whether an order that has grown is shorter than all others to begin from. */
 static gboolean grow(PipesimSearchState *s)
 {
@@ -120,6 +97,7 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 		.data = &queues};
 	const guint64 most = of->moves - MIN(of->moves, queues.before);
 	gboolean apart = TRUE;
+	guint64 looks;
 
 	for (guint i = 0; i < s->n_queue_walks; i++)
 		queues.known[i] = s->judged_makespan;
@@ -140,7 +118,23 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);
 		}
 		pipesim_parallel(&work, NULL);
-		gather(&queues);
+		/* What the walks have found is taken by the word of the engine. */
+		looks = 0;
+		for (guint i = 0; i < s->n_queue_walks; i++) {
+			PipesimQueueWalk *walk = &s->queue_walks[i];
+
+			looks += walk->looks;
+			if (walk->best_makespan < queues.best_makespan) {
+				queues.best_makespan = walk->best_makespan;
+				memcpy(queues.best, walk->best, s->n);
+			}
+			if (walk->best_makespan >= queues.known[i])
+				continue;
+			queues.known[i] = walk->best_makespan;
+			pipesim_search_offer_codes(
+				s, walk->best, pipesim_judge_codes(&s->judge, walk->best));
+		}
+		s->found->moves = queues.before + looks * s->n / MOVE_VISITS;
 	}
 	g_free(queues.known);
 	g_free(queues.best);

@@ -232,21 +232,6 @@ static void add_builds(PipesimSearchState *s)
 	}
 }
 
-/* What becomes of these where all ops are put together anew. */
-static void add_justified(PipesimSearchState *s)
-{
-	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
-
-	for (guint i = 0; i < s->codes->len; i++)
-		g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
-	for (guint i = 0; i < before->len && !is_enough(s); i++) {
-		guint8 *codes = pipesim_search_justified(s, before->pdata[i]);
-
-		if (codes != NULL)
-			add_codes(s, codes, FALSE);
-	}
-}
-
 /* Long from short ------------------------------------------------------------------------ */
 
 static gint64 judge_stretch(const guint8 *codes, gpointer data)
@@ -389,6 +374,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 {
 	const PipesimSearchOf *of = s->of;
 	PipesimFound *found = s->found;
+	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
 	PipesimNumber least;
 	guint8 *codes;
 
@@ -411,7 +397,14 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		codes = is_enough(s) ? NULL : g_new(guint8, s->n);
 		add_if_fits(s, codes,
 			codes != NULL && pipesim_pass(&s->tight, found->bound, codes), FALSE);
-		add_justified(s);
+		/* What becomes of these where all ops are put together anew. */
+		for (guint i = 0; i < s->codes->len; i++)
+			g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
+		for (guint i = 0; i < before->len && !is_enough(s); i++) {
+			codes = pipesim_search_justified(s, before->pdata[i]);
+			if (codes != NULL)
+				add_codes(s, codes, FALSE);
+		}
 		/* The shortest unit, repeated. */
 		codes = is_enough(s) ? NULL : pipesim_search_units(s);
 		add_if_fits(s, codes, codes != NULL, FALSE);

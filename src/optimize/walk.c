@@ -6,28 +6,6 @@
 
 #define NO_OP PIPESIM_NO_OP
 
-static void connect_all(PipesimWalk *walk)
-{
-	const PipesimInstance *x = walk->x;
-
-	for (guint32 op = 0; op < walk->n; op++) {
-		walk->took[op] =
-			x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
-		walk->input[op] = walk->output[op] = NO_OP;
-	}
-	for (guint32 code = 0; code < x->lanes * x->kinds; code++) {
-		gint64 hop;
-		const guint32 from = pipesim_instance_input(x, code, &hop);
-
-		for (guint32 k = 0;
-			k < x->count && from != PIPESIM_NO_LANE && code % x->kinds != W; k++) {
-			walk->input[code * x->count + k] = from * x->count + k;
-			walk->output[from * x->count + k] = code * x->count + k;
-			walk->lag[code * x->count + k] = hop;
-		}
-	}
-}
-
 void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed,
 	guint64 number, PipesimArena *arena)
 {
@@ -62,8 +40,24 @@ void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed
 		walk->step = pipesim_arena_array(arena, gint64, n);
 		walk->glued = pipesim_arena_array(arena, guint8, n);
 	}
-	if (pipesim_arena_check(arena, NULL, "ops"))
-		connect_all(walk);
+	if (!pipesim_arena_check(arena, NULL, "ops"))
+		return;
+	for (guint32 op = 0; op < walk->n; op++) {
+		walk->took[op] =
+			x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
+		walk->input[op] = walk->output[op] = NO_OP;
+	}
+	for (guint32 code = 0; code < x->lanes * x->kinds; code++) {
+		gint64 hop;
+		const guint32 from = pipesim_instance_input(x, code, &hop);
+
+		for (guint32 k = 0;
+			k < x->count && from != PIPESIM_NO_LANE && code % x->kinds != W; k++) {
+			walk->input[code * x->count + k] = from * x->count + k;
+			walk->output[from * x->count + k] = code * x->count + k;
+			walk->lag[code * x->count + k] = hop;
+		}
+	}
 }
 
 /* Longest paths -------------------------------------------------------------------------- */

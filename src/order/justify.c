@@ -343,42 +343,38 @@ static gint64 put_all(PipesimJustifier *j, gboolean back)
 	return makespan;
 }
 
-/* What ops @codes of @rank run as one with, and how long. */
-static void begin_rank(PipesimJustifier *j, guint rank, const guint8 *codes)
+void pipesim_justifier_begin(
+	PipesimJustifier *j, const guint8 *codes, const gint64 *starts, gint64 makespan)
 {
 	const PipesimInstance *x = j->x;
 	const guint per_code = x->chunks * x->kinds;
 	const guint mask = pipesim_instance_code_mask(x);
-	g_autofree guint32 *done = g_new0(guint32, per_code);
-	guint32 before = 0;
-	gboolean glued = FALSE;
+	g_autofree guint32 *done = g_new(guint32, per_code);
 
-	for (guint i = 0; i < x->per_rank; i++) {
-		const guint code = codes[i] & mask, flags = codes[i] & ~mask;
-		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
-		const guint32 op = (rank * per_code + code) * x->count + done[code]++;
-
-		j->first[op] = glued ? j->first[before] : op;
-		j->next[op] = j->first[op];
-		if (glued) {
-			j->next[before] = op;
-			j->took[op] = j->took[before];
-		} else {
-			j->took[op] =
-				flags != 0 ? x->whole[lane] : x->time[code % x->kinds][lane];
-		}
-		glued = flags != 0;
-		before = op;
-	}
-}
-
-void pipesim_justifier_begin(
-	PipesimJustifier *j, const guint8 *codes, const gint64 *starts, gint64 makespan)
-{
 	memcpy(j->start, starts, sizeof *starts * j->n);
 	j->makespan = makespan;
-	for (guint rank = 0; rank < j->x->ranks; rank++)
-		begin_rank(j, rank, codes + (gsize)rank * j->x->per_rank);
+	/* What ops run as one with, and how long. */
+	for (guint rank = 0; rank < x->ranks; rank++, codes += x->per_rank) {
+		guint32 before = 0;
+		gboolean glued = FALSE;
+
+		memset(done, 0, sizeof *done * per_code);
+		for (guint i = 0; i < x->per_rank; i++) {
+			const guint code = codes[i] & mask, flags = codes[i] & ~mask;
+			const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+			const guint32 op = (rank * per_code + code) * x->count + done[code]++;
+
+			j->first[op] = glued ? j->first[before] : op;
+			j->next[op] = j->first[op];
+			if (glued)
+				j->next[before] = op;
+			j->took[op] = glued        ? j->took[before]
+				      : flags != 0 ? x->whole[lane]
+						   : x->time[code % x->kinds][lane];
+			glued = flags != 0;
+			before = op;
+		}
+	}
 }
 
 gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
@@ -422,26 +418,6 @@ static gboolean is_next(const PipesimJustifier *j, guint32 op)
 	return TRUE;
 }
 
-/* The first op of what comes next on @rank. Of those that take no time what others wait for comes first. */
-static guint32 find_next(const PipesimJustifier *j, guint rank)
-{
-	const PipesimInstance *x = j->x;
-	const guint per_code = x->chunks * x->kinds;
-	guint32 next = 0;
-	gint64 first = G_MAXINT64;
-
-	for (guint code = rank * per_code; code < (rank + 1) * per_code; code++) {
-		const guint32 op = code * x->count + j->done[code];
-
-		if (j->done[code] < x->count && j->first[op] == op && j->start[op] < first &&
-			is_next(j, op)) {
-			first = j->start[op];
-			next = op;
-		}
-	}
-	return next;
-}
-
 void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 {
 	const PipesimInstance *x = j->x;
@@ -450,9 +426,20 @@ void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 	memset(j->done, 0, sizeof *j->done * x->lanes * x->kinds);
 	for (guint rank = 0; rank < x->ranks; rank++, codes += x->per_rank)
 		for (guint i = 0; i < x->per_rank;) {
-			const guint32 first = find_next(j, rank);
-			guint32 op = first;
+			guint32 first = 0, op;
+			gint64 start = G_MAXINT64;
 
+			/* Of those that take no time what others wait for comes first. */
+			for (guint code = rank * per_code; code < (rank + 1) * per_code;
+				code++) {
+				op = code * x->count + j->done[code];
+				if (j->done[code] < x->count && j->first[op] == op &&
+					j->start[op] < start && is_next(j, op)) {
+					start = j->start[op];
+					first = op;
+				}
+			}
+			op = first;
 			do {
 				const guint code = op / x->count;
 

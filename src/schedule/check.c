@@ -14,21 +14,6 @@ gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error)
 		shape->ranks, shape->ranks - 1, shape->ranks + 1);
 }
 
-gboolean pipesim_check_ranks_part(const PipesimShape *shape, guint pipelines, GError **error)
-{
-	const guint below = shape->ranks / pipelines * pipelines;
-
-	if (below == shape->ranks)
-		return TRUE;
-	if (below == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u ranks cannot be divided among %u pipelines; nearest: %u",
-			shape->ranks, pipelines, pipelines);
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u ranks cannot be divided among %u pipelines; nearest: %u or %u",
-		shape->ranks, pipelines, below, below + pipelines);
-}
-
 gboolean pipesim_check_microbatches(
 	const PipesimShape *shape, guint min, guint step, const char *rule, GError **error)
 {

@@ -5,10 +5,6 @@
 /** pipesim_check_even_ranks: FALSE with PIPESIM_ERROR_CONSTRAINT where PP is odd. */
 gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error);
 
-/** pipesim_check_ranks_part: FALSE with PIPESIM_ERROR_CONSTRAINT where PP is no multiple of
- * @pipelines. */
-gboolean pipesim_check_ranks_part(const PipesimShape *shape, guint pipelines, GError **error);
-
 /** pipesim_check_microbatches: M >= @min and M a multiple of @step; else FALSE with
  * PIPESIM_ERROR_CONSTRAINT that states @rule and names the nearest M on either side. */
 gboolean pipesim_check_microbatches(

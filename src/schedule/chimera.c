@@ -206,7 +206,7 @@ static gboolean plan_halving(const PipesimShape *shape, const PipesimTimes *time
 
 static gboolean check(const PipesimShape *shape, GError **error)
 {
-	const guint n = shape->chunks;
+	const guint n = shape->chunks, below = shape->ranks / n * n;
 
 	if (n == 2)
 		return pipesim_check_halves(shape, error);
@@ -218,8 +218,15 @@ static gboolean check(const PipesimShape *shape, GError **error)
 			"%u pipelines cannot be divided between both directions; nearest: %u "
 			"or %u",
 			n, n - 1, n + 1);
-	return pipesim_check_ranks_part(shape, n, error) &&
-	       pipesim_check_microbatches(shape, n, n, "M a multiple of the pipelines", error);
+	if (below == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u ranks cannot be divided among %u pipelines; nearest: %u",
+			shape->ranks, n, n);
+	if (below < shape->ranks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u ranks cannot be divided among %u pipelines; nearest: %u or %u",
+			shape->ranks, n, below, below + n);
+	return pipesim_check_microbatches(shape, n, n, "M a multiple of the pipelines", error);
 }
 
 static gboolean check_halving(const PipesimShape *shape, GError **error)

@@ -137,22 +137,6 @@ gboolean pipesim_range_expand(
 
 /* Options -------------------------------------------------------------------------------- */
 
-/* The unit behind swept numbers: "GB" of "4/8GB+1GB", or nothing. As names of columns have no
- * slashes it is "GB_per_s" of "GB/s". */
-static void append_unit(GString *name, const char *behind)
-{
-	const gsize length = strcspn(behind, ",+");
-	g_autofree char *unit = g_strstrip(g_strndup(behind, length));
-	char *slash = strchr(unit, '/');
-
-	if (!g_ascii_isalpha(unit[0]))
-		return;
-	if (slash != NULL)
-		*slash = '\0';
-	g_string_append_printf(name, "_%s%s%s", unit, slash != NULL ? "_per_" : "",
-		slash != NULL ? slash + 1 : "");
-}
-
 /* Which number of the list @value, "1,1:2,3", the one at @at is; -1 where that is no list of numbers alone. */
 static int place_in_list(const char *value, const char *at)
 {
@@ -177,6 +161,9 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 	g_auto(GStrv) parts = g_strsplit_set(list, ",/", -1);
 	GString *name = g_string_new(option->name + strlen("--"));
 	const char *begin, *equals = strrchr(text, '=');
+	const char *behind = items + length;
+	g_autofree char *unit = g_strstrip(g_strndup(behind, strcspn(behind, ",+")));
+	char *slash = strchr(unit, '/');
 
 	g_ptr_array_add(option->texts, text);
 	g_ptr_array_add(grid->axes, axis);
@@ -191,7 +178,13 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 		g_string_append_printf(name, "_%d", place);
 	g_strdelimit(name->str, "-", '_');
 	axis->name = g_strdup(name->str);
-	append_unit(name, items + length);
+	/* The unit behind swept numbers: "GB" of "4/8GB+1GB", or nothing. As names of columns have no
+	 * slashes it is "GB_per_s" of "GB/s". */
+	if (slash != NULL)
+		*slash = '\0';
+	if (g_ascii_isalpha(unit[0]))
+		g_string_append_printf(name, "_%s%s%s", unit, slash != NULL ? "_per_" : "",
+			slash != NULL ? slash + 1 : "");
 	axis->column = g_string_free(name, FALSE);
 	axis->values = g_ptr_array_new_with_free_func(g_free);
 	for (char **part = parts; *part != NULL; part++)

@@ -39,16 +39,6 @@ void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb)
 		pipesim_weight_of(out, verb->chunk);
 }
 
-/* How often the first @period of @n codes stand there one after the other. */
-static gsize repetitions(const guint8 *codes, gsize n, gsize period)
-{
-	gsize same = 0;
-
-	while (same + period < n && codes[same] == codes[same + period])
-		same++;
-	return same / period + 1;
-}
-
 static void emit_part(
 	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs)
 {
@@ -56,8 +46,12 @@ static void emit_part(
 		gsize body = 1, times = 1;
 
 		for (gsize period = 1; period <= LONGEST && period < n - at; period++) {
-			gsize found = repetitions(codes + at, n - at, period);
+			gsize found = 0; /* how often the first so many stand there in a row */
 
+			while (at + found + period < n &&
+				codes[at + found] == codes[at + found + period])
+				found++;
+			found = found / period + 1;
 			if (found > 1 && found * period > body * times) {
 				body = period;
 				times = found;

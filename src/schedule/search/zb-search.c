@@ -361,22 +361,14 @@ static gint64 forward_start(const Search *s, const InTime *way, guint j)
 	return MAX(forward_ready(s, j), lane->clock);
 }
 
-static gint64 input_start(const Search *s, guint j)
-{
-	const Lane *lane = &s->lanes[j];
-	const guint k = lane->done[I];
-
-	if (lane->done[F] == k || (j + 1 < s->p && lane[1].done[I] == k))
-		return PIPESIM_NEVER;
-	return MAX(input_ready(s, j), lane->clock);
-}
-
 /* What lane @j can run first, of what is known. */
 static void choose(Search *s, const InTime *way, guint j)
 {
 	Lane *lane = &s->lanes[j];
 	const gint64 forward = forward_start(s, way, j);
-	const gint64 input = input_start(s, j);
+	const guint k = lane->done[I];
+	const gboolean none = lane->done[F] == k || (j + 1 < s->p && lane[1].done[I] == k);
+	const gint64 input = none ? PIPESIM_NEVER : MAX(input_ready(s, j), lane->clock);
 	const gboolean is_input = input < forward || (input == forward && way->prefers_input);
 	const gint64 start = is_input ? input : forward;
 
@@ -392,25 +384,6 @@ static void choose(Search *s, const InTime *way, guint j)
 	pipesim_tournament_set(&s->queue, j, lane->next_start);
 }
 
-/* Runs what lane @j has chosen; its neighbours may have new inputs then. */
-static void run_next(Search *s, const InTime *way, guint j)
-{
-	Lane *lane = &s->lanes[j];
-
-	if (lane->next == W) {
-		run_weight(s, lane);
-	} else if (lane->next == F) {
-		run_forward(s, lane, lane->next_start);
-		if (j + 1 < s->p)
-			choose(s, way, j + 1);
-	} else {
-		run_input(s, lane, lane->next_start);
-		if (j > 0)
-			choose(s, way, j - 1);
-	}
-	choose(s, way, j);
-}
-
 static gboolean try_in_time(Search *s, const InTime *way)
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
@@ -422,11 +395,25 @@ static gboolean try_in_time(Search *s, const InTime *way)
 		choose(s, way, j);
 	for (n = 0; n < ops && ok; n++) {
 		const PipesimMatch first = pipesim_tournament_first(&s->queue);
+		const guint j = first.rank;
+		Lane *lane = &s->lanes[j];
 
 		/* The oldest micro-batch in flight can always go on. */
 		g_assert(first.time != PIPESIM_NEVER);
-		run_next(s, way, first.rank);
-		ok = s->lanes[first.rank].idle <= s->lanes[first.rank].allowed;
+		/* Its lane runs what it has chosen; neighbours may have new inputs then. */
+		if (lane->next == W) {
+			run_weight(s, lane);
+		} else if (lane->next == F) {
+			run_forward(s, lane, lane->next_start);
+			if (j + 1 < s->p)
+				choose(s, way, j + 1);
+		} else {
+			run_input(s, lane, lane->next_start);
+			if (j > 0)
+				choose(s, way, j - 1);
+		}
+		choose(s, way, j);
+		ok = lane->idle <= lane->allowed;
 	}
 	s->placed += EFFORT_IN_TIME * n;
 	return ok;
@@ -436,28 +423,6 @@ static gboolean try_in_time(Search *s, const InTime *way)
  *
  * @trip: between the end of an F of a lane and the start of its I the micro-batch goes through
  * all later lanes and back. */
-
-/* Idle time after the last F, until its I: nothing can run but I and W of what is held beside
- * it: of each of the others both, while a whole activation is held, or W alone, while what is
- * left of it is. */
-static gint64 last_idle(const Search *s, const Lane *lane, gint64 trip)
-{
-	const gint64 room = s->problem->limit - s->problem->held;
-	const gint64 others = (gint64)s->m - 1;
-	const gint64 both = MIN(room / s->problem->held, others);
-	gint64 most = 0;
-
-	for (gint64 n = 0; n <= both; n++) {
-		const gint64 left = room - n * s->problem->held;
-		const gint64 alone = s->weight_held == 0
-					     ? others - n
-					     : MIN(left / s->weight_held, others - n);
-		const gint64 work = n * lane->time[I] + (n + alone) * lane->time[W];
-
-		most = MAX(most, work);
-	}
-	return MAX(trip - most, 0);
-}
 
 static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 {
@@ -470,10 +435,23 @@ static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 	const Wide by_memory = (each * s->m + limit - 1) / limit;
 	/* Idle time before the first I: nothing but F can run, as many as are held. */
 	gint64 idle = MAX(trip - (MIN(limit / held, s->m) - 1) * lane->time[F], 0);
+	const gint64 others = (gint64)s->m - 1, room = limit - held;
+	gint64 most = 0;
 
+	/* After the last F, until its I, nothing can run but I and W of what is held beside it: of each of the others
+	 * both, while a whole activation is held, or W alone, while what is left of it is. */
+	for (gint64 n = 0; n <= MIN(room / held, others); n++) {
+		const gint64 left = room - n * held;
+		const gint64 alone = s->weight_held == 0
+					     ? others - n
+					     : MIN(left / s->weight_held, others - n);
+		const gint64 work = n * lane->time[I] + (n + alone) * lane->time[W];
+
+		most = MAX(most, work);
+	}
 	/* Where not all F come before the first I, the two gaps are apart. */
 	if (limit / held < s->m)
-		idle += last_idle(s, lane, trip);
+		idle += MAX(trip - most, 0);
 	return MAX(lane->busy + idle, (gint64)MIN(by_memory, G_MAXINT64 / 4));
 }
 
