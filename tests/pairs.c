@@ -144,6 +144,7 @@ static const Option options[] = {
 	{"dp-bandwidth", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s"}},
 	{"overlap-reduce", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s "
 			    "--overlap-reduce"}},
+	{"measured", {"--model=llama-3-8b --measured=input/steps.csv"}},
 	{"tp-overlap", {"--model=llama-3-8b --device=h100 --tp=8 --dp=2 --tp-overlap"}},
 	{"ep-overlap", {"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --ep-overlap"}},
 	{"dispatcher",

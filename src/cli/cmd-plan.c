@@ -51,12 +51,19 @@ static gboolean choose_times(PipesimPlanning *plan, GError **error)
 			return FALSE;
 		plan->wish.device = setup->device;
 		pipesim_setup_train_on(setup, &plan->wish.training);
-		return pipesim_device_check(setup->device, &plan->wish.training, error);
+		return pipesim_device_check(setup->device, &plan->wish.training, error) &&
+		       (setup->text[PIPESIM_SET_MEASURED] == NULL ||
+			       pipesim_planner_measure(&plan->wish,
+				       setup->text[PIPESIM_SET_MEASURED], &plan->measured,
+				       error));
 	}
-	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL)
+	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL ||
+		setup->text[PIPESIM_SET_MEASURED] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s and --trace both say what an op takes; give one of them",
-			device != NULL ? "--device" : "--mfu");
+			device != NULL                         ? "--device"
+			: setup->text[PIPESIM_SET_MFU] != NULL ? "--mfu"
+							       : "--measured");
 	base = pipesim_setup_base(setup, error);
 	plan->wish.capture = &plan->capture;
 	if (base != NULL) {
@@ -347,9 +354,9 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
-		PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_SET_PARETO},
+		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
+		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text (default), json; csv: best at each memory; jsonl: all",
 			    "text json csv jsonl"},

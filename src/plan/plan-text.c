@@ -77,6 +77,13 @@ static void append_asked(const PipesimPlanning *plan, GString *out)
 			wish->device->name,
 			pipesim_print_double(
 				mfu, pipesim_device_share(wish->device, &wish->training)));
+	if (plan->measured.steps > 0)
+		g_string_append_printf(out,
+			"Corrected by %u measured step%s: kernels take %.2f and messages %.2f "
+			"of what is described; errors of these %.1f %% before, %.1f %% now\n",
+			plan->measured.steps, plan->measured.steps == 1 ? "" : "s",
+			plan->measured.pace[0], plan->measured.pace[1],
+			100 * plan->measured.before, 100 * plan->measured.after);
 	g_string_append_printf(out,
 		"Collectives and messages at shares of a node's links, %.0f GB/s per GPU "
 		"between nodes\n",

@@ -8,6 +8,7 @@
 typedef struct {
 	PipesimSetup *setup;
 	PipesimWish wish;
+	PipesimPlanMeasured measured; /* steps 0: none were */
 	PipesimRates capture;
 	GString *capture_text; /* the costs that it was made of; NULL without --trace */
 	GPtrArray *schedules;  /* of PipesimSchedule, NULL-terminated */

@@ -37,6 +37,23 @@ typedef struct {
 	gpointer data;
 } PipesimWish;
 
+/* What measured steps made of described ones. */
+typedef struct {
+	guint steps, factors;
+	double pace[2];       /* what kernels, and messages within ops, take over what is described */
+	double before, after; /* mean errors of these steps: shares */
+} PipesimPlanMeasured;
+
+/**
+ * pipesim_planner_measure: takes steps that were run from @path, a CSV with columns pp, dp,
+ * microbatches, schedule, step_ms and, where they are not 1 or as @wish says, tp, cp, ep,
+ * microbatch_size, chunks, recompute; sets the pace of the device of @wish by them.
+ *
+ * FALSE with PIPESIM_ERROR_PARSE, PIPESIM_ERROR_CONSTRAINT or what opening the file gives.
+ */
+gboolean pipesim_planner_measure(
+	const PipesimWish *wish, const char *path, PipesimPlanMeasured *found, GError **error);
+
 /* One way to train. */
 typedef struct {
 	PipesimTraining training;

@@ -263,11 +263,14 @@ SETTING(DEVICE, "--device", 0, "GPU",
 SETTING(MFU, "--mfu", 0, "X", "of --device: share of its peak of products (default: its own)",
 	ALL_MODEL, READ(Training, mfu), SWEPT(WITHIN))
 SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
-	"of --device: reduces gradients at 50GB/s (default: by its links)", ALL_MODEL,
+	"of --device: gradients at 50GB/s (default: by its links)", ALL_MODEL,
 	AMOUNT(Training, reduce, bandwidth), SWEPT(WITHIN))
 SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
 	"of --device: reduces gradients beside the last backward", ALL_MODEL,
 	FLAG(Training, overlap))
+SETTING(MEASURED, "--measured", 0, "FILE.csv",
+	"steps that were run correct described times", NO_GROUP, PATH(READ),
+	.values = "csv csv.gz")
 SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL,
 	"of --device: collectives of TP beside products", ALL_MODEL, FLAG(Training, tp_overlap))
 SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
@@ -277,7 +280,7 @@ SETTING(DISPATCHER, "--dispatcher", 0, "NAME",
 	"of --device: rows of experts by alltoall, deepep or hybridep", ALL_MODEL,
 	WORD(Training, dispatcher), .values = "auto alltoall deepep hybridep")
 SETTING(NODE_BANDWIDTH, "--node-bandwidth", 0, "N",
-	"of --device: of a GPU to other nodes (default: its own, 50GB/s)", ALL_MODEL,
+	"of --device: of a GPU to other nodes (default: its own)", ALL_MODEL,
 	AMOUNT(Training, node_bandwidth, bandwidth), SWEPT(WITHIN))
 SETTING(CUDA_GRAPH, "--cuda-graph", 0, NULL,
 	"of --device: launches are recorded, the host does not wait", ALL_MODEL,

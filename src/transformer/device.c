@@ -212,6 +212,7 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 		return NULL;
 	device = g_atomic_rc_box_new0(PipesimDevice);
 	device->name = g_strdup(name);
+	device->pace[0] = device->pace[1] = 1;
 	for (guint i = 0; i < ini->n_lines; i++)
 		read_line(ini, &ini->lines[i], device);
 	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {

@@ -46,6 +46,9 @@ typedef struct {
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
 	double kernel;    /* and of one of PyTorch's own */
 	double wait;      /* of the host for the number of rows of experts, of a layer */
+	/* What kernels, and messages within ops, take over what is described: 1 until measured
+	 * steps say otherwise. */
+	double pace[2];
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;
 

@@ -547,25 +547,28 @@ double pipesim_kernel_seconds(
 		return rate > 0 && kernel->kind != PIPESIM_KERNEL_CONTEXT ? kernel->flops / rate
 									  : 0;
 	}
+	const double pace = device->pace[0];
+
 	switch (kernel->kind) {
 	case PIPESIM_KERNEL_PRODUCT:
-		return device->gap + product_seconds(rates, training, kernel);
+		return pace * (device->gap + product_seconds(rates, training, kernel));
 	case PIPESIM_KERNEL_ATTENTION:
-		return device->gap + attention_seconds(rates, training, kernel);
+		return pace * (device->gap + attention_seconds(rates, training, kernel));
 	case PIPESIM_KERNEL_MOVE: {
 		const double shares[] = {[PIPESIM_MOVE_COPIES] = device->copies,
 			[PIPESIM_MOVE_ELEMENTS] = device->elements,
 			[PIPESIM_MOVE_ROWS] = device->rows,
 			[PIPESIM_MOVE_LOSS] = device->loss};
 
-		return device->gap + kernel->bytes / (device->bandwidth * shares[kernel->move]);
+		return pace * (device->gap + kernel->bytes / (device->bandwidth *
+								     shares[kernel->move]));
 	}
 	case PIPESIM_KERNEL_WAIT:
-		return training->graph ? 0 : device->wait;
+		return training->graph ? 0 : pace * device->wait;
 	case PIPESIM_KERNEL_TENSOR:
 	case PIPESIM_KERNEL_CONTEXT:
 	case PIPESIM_KERNEL_ROWS:
-		return message_seconds(rates, training, kernel);
+		return device->pace[1] * message_seconds(rates, training, kernel);
 	}
 	return 0;
 }

@@ -3,14 +3,13 @@
 #include "plan/planner.h"
 
 /* Where models are, from a build folder or the sources. */
-static PipesimTransformer *read_model(const char *name)
+/* A description that is shipped, in models/ or devices/. For g_free(). */
+static char *shipped(const char *folder, const char *name)
 {
-	const char *data = g_getenv("PIPESIM_DATADIR");
+	const char *top = g_getenv("TOP_SRCDIR");
 	g_autofree char *file = g_strconcat(name, ".ini", NULL);
-	g_autofree char *path =
-		g_build_filename(data != NULL ? data : PIPESIM_DATADIR, "models", file, NULL);
 
-	return pipesim_transformer_read(path, NULL);
+	return g_build_filename(top != NULL ? top : ".", folder, file, NULL);
 }
 
 static void run_all(gpointer data)
@@ -22,7 +21,10 @@ static void bench_model(const char *name, gint64 seq)
 {
 	static const char *const names[] = {"1f1b", "interleaved-1f1b", "zb-h1", "zb-v",
 		"v-half", "v-min", "interleaved-zb", "dualpipe", "dualpipev"};
-	g_autoptr(PipesimTransformer) model = read_model(name);
+	g_autofree char *of_model = shipped("models", name);
+	g_autofree char *of_device = shipped("devices", "b200");
+	g_autoptr(PipesimTransformer) model = pipesim_transformer_read(of_model, NULL);
+	g_autoptr(PipesimDevice) device = pipesim_device_read(of_device, "b200", NULL);
 	const PipesimSchedule *schedules[G_N_ELEMENTS(names) + 1] = {NULL};
 	g_autoptr(PipesimPlanned) planned = NULL;
 	g_autofree char *what =
@@ -38,14 +40,14 @@ static void bench_model(const char *name, gint64 seq)
 		.schedules = schedules,
 		.every = TRUE};
 
-	if (model == NULL)
+	if (model == NULL || device == NULL)
 		return;
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
 		schedules[i] = pipesim_schedule_find(names[i], NULL);
 	wish.training.tp = wish.training.ep = wish.training.dp = 0;
 	wish.training.mfu = 0.45;
 	wish.training.zero = PIPESIM_ZERO_1;
-	wish.device = pipesim_device_find("b200", "-", NULL);
+	wish.device = device;
 	planned = pipesim_planner_run(&wish, NULL);
 	if (planned == NULL)
 		return;
