@@ -229,24 +229,19 @@ PipesimDifference *pipesim_difference_new(
 	PipesimDifference *difference;
 	Pair pair = {a, b, NULL};
 
-	if (pipesim_shape_parts(&a->shape) != pipesim_shape_parts(&b->shape)) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (pipesim_shape_parts(&a->shape) != pipesim_shape_parts(&b->shape))
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s runs a micro-batch in %u part%s, %s in %u; compare orders of the "
 			"same shape",
 			a->name, pipesim_shape_parts(&a->shape),
 			pipesim_shape_parts(&a->shape) == 1 ? "" : "s", b->name,
 			pipesim_shape_parts(&b->shape));
-		return NULL;
-	}
-	if (a->shape.ranks != b->shape.ranks ||
-		a->shape.microbatches != b->shape.microbatches) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (a->shape.ranks != b->shape.ranks || a->shape.microbatches != b->shape.microbatches)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s has %u ranks and %u micro-batches, %s %u and %u; compare orders of "
 			"the same shape",
 			a->name, a->shape.ranks, a->shape.microbatches, b->name, b->shape.ranks,
 			b->shape.microbatches);
-		return NULL;
-	}
 	difference = pair.difference = g_new0(PipesimDifference, 1);
 	difference->ranks = a->shape.ranks;
 	difference->list_a = pipesim_step_messages(a->step);

@@ -7,7 +7,7 @@ static int by_id(gconstpointer a, gconstpointer b)
 {
 	const PipesimLinkUse *x = a, *y = b;
 
-	return (x->id > y->id) - (x->id < y->id);
+	return pipesim_compare(x->id, y->id);
 }
 
 /* The makespan of the same step with @flags; -1 with @error. */

@@ -374,7 +374,7 @@ static int compare_runs(gconstpointer a, gconstpointer b, gpointer data)
 		of_x = held->max_peak * held->unit.num * other->unit.den;
 		of_y = other->max_peak * other->unit.num * held->unit.den;
 	}
-	return (of_x > of_y) - (of_x < of_y);
+	return pipesim_compare(of_x, of_y);
 }
 
 void pipesim_comparison_finish(PipesimComparison *comparison)

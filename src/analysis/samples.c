@@ -73,11 +73,9 @@ PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts 
 		return NULL;
 	samples->n = scenario->samples;
 	samples->results = g_try_new(PipesimOutcome, samples->n);
-	if (samples->results == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (samples->results == NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u samples do not fit in memory; take fewer", samples->n);
-		return NULL;
-	}
 	if (!pipesim_step_sample(
 		    step, jitter, scenario->seed, samples->n, samples->results, error) ||
 		!summarize(samples, step->program->shape.ranks, error))

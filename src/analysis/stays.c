@@ -2,13 +2,6 @@
 
 #include "analysis/stays.h"
 
-static int compare_begins(gconstpointer a, gconstpointer b)
-{
-	const PipesimStay *x = a, *y = b;
-
-	return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 /* Adds @wait to @out, cut by the ops from *op on, none of which ends before it begins. */
 static void cut(
 	const PipesimStep *step, PipesimStay wait, guint32 *op, guint32 end, GArray *out)
@@ -59,7 +52,7 @@ GArray *pipesim_message_stays(const PipesimStep *step, guint rank)
 	}
 	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++)
 		add_wait(waits, timeline->transfers[i].sent, timeline->transfers[i].start);
-	g_array_sort(waits, compare_begins);
+	g_array_sort(waits, pipesim_compare_int64);
 	/* Stretches that touch become one. */
 	for (guint i = 0, next; i < waits->len; i = next) {
 		PipesimStay wait = g_array_index(waits, PipesimStay, i);

@@ -193,12 +193,11 @@ static PipesimSteadyState *find(const Question *question, GError **error)
 	}
 	if (given == 0)
 		return measure(question, error);
-	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 		"%s: no steady state within %u micro-batch%s on %u rank%s; leave out "
 		"--microbatches for the long run",
 		question->schedule->name, given, given == 1 ? "" : "es",
 		question->scenario.ranks, question->scenario.ranks == 1 ? "" : "s");
-	return NULL;
 }
 
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
@@ -207,13 +206,11 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const Question question = {schedule, *scenario, costs};
 	PipesimSteadyState *state;
 
-	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: %u micro-batches are too many, as steady also simulates twice the "
 			"number; at most %u",
 			schedule->name, scenario->microbatches, PIPESIM_MAX_MICROBATCHES / 2);
-		return NULL;
-	}
 	state = find(&question, error);
 	if (state != NULL) {
 		PipesimScenario simulated = *scenario;

@@ -27,6 +27,10 @@ gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *pa
 #define pipesim_fail_at(error, path, line, column, ...) \
 	pipesim_fail_with((error), PIPESIM_ERROR_PARSE, (path), (line), (column), __VA_ARGS__)
 
+/** pipesim_fail_null, pipesim_fail_null_at: likewise, of a function that returns a pointer: NULL. */
+#define pipesim_fail_null(error, ...)    (pipesim_fail(error, __VA_ARGS__), NULL)
+#define pipesim_fail_null_at(error, ...) (pipesim_fail_at(error, __VA_ARGS__), NULL)
+
 /** pipesim_fail_limit: a PIPESIM_ERROR_LIMIT about the file @path as a whole. */
 #define pipesim_fail_limit(error, path, ...) \
 	pipesim_fail_with((error), PIPESIM_ERROR_LIMIT, (path), 1, 1, __VA_ARGS__)

@@ -52,10 +52,8 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
 {
 	PipesimIni *ini;
 
-	if (!g_utf8_validate(text, (gssize)length, NULL)) { /* nor with a NUL */
-		pipesim_fail_at(error, path, 1, 1, "not text in UTF-8");
-		return NULL;
-	}
+	if (!g_utf8_validate(text, (gssize)length, NULL)) /* nor with a NUL */
+		return pipesim_fail_null_at(error, path, 1, 1, "not text in UTF-8");
 	ini = g_new0(PipesimIni, 1);
 	ini->path = g_strdup(path);
 	ini->text = g_strndup(text, length);

@@ -134,7 +134,7 @@ PipesimInput *pipesim_input_open_as(const char *path, PipesimFileKind wanted, GE
 	if (kind == PIPESIM_FILE_UNKNOWN || kind == wanted ||
 		(wanted == PIPESIM_FILE_TRACE && kind == PIPESIM_FILE_PROFILE))
 		return g_steal_pointer(&input);
-	pipesim_fail_at(error, pipesim_input_name(input), 1, 1, "this is %s, not %s; %s",
-		kinds[kind].name, kinds[wanted].name, kinds[kind].remedy);
-	return NULL;
+	return pipesim_fail_null_at(error, pipesim_input_name(input), 1, 1,
+		"this is %s, not %s; %s", kinds[kind].name, kinds[wanted].name,
+		kinds[kind].remedy);
 }

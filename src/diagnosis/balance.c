@@ -91,10 +91,7 @@ static gboolean run_balanced(PipesimBalance *balance, const PipesimDiagnosis *di
 		return FALSE;
 	balance->run =
 		pipesim_run_program("balanced", diagnosis->program, NULL, &scenario, costs);
-	if (balance->run->error == NULL)
-		return TRUE;
-	g_propagate_error(error, g_error_copy(balance->run->error));
-	return FALSE;
+	return pipesim_run_check(balance->run, error);
 }
 
 PipesimBalance *pipesim_balance_new(
@@ -107,21 +104,17 @@ PipesimBalance *pipesim_balance_new(
 	gint64 layer[PIPESIM_FB];
 	guint shortest = 0;
 
-	if (shape->copies > 1 || layers * shape->ranks % shape->stages != 0) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (shape->copies > 1 || layers * shape->ranks % shape->stages != 0)
+		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			shape->copies > 1 ? "--layers: stages of which two ranks have copies "
 					    "are not balanced; leave it out"
 					  : "--layers %u per rank are no whole number in each "
 					    "of its %u stages",
 			layers, shape->chunks);
-		return NULL;
-	}
-	if (part == NULL || diagnosis->costs->n_parts != shape->stages) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (part == NULL || diagnosis->costs->n_parts != shape->stages)
+		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			"--layers: the traces do not tell the times of stages apart; leave it "
 			"out");
-		return NULL;
-	}
 	balance->n_stages = shape->stages;
 	balance->before = layers * shape->ranks / shape->stages;
 	balance->layers = g_new(guint, shape->stages);

@@ -389,12 +389,8 @@ static gint compare_losses(gconstpointer a, gconstpointer b)
 {
 	const PipesimOpLoss *x = a, *y = b;
 
-	if (x->step != y->step)
-		return x->step > y->step ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->op != y->op ? (x->op > y->op) - (x->op < y->op)
-			      : (gint)x->cause - (gint)y->cause;
+	return pipesim_compare(y->step, x->step) ?: pipesim_compare(y->ns, x->ns) ?:
+		pipesim_compare(x->op, y->op) ?: pipesim_compare(x->cause, y->cause);
 }
 
 /* Those that the step would gain most without, of those that are longest. */
@@ -564,8 +560,7 @@ static int compare_makespans(gconstpointer a, gconstpointer b)
 
 	if (x->report == NULL || y->report == NULL)
 		return (x->report == NULL) - (y->report == NULL);
-	return (x->report->makespan > y->report->makespan) -
-	       (x->report->makespan < y->report->makespan);
+	return pipesim_compare(x->report->makespan, y->report->makespan);
 }
 
 /* The order that was executed, which schedule that is, and what the others would take. */
@@ -585,11 +580,8 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 	out->halved = !doctor->medians->split;
 	plain = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
-	if (plain->error != NULL) {
-		g_propagate_error(error, g_error_copy(plain->error));
-		return FALSE;
-	}
-	if (!pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest, error))
+	if (!pipesim_run_check(plain, error) ||
+		!pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest, error))
 		return FALSE;
 	/* What ran by PyTorch's runtime for files will do so in another order, too. */
 	scenario.runtime = pipesim_runtime_resolve(
@@ -598,10 +590,8 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 						  : PIPESIM_RUNTIME_OF_FILES);
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
-	if (g_error_matches(out->executed->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
-		g_propagate_error(error, g_error_copy(out->executed->error));
-		return FALSE;
-	}
+	if (g_error_matches(out->executed->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT))
+		return pipesim_run_check(out->executed, error);
 	if (out->executed->error != NULL)
 		out->executed = (pipesim_run_free(out->executed), g_steal_pointer(&plain));
 	if (!doctor->record->of_files)

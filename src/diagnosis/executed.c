@@ -60,11 +60,9 @@ PipesimProgram *pipesim_executed_program(
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autofree guint *n = NULL;
 
-	if (joined->chunks > PIPESIM_MAX_CHUNKS) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u stages on a rank; at most %u",
-			joined->chunks, PIPESIM_MAX_CHUNKS);
-		return NULL;
-	}
+	if (joined->chunks > PIPESIM_MAX_CHUNKS)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
+			"%u stages on a rank; at most %u", joined->chunks, PIPESIM_MAX_CHUNKS);
 	program = pipesim_program_new(&shape, n_ops, error);
 	if (program == NULL)
 		return NULL;

@@ -27,10 +27,8 @@ static gboolean add_run(PipesimComparison *comparison, const char *name,
 	PipesimSubject subject = {.costs = diagnosis->costs};
 
 	g_ptr_array_add(comparison->runs, run);
-	if (run->error != NULL) {
-		g_propagate_error(error, g_error_copy(run->error));
+	if (!pipesim_run_check(run, error))
 		return FALSE;
-	}
 	set_times(run->step, start, end);
 	subject.step = run->step;
 	pipesim_report_free(run->report);

@@ -16,9 +16,7 @@ static gint compare_samples(gconstpointer a, gconstpointer b)
 {
 	const Sample *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return (x->value > y->value) - (x->value < y->value);
+	return pipesim_compare(x->group, y->group) ?: pipesim_compare(x->value, y->value);
 }
 
 /* The median of each group of @samples; of two the mean. */

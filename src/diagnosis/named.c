@@ -284,12 +284,10 @@ static PipesimProgram *make_program(
 	g_autoptr(PipesimProgram) program = NULL;
 	PipesimShape shape;
 
-	if (schedule->plan != NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (schedule->plan != NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			"--as %s: its order depends on times; name one that does not",
 			schedule->name);
-		return NULL;
-	}
 	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
 		return NULL;
 	order = pipesim_schedule_order(schedule, &shape, NULL, error);

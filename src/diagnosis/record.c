@@ -127,16 +127,10 @@ static gint compare_found(gconstpointer a, gconstpointer b)
 {
 	const Found *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->replica != y->replica)
-		return x->replica < y->replica ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->op.start != y->op.start)
-		return x->op.start < y->op.start ? -1 : 1;
 	/* What takes no time comes where it was issued. */
-	return (x->order > y->order) - (x->order < y->order);
+	return pipesim_compare(x->number, y->number) ?:
+		pipesim_compare(x->replica, y->replica) ?: pipesim_compare(x->rank, y->rank) ?:
+		pipesim_compare(x->op.start, y->op.start) ?: pipesim_compare(x->order, y->order);
 }
 
 /* Pipelines -------------------------------------------------------------------------------- */
@@ -373,11 +367,8 @@ static gint compare_spans(gconstpointer a, gconstpointer b)
 {
 	const FoundSpan *x = a, *y = b;
 
-	if (x->pipeline != y->pipeline)
-		return x->pipeline < y->pipeline ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->span.start > y->span.start) - (x->span.start < y->span.start);
+	return pipesim_compare(x->pipeline, y->pipeline) ?: pipesim_compare(x->rank, y->rank) ?:
+		pipesim_compare(x->span.start, y->span.start);
 }
 
 /* When the first op of @rank began in @step of the first replica. */
@@ -529,13 +520,11 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	if (!set_origin(&building, error))
 		return NULL;
 	/* A pair for each slot, or a forward and a backward, is the least that a whole step has. */
-	if ((guint64)record->joined.stages * record->joined.microbatches > found->len) {
-		pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+	if ((guint64)record->joined.stages * record->joined.microbatches > found->len)
+		return pipesim_fail_null(error, PIPESIM_ERROR_INCOMPLETE,
 			"no whole step: %u ops, but one of %u stages and %u micro-batches has "
 			"more; record whole steps of all ranks",
 			found->len, record->joined.stages, record->joined.microbatches);
-		return NULL;
-	}
 	g_array_sort(found, compare_found);
 	if (!build_steps(&building, error))
 		return NULL;

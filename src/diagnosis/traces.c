@@ -29,12 +29,10 @@ GPtrArray *pipesim_setup_traces(
 	*rules = map != NULL ? pipesim_range_rules_read(map, error) : NULL;
 	if (map != NULL && *rules == NULL)
 		return NULL;
-	if (as == NULL && setup->text[PIPESIM_SET_MICROBATCHES] != NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (as == NULL && setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			"--microbatches says how many a step of profiles without names has; "
 			"add --as, for example --as 1f1b");
-		return NULL;
-	}
 	if (as != NULL)
 		*rules = pipesim_range_rules_keep_unnamed(*rules);
 	traces = pipesim_traces_read(

@@ -494,7 +494,7 @@ static gint compare_kinds(gconstpointer a, gconstpointer b)
 {
 	const PipesimWhatIfKind *x = a, *y = b;
 
-	return (x->slowdown < y->slowdown) - (x->slowdown > y->slowdown);
+	return pipesim_compare(y->slowdown, x->slowdown);
 }
 
 static void find_parts(Graph *graph, double ideal, PipesimWhatIf *out)
@@ -622,19 +622,15 @@ PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error)
 	if (!check(record, error))
 		return NULL;
 	count_nodes(&graph);
-	if (count_type(&graph, F_SEND) == 0 && graph.stages > 1) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (count_type(&graph, F_SEND) == 0 && graph.stages > 1)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"what-if: the traces have no forward-send and the like");
-		return NULL;
-	}
 	for (guint stage = 0; stage < graph.stages; stage++)
 		add_stage(&graph, stage);
 	join_groups(&graph);
-	if (!order_groups(&graph)) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (!order_groups(&graph))
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"what-if: messages and ops of the first step wait for each other");
-		return NULL;
-	}
 	if (!read_nodes(&graph, error))
 		return NULL;
 	measure_durations(&graph);

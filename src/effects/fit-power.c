@@ -344,9 +344,7 @@ static gint compare_loaded(gconstpointer a, gconstpointer b)
 {
 	const Loaded *x = a, *y = b;
 
-	if (x->x != y->x)
-		return x->x < y->x ? -1 : 1;
-	return (x->op > y->op) - (x->op < y->op);
+	return pipesim_compare(x->x, y->x) ?: pipesim_compare(x->op, y->op);
 }
 
 /* What ops of each sort took at the lowest running load as it was found last. @means: the sustained times are means

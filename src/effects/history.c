@@ -32,24 +32,18 @@ void pipesim_histories_free(PipesimHistories *histories)
 
 static gint compare_runs(const Place *a, const Place *b)
 {
-	if (a->trace != b->trace)
-		return a->trace < b->trace ? -1 : 1;
-	if (a->row->rank != b->row->rank)
-		return a->row->rank < b->row->rank ? -1 : 1;
-	return strcmp(a->row->run_id, b->row->run_id);
+	return pipesim_compare(a->trace, b->trace) ?:
+		pipesim_compare(a->row->rank, b->row->rank) ?:
+		strcmp(a->row->run_id, b->row->run_id);
 }
 
 /* By run, then by time. */
 static gint compare_places(gconstpointer a, gconstpointer b)
 {
 	const Place *x = a, *y = b;
-	const gint runs = compare_runs(x, y);
 
-	if (runs != 0)
-		return runs;
-	if (x->row->start != y->row->start)
-		return x->row->start < y->row->start ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return compare_runs(x, y) ?: pipesim_compare(x->row->start, y->row->start) ?:
+		pipesim_compare(x->row, y->row);
 }
 
 static guint sort_hash(gconstpointer data)

@@ -25,13 +25,6 @@ typedef struct {
 
 /* Messages ---------------------------------------------------------------------------------- */
 
-static gint compare_intervals(gconstpointer a, gconstpointer b)
-{
-	const Interval *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 GArray *pipesim_beside_messages(const PipesimTrace *trace)
 {
 	GArray *all = g_array_new(FALSE, FALSE, sizeof(Interval));
@@ -43,7 +36,7 @@ GArray *pipesim_beside_messages(const PipesimTrace *trace)
 		if (span->message && span->duration > 0)
 			g_array_append_val(all, one);
 	}
-	g_array_sort(all, compare_intervals);
+	g_array_sort(all, pipesim_compare_int64); /* by start */
 	for (guint i = 0; i < all->len; i++) {
 		const Interval one = g_array_index(all, Interval, i);
 		Interval *last = n > 0 ? &g_array_index(all, Interval, n - 1) : NULL;
@@ -88,13 +81,10 @@ static gint compare_ops(gconstpointer a, gconstpointer b)
 	const Op *x = a, *y = b;
 	const PipesimMeasured *of_x = &x->row->what, *of_y = &y->row->what;
 
-	if (of_x->phase != of_y->phase)
-		return of_x->phase < of_y->phase ? -1 : 1;
-	if (x->trace != y->trace)
-		return x->trace < y->trace ? -1 : 1;
-	if (of_x->stage != of_y->stage)
-		return of_x->stage < of_y->stage ? -1 : 1;
-	return (of_x->b_stage > of_y->b_stage) - (of_x->b_stage < of_y->b_stage);
+	return pipesim_compare(of_x->phase, of_y->phase) ?:
+		pipesim_compare(x->trace, y->trace) ?:
+		pipesim_compare(of_x->stage, of_y->stage) ?:
+		pipesim_compare(of_x->b_stage, of_y->b_stage);
 }
 
 static GArray *list_ops(PipesimTrace *const *traces, guint n)

@@ -174,8 +174,8 @@ static gint compare_phases(gconstpointer a, gconstpointer b)
 	const PipesimTraceGroup *x = *(PipesimTraceGroup *const *)a;
 	const PipesimTraceGroup *y = *(PipesimTraceGroup *const *)b;
 
-	return x->what.phase != y->what.phase ? (gint)x->what.phase - (gint)y->what.phase
-					      : strcmp(x->what.chunk, y->what.chunk);
+	return pipesim_compare(x->what.phase, y->what.phase)
+		       ?: strcmp(x->what.chunk, y->what.chunk);
 }
 
 /* @inside collects the names of what was measured only beside the other half of a pair. */

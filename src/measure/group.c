@@ -28,9 +28,7 @@ static gint compare_repeated(gconstpointer a, gconstpointer b)
 	const PipesimRepetition *x = *(PipesimRepetition *const *)a;
 	const PipesimRepetition *y = *(PipesimRepetition *const *)b;
 
-	if (x->origin != y->origin)
-		return x->origin < y->origin ? -1 : 1;
-	return (x->rows > y->rows) - (x->rows < y->rows);
+	return pipesim_compare(x->origin, y->origin) ?: pipesim_compare(x->rows, y->rows);
 }
 
 /* Of each rank of each trace, whose shares of a batch differ: its own most frequent number of

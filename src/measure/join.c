@@ -37,15 +37,14 @@ static gint compare_stages(const GArray *a, const GArray *b)
 	for (guint i = 0; i < MIN(a->len, b->len); i++)
 		if (x[i] != y[i])
 			return x[i] < y[i] ? -1 : 1;
-	return (a->len > b->len) - (a->len < b->len);
+	return pipesim_compare(a->len, b->len);
 }
 
 static gint compare_files(gconstpointer a, gconstpointer b)
 {
 	const File *x = a, *y = b;
-	const gint by_stages = compare_stages(x->stages, y->stages);
 
-	return by_stages != 0 ? by_stages : (x->rank > y->rank) - (x->rank < y->rank);
+	return compare_stages(x->stages, y->stages) ?: pipesim_compare(x->rank, y->rank);
 }
 
 /* What ops @trace has, into @file. FALSE where they are not of one rank that is known, and
@@ -318,8 +317,7 @@ static gint compare_held(gconstpointer a, gconstpointer b)
 {
 	const PipesimHeld *x = a, *y = b;
 
-	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
-				  : (x->stage > y->stage) - (x->stage < y->stage);
+	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->stage, y->stage);
 }
 
 /* Of copies the one that runs the first micro-batches comes first, as schedule files have it. */
@@ -327,9 +325,8 @@ static gint compare_copies(gconstpointer a, gconstpointer b)
 {
 	const PipesimHeld *x = a, *y = b;
 
-	if (x->rank == y->rank && x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return compare_held(a, b);
+	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->first, y->first) ?:
+		pipesim_compare(x->stage, y->stage);
 }
 
 /* Stages of a rank, copies, and ranks. */

@@ -53,26 +53,22 @@ static gint compare_starts(gconstpointer a, gconstpointer b)
 {
 	const PipesimEvent *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
 	/* The inner of two that start together comes later. */
-	return (x->end < y->end) - (x->end > y->end);
+	return pipesim_compare(x->start, y->start) ?: pipesim_compare(y->end, x->end);
 }
 
 static gint compare_launches(gconstpointer a, gconstpointer b)
 {
 	const PipesimEvent *x = a, *y = b;
 
-	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+	return pipesim_compare(x->correlation, y->correlation);
 }
 
 static gint compare_moments(gconstpointer a, gconstpointer b)
 {
 	const Moment *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return pipesim_compare(x->time, y->time) ?: pipesim_compare(x->index, y->index);
 }
 
 static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
@@ -304,11 +300,9 @@ typedef struct {
 static gint compare_ran(gconstpointer a, gconstpointer b)
 {
 	const Ran *x = a, *y = b;
-	const gint by_name = x->name != y->name ? strcmp(x->name, y->name) : 0;
 
-	if (by_name != 0)
-		return by_name;
-	return (x->phase > y->phase) - (x->phase < y->phase);
+	return (x->name != y->name ? strcmp(x->name, y->name) : 0)
+		       ?: pipesim_compare(x->phase, y->phase);
 }
 
 /* Of each kernel and kind of op in @ran (of Ran, sorted on the way) how often it ran, and
@@ -444,10 +438,8 @@ static gint compare_launched(gconstpointer a, gconstpointer b)
 {
 	const Launched *x = a, *y = b;
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return (x->activity->start > y->activity->start) -
-	       (x->activity->start < y->activity->start);
+	return pipesim_compare(x->at, y->at)
+		       ?: pipesim_compare(x->activity->start, y->activity->start);
 }
 
 /* What was launched, in that order. */

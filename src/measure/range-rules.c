@@ -34,24 +34,18 @@ static Rule *parse_rule(char **words, const char *path, guint line, GError **err
 	g_autoptr(GError) cause = NULL;
 
 	if (n < 4 || n > 5 ||
-		(!g_str_equal(words[0], "range") && !g_str_equal(words[0], "kernel"))) {
-		pipesim_fail_at(error, path, line, 1,
+		(!g_str_equal(words[0], "range") && !g_str_equal(words[0], "kernel")))
+		return pipesim_fail_null_at(error, path, line, 1,
 			"a rule is 'range' or 'kernel', REGEX, COMPONENT, PHASE and perhaps "
 			"CHUNK");
-		return NULL;
-	}
 	const gint phase = pipesim_phase_find(words[3]);
-	if (phase < 0 && !g_str_equal(words[3], "-")) {
-		pipesim_fail_at(error, path, line, 1,
+	if (phase < 0 && !g_str_equal(words[3], "-"))
+		return pipesim_fail_null_at(error, path, line, 1,
 			"phase '%s', but F, I, W, B, FB or - is expected", words[3]);
-		return NULL;
-	}
 	GRegex *regex = g_regex_new(words[1], G_REGEX_OPTIMIZE, 0, &cause);
-	if (regex == NULL) {
-		pipesim_fail_at(error, path, line, 1, "'%s' is no regular expression: %s",
-			words[1], cause->message);
-		return NULL;
-	}
+	if (regex == NULL)
+		return pipesim_fail_null_at(error, path, line, 1,
+			"'%s' is no regular expression: %s", words[1], cause->message);
 	Rule *rule = g_new(Rule, 1);
 	*rule = (Rule){words, regex, phase};
 	return rule;
@@ -69,11 +63,9 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 
 	if (input == NULL || !pipesim_input_peek(input, MAX_RULES, &data, &length, error))
 		return NULL;
-	if (length >= MAX_RULES || !g_utf8_validate(data, (gssize)length, NULL)) {
-		pipesim_fail_at(
+	if (length >= MAX_RULES || !g_utf8_validate(data, (gssize)length, NULL))
+		return pipesim_fail_null_at(
 			error, path, 1, 1, "not a file of rules: too large, or no UTF-8");
-		return NULL;
-	}
 	/* Rules are lines, not cells: the input is read as such. */
 	g_autofree char *text = g_strndup(data, length);
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);

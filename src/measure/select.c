@@ -156,13 +156,8 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 /* The better first: of more phases, of these of the lesser penalty. */
 static gint compare_candidates(const Candidate *a, const Candidate *b)
 {
-	const gint more = __builtin_popcount(b->phases) - __builtin_popcount(a->phases);
-	const double penalty = total_penalty(a), other = total_penalty(b);
-
-	if (more != 0)
-		return more;
-	return penalty != other ? (penalty > other) - (penalty < other)
-				: strcmp(a->text, b->text);
+	return __builtin_popcount(b->phases) - __builtin_popcount(a->phases) ?:
+		pipesim_compare(total_penalty(a), total_penalty(b)) ?: strcmp(a->text, b->text);
 }
 
 /* Leaves of @groups those with the best value of @property, of @phase alone or of all. */

@@ -40,10 +40,8 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 	}
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
-	if (table->empty != NULL && trace->rows->len == 0) {
-		pipesim_fail_at(error, trace->path, 1, 1, "%s", table->empty);
-		return NULL;
-	}
+	if (table->empty != NULL && trace->rows->len == 0)
+		return pipesim_fail_null_at(error, trace->path, 1, 1, "%s", table->empty);
 	return g_steal_pointer(&trace);
 }
 

@@ -206,11 +206,9 @@ static int compare_starts(const void *a, const void *b)
 {
 	const Transfer *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->message.from != y->message.from)
-		return x->message.from < y->message.from ? -1 : 1;
-	return (int)x->message.backward - (int)y->message.backward;
+	return pipesim_compare(x->start, y->start) ?:
+		pipesim_compare(x->message.from, y->message.from) ?:
+		pipesim_compare(x->message.backward, y->message.backward);
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -218,9 +216,7 @@ static int compare_ends(const void *a, const void *b)
 	const Transfer *x = *(const Transfer *const *)a;
 	const Transfer *y = *(const Transfer *const *)b;
 
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return pipesim_compare(x->end, y->end) ?: pipesim_compare(x, y);
 }
 
 static gboolean find_transfers(

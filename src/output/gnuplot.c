@@ -30,11 +30,9 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 	for (gsize i = 0; i < G_N_ELEMENTS(terminals); i++)
 		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
 			terminal = &terminals[i];
-	if (terminal == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (terminal == NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			"no picture has the extension of '%s'; %s", path, known);
-		return NULL;
-	}
 	picture = g_new(PipesimGnuplot, 1);
 	*picture = (PipesimGnuplot){
 		.path = g_strdup(path),

@@ -197,12 +197,10 @@ guint8 *pipesim_raster_paint(
 	Canvas canvas = {.pixels = g_try_malloc(size)};
 	char colour[8];
 
-	if (canvas.pixels == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (canvas.pixels == NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"no memory for a picture of %u x %u pixels; ask for fewer schedules",
 			detail->width, detail->height);
-		return NULL;
-	}
 	for (guint i = 0; i + 1 < N_COLOURS; i++)
 		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
 			canvas.kinds[i]);

@@ -26,9 +26,8 @@ const PipesimOutput *pipesim_output_find(const char *name, GError **error)
 	for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++)
 		if (strcmp(outputs[i]->name, name) == 0)
 			return outputs[i];
-	pipesim_fail(error, PIPESIM_ERROR_USAGE, "unknown format '%s'; formats: %s", name,
-		pipesim_output_names());
-	return NULL;
+	return pipesim_fail_null(error, PIPESIM_ERROR_USAGE, "unknown format '%s'; formats: %s",
+		name, pipesim_output_names());
 }
 
 const PipesimOutput *pipesim_output_for_path(const char *path)

@@ -200,8 +200,8 @@ static int by_figure(gconstpointer a, gconstpointer b, gpointer data)
 		of->figure->get(of->text->comparison, of->run, *(const guint *)b);
 
 	if (of->figure->kind >= PIPESIM_SHARE)
-		return (x.number > y.number) - (x.number < y.number);
-	return (x.integer > y.integer) - (x.integer < y.integer);
+		return pipesim_compare(x.number, y.number);
+	return pipesim_compare(x.integer, y.integer);
 }
 
 /* The first rank behind @first that is not like it. */
@@ -276,9 +276,7 @@ static int by_busy(gconstpointer a, gconstpointer b, gpointer data)
 	const PipesimLinkUse *link = data;
 	const PipesimLinkUse *x = &link[*(const guint *)a], *y = &link[*(const guint *)b];
 
-	if (x->busy != y->busy)
-		return x->busy > y->busy ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return pipesim_compare(y->busy, x->busy) ?: pipesim_compare(x->id, y->id);
 }
 
 /* Links differ by little: their times have all three decimals. */
