@@ -23,7 +23,6 @@ typedef struct {
 	GArray *rooms;      /* of Room */
 	GHashTable *by_key; /* low * ranks + high -> index in @rooms, and 1 */
 	guint first, end;   /* pipelines */
-	GPtrArray *notices; /* NULL: nothing is said */
 	gint64 off;         /* the most that a clock may be off, ns */
 	gboolean moved;     /* some clock */
 } Clocks;
@@ -149,27 +148,6 @@ static gboolean choose(
 	return TRUE;
 }
 
-static void move_rank(const Clocks *clocks, guint rank, gint64 shift)
-{
-	for (guint i = clocks->first; i < clocks->end; i++) {
-		PipesimRecordPipeline *pipeline = clocks->record->pipelines->pdata[i];
-
-		for (guint32 k = pipeline->op_begin[rank]; k < pipeline->op_begin[rank + 1];
-			k++) {
-			pipeline->ops[k].start += shift;
-			pipeline->ops[k].end += shift;
-		}
-		for (guint32 k = pipeline->span_begin[rank]; k < pipeline->span_begin[rank + 1];
-			k++) {
-			PipesimRecordSpan *span =
-				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
-
-			span->start += shift;
-			span->end += shift;
-		}
-	}
-}
-
 /* Begin and end of pipelines and steps once more. */
 static void measure_again(PipesimRecord *record)
 {
@@ -198,7 +176,7 @@ static void measure_again(PipesimRecord *record)
 }
 
 /* What ranks are moved by, from rank 0 on along the messages. */
-static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
+static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GError **error)
 {
 	g_autofree gboolean *known = g_new0(gboolean, clocks->record->joined.ranks);
 	gboolean more = TRUE;
@@ -222,8 +200,8 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 			known[next] = more = TRUE;
 			clocks->off = MAX(clocks->off, off);
 			clocks->moved |= shift != 0;
-			if (shift != 0 && clocks->notices != NULL)
-				pipesim_notice(clocks->notices,
+			if (shift != 0)
+				pipesim_notice(notices,
 					"the clock of rank %u is set %.6g ms %s than that of "
 					"rank %u, by what they send each other; it may be off "
 					"by %.6g ms",
@@ -282,7 +260,8 @@ static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
 
 /* All together, where what suits neighbours does not suit ranks that are further apart: each in the middle of
  * what all messages allow. */
-static gboolean find_moves_together(Clocks *clocks, gint64 *moved, GError **error)
+static gboolean find_moves_together(
+	Clocks *clocks, gint64 *moved, GPtrArray *notices, GError **error)
 {
 	const guint ranks = clocks->record->joined.ranks;
 	g_autofree gint64 *least = g_new(gint64, ranks);
@@ -309,34 +288,11 @@ static gboolean find_moves_together(Clocks *clocks, gint64 *moved, GError **erro
 		}
 		clocks->moved |= moved[rank] != 0;
 	}
-	if (clocks->notices != NULL)
-		pipesim_notice(clocks->notices,
-			"the clocks of %u ranks are set together, by what they send each "
-			"other; they may be off by %.6g ms",
-			ranks, (double)clocks->off / 1e6);
+	pipesim_notice(notices,
+		"the clocks of %u ranks are set together, by what they send each other; they "
+		"may be off by %.6g ms",
+		ranks, (double)clocks->off / 1e6);
 	return TRUE;
-}
-
-/* What ranks are moved by: each against its neighbour, and said so, or all together. */
-static gboolean choose_moves(Clocks *clocks, gint64 *moved, GError **error)
-{
-	const gsize size = clocks->record->joined.ranks * sizeof *moved;
-	GPtrArray *notices = g_steal_pointer(&clocks->notices);
-	const gint64 off = clocks->off;
-	const gboolean found = find_moves(clocks, moved, error);
-
-	clocks->notices = notices;
-	if (!found)
-		return FALSE;
-	if (clocks->moved && !holds(clocks, moved)) {
-		memset(moved, 0, size);
-		clocks->off = off;
-		return find_moves_together(clocks, moved, error);
-	}
-	if (notices == NULL || !clocks->moved)
-		return TRUE;
-	memset(moved, 0, size);
-	return find_moves(clocks, moved, error);
 }
 
 /* Sets the clocks of the pipelines from @first to before @end, by their messages alone.
@@ -351,28 +307,44 @@ static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArr
 	g_autofree Sent *forward = g_new0(Sent, slots);
 	g_autofree Sent *backward = g_new0(Sent, slots);
 	g_autofree gint64 *moved = g_new0(gint64, record->joined.ranks);
-	Clocks clocks = {record, rooms, by_key, first, end, notices, *off, FALSE};
+	g_autoptr(GPtrArray) said = g_ptr_array_new_with_free_func(g_free);
+	Clocks clocks = {record, rooms, by_key, first, end, *off, FALSE};
 
 	for (guint i = first; i < end; i++)
 		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
-	if (!choose_moves(&clocks, moved, error))
+	if (!find_moves(&clocks, moved, said, error))
 		return FALSE;
-	for (guint rank = 0; rank < record->joined.ranks; rank++)
-		if (moved[rank] != 0)
-			move_rank(&clocks, rank, moved[rank]);
+	if (clocks.moved && !holds(&clocks, moved)) {
+		memset(moved, 0, record->joined.ranks * sizeof *moved);
+		g_ptr_array_set_size(said, 0);
+		clocks.off = *off;
+		if (!find_moves_together(&clocks, moved, said, error))
+			return FALSE;
+	}
+	for (guint i = 0; notices != NULL && i < said->len; i++)
+		pipesim_notice(notices, "%s", (char *)said->pdata[i]);
+	for (guint i = first; i < end; i++) {
+		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
+
+		for (guint rank = 0; rank < record->joined.ranks; rank++) {
+			for (guint32 k = pipeline->op_begin[rank];
+				k < pipeline->op_begin[rank + 1]; k++) {
+				pipeline->ops[k].start += moved[rank];
+				pipeline->ops[k].end += moved[rank];
+			}
+			for (guint32 k = pipeline->span_begin[rank];
+				k < pipeline->span_begin[rank + 1]; k++) {
+				PipesimRecordSpan *span =
+					&g_array_index(pipeline->spans, PipesimRecordSpan, k);
+
+				span->start += moved[rank];
+				span->end += moved[rank];
+			}
+		}
+	}
 	*off = clocks.off;
 	*n_moved += clocks.moved;
 	return TRUE;
-}
-
-static void drop_step(PipesimRecord *record, guint step)
-{
-	g_ptr_array_remove_range(
-		record->pipelines, step * record->n_replicas, record->n_replicas);
-	g_array_remove_index(record->steps, step);
-	for (guint i = 0; i < record->pipelines->len; i++)
-		((PipesimRecordPipeline *)record->pipelines->pdata[i])->step =
-			i / record->n_replicas;
 }
 
 /* Where the clocks begin anew with each step: each by itself. Steps that no setting suits are left out. */
@@ -397,7 +369,10 @@ static gboolean set_each(PipesimRecord *record, GError **error)
 			pipesim_record_step(record, step)->number);
 		if (first == NULL)
 			first = g_steal_pointer(&why);
-		drop_step(record, step);
+		g_ptr_array_remove_range(record->pipelines, begin, record->n_replicas);
+		g_array_remove_index(record->steps, step);
+		for (guint i = begin; i < record->pipelines->len; i++)
+			((PipesimRecordPipeline *)record->pipelines->pdata[i])->step--;
 	}
 	if (record->steps->len == 0) {
 		g_propagate_error(error, g_steal_pointer(&first));

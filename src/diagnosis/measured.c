@@ -3,20 +3,6 @@
 #include "diagnosis/measured.h"
 #include <string.h>
 
-/* Puts the ops of @step at the times of @start and @end. */
-static void set_times(PipesimStep *step, const gint64 *start, const gint64 *end)
-{
-	PipesimTimeline *timeline = step->timeline;
-
-	memcpy(timeline->start, start, timeline->n_ops * sizeof *start);
-	memcpy(timeline->end, end, timeline->n_ops * sizeof *end);
-	pipesim_step_measure(step);
-	timeline->makespan = 0;
-	for (guint rank = 0; rank < step->program->shape.ranks; rank++)
-		timeline->makespan = MAX(timeline->makespan, step->last_end[rank]);
-	step->makespan = timeline->makespan;
-}
-
 /* Adds a run of the executed order whose ops ran at these times. */
 static gboolean add_run(PipesimComparison *comparison, const char *name,
 	const PipesimDiagnosis *diagnosis, const gint64 *start, const gint64 *end,
@@ -25,11 +11,19 @@ static gboolean add_run(PipesimComparison *comparison, const char *name,
 	PipesimRun *run = pipesim_run_program(
 		name, diagnosis->program, NULL, &comparison->scenario, diagnosis->costs);
 	PipesimSubject subject = {.costs = diagnosis->costs};
+	PipesimTimeline *timeline;
 
 	g_ptr_array_add(comparison->runs, run);
 	if (!pipesim_run_check(run, error))
 		return FALSE;
-	set_times(run->step, start, end);
+	timeline = run->step->timeline;
+	memcpy(timeline->start, start, timeline->n_ops * sizeof *start);
+	memcpy(timeline->end, end, timeline->n_ops * sizeof *end);
+	pipesim_step_measure(run->step);
+	timeline->makespan = 0;
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		timeline->makespan = MAX(timeline->makespan, run->step->last_end[rank]);
+	run->step->makespan = timeline->makespan;
 	subject.step = run->step;
 	pipesim_report_free(run->report);
 	run->report = pipesim_report_new(&subject, error);

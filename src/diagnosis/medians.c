@@ -19,25 +19,6 @@ static gint compare_samples(gconstpointer a, gconstpointer b)
 	return pipesim_compare(x->group, y->group) ?: pipesim_compare(x->value, y->value);
 }
 
-/* The median of each group of @samples; of two the mean. */
-static void take_medians(GArray *samples, gint64 *out)
-{
-	guint end;
-
-	g_array_sort(samples, compare_samples);
-	for (guint begin = 0; begin < samples->len; begin = end) {
-		const Sample *first = &g_array_index(samples, Sample, begin);
-
-		for (end = begin + 1;
-			end < samples->len &&
-			g_array_index(samples, Sample, end).group == first->group;)
-			end++;
-		out[first->group] =
-			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
-			2;
-	}
-}
-
 /* What groups a sample, and what is taken of it. */
 typedef enum {
 	BY_STAGE,
@@ -74,7 +55,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 
 	for (guint i = 0; i < n; i++)
 		out[i] = NEVER;
-	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines) {
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
 		for (guint rank = 0; rank < joined->ranks; rank++)
 			for (guint32 i = pipeline->op_begin[rank];
 				i < pipeline->op_begin[rank + 1]; i++) {
@@ -90,8 +71,18 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 
 				g_array_append_val(samples, sample);
 			}
+	g_array_sort(samples, compare_samples);
+	/* Of each group; of two values in the middle the mean. */
+	for (guint begin = 0, end; begin < samples->len; begin = end) {
+		const Sample *first = &g_array_index(samples, Sample, begin);
+
+		for (end = begin + 1; end < samples->len; end++)
+			if (g_array_index(samples, Sample, end).group != first->group)
+				break;
+		out[first->group] =
+			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
+			2;
 	}
-	take_medians(samples, out);
 	return out;
 }
 

@@ -20,15 +20,6 @@ static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
 	return &g_array_index(trace->segments, PipesimTraceSegment, i);
 }
 
-static guint count_backwards(const PipesimTrace *trace)
-{
-	guint n = 0;
-
-	for (guint i = 0; i < trace->segments->len; i++)
-		n += segment_at(trace, i)->backward;
-	return n;
-}
-
 /* A weight gradient on its own is asked for parameter by parameter: few kernels at a time, by turns of the sending
  * thread and autograd's. */
 static gboolean is_crumb(const PipesimTraceSegment *segment)
@@ -36,13 +27,13 @@ static gboolean is_crumb(const PipesimTraceSegment *segment)
 	return segment->n <= MOST_CRUMB;
 }
 
-/* Pieces of the sending thread that are forwards. */
-static guint count_forwards(const PipesimTrace *trace)
+/* Backwards, or pieces of the sending thread that are forwards. */
+static guint count_pieces(const PipesimTrace *trace, gboolean backward)
 {
 	guint n = 0;
 
-	for (guint i = 0; i < trace->segments->len; i++)
-		n += !segment_at(trace, i)->backward && !is_crumb(segment_at(trace, i));
+	pipesim_each (const PipesimTraceSegment, piece, trace->segments)
+		n += piece->backward == backward && (backward || !is_crumb(piece));
 	return n;
 }
 
@@ -50,12 +41,11 @@ static guint count_forwards(const PipesimTrace *trace)
 static gint64 usual_forward(const PipesimTrace *trace)
 {
 	g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(gint64));
-	const gboolean whole = count_forwards(trace) > 0;
+	const gboolean whole = count_pieces(trace, FALSE) > 0;
 
-	for (guint i = 0; i < trace->segments->len; i++)
-		if (!segment_at(trace, i)->backward &&
-			!(whole && is_crumb(segment_at(trace, i))))
-			g_array_append_val(busy, segment_at(trace, i)->busy);
+	pipesim_each (const PipesimTraceSegment, piece, trace->segments)
+		if (!piece->backward && !(whole && is_crumb(piece)))
+			g_array_append_val(busy, piece->busy);
 	g_array_sort(busy, pipesim_compare_int64);
 	return busy->len > 0 ? g_array_index(busy, gint64, busy->len / 2) : 0;
 }
@@ -114,25 +104,17 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 			: "the profile ends");
 }
 
-/* How many weight gradients follow each other from op @k on. */
-static guint count_weights(const PipesimProgram *program, guint32 k, guint32 end)
-{
-	guint n = 0;
-
-	while (k + n < end && program->ops[k + n].kind == PIPESIM_W)
-		n++;
-	return n;
-}
-
-/* The weight gradients @k to before @k + @n, which nothing tells apart but that each has as many pieces, from segment
- * *@next on. FALSE: there are none. */
-static gboolean name_weights(
-	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint n, guint *next)
+/* The weight gradients that follow each other from op @k on, which nothing tells apart but that each has as many pieces,
+ * from segment *@next on. Returns how many; 0: there are none. */
+static guint name_weights(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
 {
 	const PipesimProgram *program = naming->program;
 	const guint first = *next;
-	guint pieces;
+	guint pieces, n = 1;
 
+	while (k + n < program->rank_begin[rank + 1] && program->ops[k + n].kind == PIPESIM_W)
+		n++;
 	/* A stage without a gradient for input has all of its backward in one. */
 	while (*next < trace->segments->len && is_crumb(segment_at(trace, *next)))
 		(*next)++;
@@ -143,11 +125,11 @@ static gboolean name_weights(
 			skip_beside(trace, rank, usual_forward(trace), next);
 			if (*next >= trace->segments->len ||
 				!segment_at(trace, *next)->backward)
-				return FALSE;
+				return 0;
 			add_op(trace, segment_at(trace, (*next)++), program, rank,
 				&program->ops[k + i]);
 		}
-		return TRUE;
+		return n;
 	}
 	for (guint i = 0; i < n; i++) {
 		const guint begin = first + (guint)((guint64)pieces * i / n),
@@ -162,7 +144,7 @@ static gboolean name_weights(
 		all.busy = MIN(all.busy, all.end - all.start);
 		add_op(trace, &all, program, rank, &program->ops[k + i]);
 	}
-	return TRUE;
+	return n;
 }
 
 /* Ops of one step of @rank from segment *@next on. */
@@ -185,9 +167,9 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 			continue;
 		}
 		if (op->kind == PIPESIM_W) {
-			const guint n = count_weights(program, k, end);
+			const guint n = name_weights(naming, trace, rank, k, next);
 
-			if (!name_weights(naming, trace, rank, k, n, next))
+			if (n == 0)
 				return fail_order(naming, trace, rank, op, *next, error);
 			k += n - 1;
 			continue;
@@ -234,7 +216,7 @@ static gboolean name_trace(
 	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++)
 		in_step += naming->split ? program->ops[k].kind == PIPESIM_F
 					 : program->ops[k].kind != PIPESIM_F;
-	found = naming->split ? count_forwards(trace) : count_backwards(trace);
+	found = count_pieces(trace, !naming->split);
 	for (guint step = 0; step < MAX(found / MAX(in_step, 1u), 1u); step++)
 		if (!name_step(naming, trace, rank, usual, &next, error))
 			return FALSE;
@@ -313,8 +295,8 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 		place++;
 		ranks = MAX(MAX(ranks, place), (guint)CLAMP(world, 0, 4096));
 		if (microbatches == 0)
-			microbatches = count_backwards(traces[t]);
-		forwards = MAX(forwards, count_forwards(traces[t]));
+			microbatches = count_pieces(traces[t], TRUE);
+		forwards = MAX(forwards, count_pieces(traces[t], FALSE));
 	}
 	if (ranks == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

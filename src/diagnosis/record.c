@@ -147,40 +147,7 @@ static void free_pipeline(gpointer data)
 	g_free(pipeline->span_begin);
 	g_free(pipeline);
 }
-
-/* What an op of @pipeline lacks, "F of stage 2, micro-batch 5"; NULL: it is whole. For g_free(). */
-static char *find_missing(const PipesimRecord *record, const PipesimRecordPipeline *pipeline)
-{
-	const guint m = record->joined.microbatches, stages = record->joined.stages;
-	g_autofree guint8 *has = g_new0(guint8, (gsize)stages * m);
-
-	for (guint i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
-		const PipesimRecordOp *op = &pipeline->ops[i];
-
-		if (op->kind == PIPESIM_FB) {
-			has[(gsize)op->stage * m + op->microbatch] |= 1u << PIPESIM_F;
-			has[(gsize)op->b_stage * m + op->b_microbatch] |= 1u << PIPESIM_B;
-		} else {
-			has[(gsize)op->stage * m + op->microbatch] |= (guint8)(1u << op->kind);
-		}
-	}
-	for (guint stage = 0; stage < stages; stage++)
-		for (guint microbatch = 0; microbatch < m; microbatch++) {
-			const guint8 here = has[(gsize)stage * m + microbatch];
-			const guint halves = 1u << PIPESIM_I | 1u << PIPESIM_W;
-			const char *lacks =
-				!(here & 1u << PIPESIM_F)                             ? "F"
-				: here & 1u << PIPESIM_B || (here & halves) == halves ? NULL
-				: here & 1u << PIPESIM_W                              ? "I"
-				: here & 1u << PIPESIM_I                              ? "W"
-										      : "B";
-
-			if (lacks != NULL)
-				return g_strdup_printf("%s of stage %u, micro-batch %u", lacks,
-					stage, microbatch);
-		}
-	return NULL;
-}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRecordPipeline, free_pipeline)
 
 /* Ops of a rank follow each other: one that reaches a little into the next is cut off by its start,
  * as clocks and roundings have it. */
@@ -212,7 +179,7 @@ static PipesimRecordPipeline *new_pipeline(
 	const Building *building, guint first, guint end, GError **error)
 {
 	const guint ranks = building->record->joined.ranks;
-	PipesimRecordPipeline *pipeline = g_new0(PipesimRecordPipeline, 1);
+	g_autoptr(PipesimRecordPipeline) pipeline = g_new0(PipesimRecordPipeline, 1);
 	guint rank = 0;
 
 	pipeline->replica = found_at(building->found, first)->replica;
@@ -226,10 +193,8 @@ static PipesimRecordPipeline *new_pipeline(
 		Found *found = found_at(building->found, i);
 
 		if (i > first && found[-1].rank == found->rank &&
-			!check_overlap(found - 1, found, error)) {
-			free_pipeline(pipeline);
+			!check_overlap(found - 1, found, error))
 			return NULL;
-		}
 		while (rank < MIN(found->rank, ranks))
 			pipeline->op_begin[++rank] = i - first;
 		pipeline->ops[i - first] = found->op;
@@ -238,16 +203,13 @@ static PipesimRecordPipeline *new_pipeline(
 	}
 	while (rank < ranks)
 		pipeline->op_begin[++rank] = end - first;
-	if (pipeline->end - pipeline->start > LONGEST_STEP) {
-		pipesim_fail(error, PIPESIM_ERROR_PARSE,
+	if (pipeline->end - pipeline->start > LONGEST_STEP)
+		return pipesim_fail_null(error, PIPESIM_ERROR_PARSE,
 			"%s: step %" G_GINT64_FORMAT
 			" takes longer than 13 days; are the clocks of its ranks right?",
 			found_at(building->found, first)->trace->path,
 			found_at(building->found, first)->number);
-		free_pipeline(pipeline);
-		return NULL;
-	}
-	return pipeline;
+	return g_steal_pointer(&pipeline);
 }
 
 /* An op that appears twice in one step would be work done twice. */
@@ -264,22 +226,39 @@ static gboolean check_once(const Found *found, guint8 *here, guint kind, guint s
 	return TRUE;
 }
 
-static gboolean check_twice(const Building *building, guint first, guint end, GError **error)
+/* What those found from @first to before @end, of one step and replica, lack first: "F of stage 2, micro-batch 5", for
+ * g_free(); *@lacks stays NULL where nothing does. */
+static gboolean check_ops(
+	const Building *building, guint first, guint end, char **lacks, GError **error)
 {
 	const PipesimJoined *joined = &building->record->joined;
-	const gsize m = joined->microbatches;
-	g_autofree guint8 *has = g_new0(guint8, joined->stages * m);
+	const guint m = joined->microbatches, halves = 1u << PIPESIM_I | 1u << PIPESIM_W;
+	const gsize slots = (gsize)joined->stages * m;
+	g_autofree guint8 *has = g_new0(guint8, slots);
 
 	for (guint i = first; i < end; i++) {
 		const Found *found = found_at(building->found, i);
 		const PipesimRecordOp *op = &found->op;
 		const gboolean pair = op->kind == PIPESIM_FB;
 
-		if (!check_once(found, &has[op->stage * m + op->microbatch],
+		if (!check_once(found, &has[(gsize)op->stage * m + op->microbatch],
 			    pair ? PIPESIM_F : op->kind, op->stage, op->microbatch, error) ||
-			(pair && !check_once(found, &has[op->b_stage * m + op->b_microbatch],
+			(pair && !check_once(found,
+					 &has[(gsize)op->b_stage * m + op->b_microbatch],
 					 PIPESIM_B, op->b_stage, op->b_microbatch, error)))
 			return FALSE;
+	}
+	for (gsize i = 0; i < slots && *lacks == NULL; i++) {
+		const char *kind = !(has[i] & 1u << PIPESIM_F) ? "F"
+				   : has[i] & 1u << PIPESIM_B || (has[i] & halves) == halves
+					   ? NULL
+				   : has[i] & 1u << PIPESIM_W ? "I"
+				   : has[i] & 1u << PIPESIM_I ? "W"
+							      : "B";
+
+		if (kind != NULL)
+			*lacks = g_strdup_printf("%s of stage %u, micro-batch %u", kind,
+				(guint)(i / m), (guint)(i % m));
 	}
 	return TRUE;
 }
@@ -305,13 +284,12 @@ static gboolean add_step(
 		while (*next < found->len && found_at(found, *next)->number == number &&
 			found_at(found, *next)->replica == replica)
 			(*next)++;
-		if (!check_twice(building, first, *next, error))
+		if (!check_ops(building, first, *next, &missing, error))
 			return FALSE;
 		pipeline = new_pipeline(building, first, *next, error);
 		if (pipeline == NULL)
 			return FALSE;
 		g_ptr_array_add(pipelines, pipeline);
-		missing = find_missing(record, pipeline);
 		whole &= missing == NULL;
 		if (missing != NULL && *lacks == NULL)
 			*lacks = g_strdup_printf(
@@ -454,18 +432,6 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 
 /* All of it -------------------------------------------------------------------------------- */
 
-/* What lies between steps that follow each other at once: less than a step. */
-static void join_steps(PipesimRecord *record)
-{
-	for (guint i = 0; record->runs_on && i + 1 < record->steps->len; i++) {
-		PipesimRecordStep *step = pipesim_record_step(record, i);
-
-		if (step[1].number == step->number + 1 && step[1].start > step->end &&
-			step[1].start - step->end < step->end - step->start)
-			step->after = step[1].start - step->end;
-	}
-}
-
 static gboolean check_stages(const PipesimRecord *record, GError **error)
 {
 	const PipesimJoined *joined = &record->joined;
@@ -532,7 +498,14 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
 	if (!pipesim_clocks_set(record, error))
 		return NULL;
-	join_steps(record);
+	/* What lies between steps that follow each other at once: less than a step. */
+	for (guint i = 0; record->runs_on && i + 1 < record->steps->len; i++) {
+		PipesimRecordStep *step = pipesim_record_step(record, i);
+
+		if (step[1].number == step->number + 1 && step[1].start > step->end &&
+			step[1].start - step->end < step->end - step->start)
+			step->after = step[1].start - step->end;
+	}
 	return g_steal_pointer(&record);
 }
 
