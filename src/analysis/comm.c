@@ -104,14 +104,9 @@ gboolean pipesim_report_comm(
 
 	if (!pipesim_runtime_waits(job->runtime))
 		return TRUE;
-	moved = free_makespan(step, job->network, job->times->p2p, error);
-	if (moved < 0)
-		return FALSE;
-	still = free_makespan(step, NULL, 0, error);
-	if (still < 0)
-		return FALSE;
-	sharding = sharding_cost(step, error);
-	if (sharding < 0)
+	if ((moved = free_makespan(step, job->network, job->times->p2p, error)) < 0 ||
+		(still = free_makespan(step, NULL, 0, error)) < 0 ||
+		(sharding = sharding_cost(step, error)) < 0)
 		return FALSE;
 	comm = report->comm = g_new0(PipesimCommReport, 1);
 	comm->runtime = job->runtime;

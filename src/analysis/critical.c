@@ -10,12 +10,9 @@
 /* The bound without single ops: where no pair couples micro-batches, each of them takes the same
  * way through the stages, in the same times. -------------------------------------------------- */
 
-#define NOWHERE G_MAXUINT32
-
 /* A chunk of a rank: what it runs, and when that is possible at the earliest. */
 typedef struct {
 	guint rank;
-	guint32 next, before;  /* the places of the stages after and before it, or NOWHERE */
 	gboolean whole, split; /* full backwards; backwards in two halves */
 	gint64 took[PIPESIM_FB], head[PIPESIM_FB], tail[PIPESIM_FB];
 } Place;
@@ -53,10 +50,9 @@ static gboolean note_verbs(Chains *chains)
 	return TRUE;
 }
 
-static void find_neighbours(Chains *chains, const PipesimTimes *times)
+static void find_places(Chains *chains, const PipesimTimes *times)
 {
 	const PipesimShape *shape = &chains->order->shape;
-	const gsize n = (gsize)shape->copies * shape->stages;
 
 	for (guint32 at = 0; at < shape->ranks * shape->chunks; at++) {
 		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
@@ -68,13 +64,6 @@ static void find_neighbours(Chains *chains, const PipesimTimes *times)
 			place->took[op.kind] =
 				pipesim_op_duration(chains->places, times, place->rank, &op);
 		chains->where[copy * shape->stages + chains->places->stage_of[at]] = at;
-	}
-	for (gsize i = 0; i < n; i++) {
-		Place *place = &chains->place[chains->where[i]];
-		const gsize stage = i % shape->stages;
-
-		place->before = stage > 0 ? chains->where[i - 1] : NOWHERE;
-		place->next = stage + 1 < shape->stages ? chains->where[i + 1] : NOWHERE;
 	}
 }
 
@@ -97,51 +86,35 @@ static void walk(Chains *chains)
 
 	for (gsize i = 0; i < n; i++) {
 		Place *place = &chains->place[chains->where[i]];
-
-		if (place->before != NOWHERE) {
-			const Place *from = &chains->place[place->before];
-
-			place->head[PIPESIM_F] = from->head[PIPESIM_F] + from->took[PIPESIM_F] +
-						 chain_hop(chains, from, place);
-		}
-	}
-	for (gsize i = n; i-- > 0;) {
-		Place *place = &chains->place[chains->where[i]];
-		gint64 head = place->head[PIPESIM_F] + place->took[PIPESIM_F];
-
-		if (place->next != NOWHERE) {
-			const Place *from = &chains->place[place->next];
-			const PipesimKind kind = backward_of(from);
-
-			head = MAX(head, from->head[kind] + from->took[kind] +
-						 chain_hop(chains, from, place));
-		}
-		place->head[backward_of(place)] = head;
-		place->head[PIPESIM_W] = head + place->took[backward_of(place)];
-	}
-	for (gsize i = 0; i < n; i++) {
-		Place *place = &chains->place[chains->where[i]];
 		gint64 tail = place->split ? place->took[PIPESIM_W] : 0;
 
-		if (place->before != NOWHERE) {
-			const Place *to = &chains->place[place->before];
-			const PipesimKind kind = backward_of(to);
+		if (i % shape->stages > 0) {
+			const Place *before = &chains->place[chains->where[i - 1]];
+			const PipesimKind kind = backward_of(before);
+			const gint64 hop = chain_hop(chains, before, place);
 
-			tail = MAX(tail,
-				chain_hop(chains, place, to) + to->took[kind] + to->tail[kind]);
+			place->head[PIPESIM_F] =
+				before->head[PIPESIM_F] + before->took[PIPESIM_F] + hop;
+			tail = MAX(tail, hop + before->took[kind] + before->tail[kind]);
 		}
 		place->tail[backward_of(place)] = tail;
 	}
 	for (gsize i = n; i-- > 0;) {
 		Place *place = &chains->place[chains->where[i]];
-		gint64 tail = place->took[backward_of(place)] + place->tail[backward_of(place)];
+		const PipesimKind backward = backward_of(place);
+		gint64 head = place->head[PIPESIM_F] + place->took[PIPESIM_F];
+		gint64 tail = place->took[backward] + place->tail[backward];
 
-		if (place->next != NOWHERE) {
-			const Place *to = &chains->place[place->next];
+		if ((i + 1) % shape->stages > 0) {
+			const Place *next = &chains->place[chains->where[i + 1]];
+			const PipesimKind kind = backward_of(next);
+			const gint64 hop = chain_hop(chains, place, next);
 
-			tail = MAX(tail, chain_hop(chains, place, to) + to->took[PIPESIM_F] +
-						 to->tail[PIPESIM_F]);
+			head = MAX(head, next->head[kind] + next->took[kind] + hop);
+			tail = MAX(tail, hop + next->took[PIPESIM_F] + next->tail[PIPESIM_F]);
 		}
+		place->head[backward] = head;
+		place->head[PIPESIM_W] = head + place->took[backward];
 		place->tail[PIPESIM_F] = tail;
 	}
 }
@@ -187,7 +160,7 @@ static gboolean bound_from_order(const PipesimStep *step, gint64 *bound)
 	chains.places = places = pipesim_program_new(&order->shape, 0, NULL);
 	if (place == NULL || where == NULL || places == NULL || !note_verbs(&chains))
 		return FALSE;
-	find_neighbours(&chains, step->job.times);
+	find_places(&chains, step->job.times);
 	walk(&chains);
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
 		*bound = MAX(*bound, bound_rank(&chains, rank, step->busy[rank]));

@@ -20,17 +20,13 @@ PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint
 {
 	const PipesimScenario scenario = {
 		.ranks = ranks, .microbatches = microbatches, .keep = PIPESIM_KEEP_NOTHING};
-	PipesimRun *run;
+	g_autoptr(PipesimRun) run = NULL;
 
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
 	if (!check_size(ranks, microbatches, error))
 		return NULL;
 	run = pipesim_run_schedule(schedule, &scenario, costs);
-	if (run->error == NULL)
-		return run;
-	g_propagate_error(error, g_steal_pointer(&run->error));
-	pipesim_run_free(run);
-	return NULL;
+	return pipesim_run_check(run, error) ? g_steal_pointer(&run) : NULL;
 }
 
 gint64 pipesim_run_makespan(const PipesimRun *run)

@@ -137,39 +137,37 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 {
 	const guint m =
 		choose_microbatches(question, MEASURED_PER_RANK * question->scenario.ranks);
-	PipesimRun *step[3] = {NULL};
-	PipesimSteadyState *state = NULL;
+	g_autoptr(GPtrArray) runs =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
+	const PipesimStep *step[3];
+	PipesimSteadyState *state;
 	PipesimScenario scenario = question->scenario;
-	gint64 grown[2];
 	PipesimNumber first, second;
 
 	scenario.runtime = NULL;
 	scenario.keep = PIPESIM_KEEP_NOTHING;
 	for (guint i = 0; i < G_N_ELEMENTS(step); i++) {
+		PipesimRun *run;
+
 		scenario.microbatches = (i + 1) * m;
-		step[i] = pipesim_run_schedule(question->schedule, &scenario, question->costs);
-		if (step[i]->error != NULL) {
-			g_propagate_error(error, g_error_copy(step[i]->error));
-			goto out;
-		}
+		run = pipesim_run_schedule(question->schedule, &scenario, question->costs);
+		g_ptr_array_add(runs, run);
+		if (!pipesim_run_check(run, error))
+			return NULL;
+		step[i] = run->step;
 	}
-	for (guint i = 0; i < 2; i++)
-		grown[i] = step[i + 1]->step->makespan - step[i]->step->makespan;
-	if (grown[0] != grown[1]) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	const gint64 grown = step[1]->makespan - step[0]->makespan;
+	const gint64 again = step[2]->makespan - step[1]->makespan;
+	if (grown != again)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: no steady state: from %u to %u micro-batches the step takes %s ms "
 			"longer, from there to %u %s ms; --microbatches M gives a step of M",
-			question->schedule->name, m, 2 * m, pipesim_print_ms(first, grown[0]),
-			3 * m, pipesim_print_ms(second, grown[1]));
-		goto out;
-	}
+			question->schedule->name, m, 2 * m, pipesim_print_ms(first, grown),
+			3 * m, pipesim_print_ms(second, again));
 	state = g_new0(PipesimSteadyState, 1);
 	state->period = m;
-	state->time = grown[0];
-	fill(state, step[0]->step, step[1]->step, m);
-out:
-	for (guint i = 0; i < G_N_ELEMENTS(step); i++)
-		pipesim_run_free(step[i]);
+	state->time = grown;
+	fill(state, step[0], step[1], m);
 	return state;
 }
 
