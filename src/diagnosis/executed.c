@@ -70,7 +70,7 @@ PipesimProgram *pipesim_executed_program(
 	for (guint i = 0; i < joined->ranks * joined->chunks; i++)
 		program->stage_of[i] = PIPESIM_NO_OP;
 	n = g_new0(guint, joined->ranks);
-	pipesim_each (const PipesimHeld, held, joined->held)
+	pipesim_each (const PipesimStagePlace, held, joined->held)
 		program->stage_of[(gsize)held->rank * joined->chunks + n[held->rank]++] =
 			held->stage;
 	program->n_ops = n_ops;

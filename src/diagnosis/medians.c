@@ -34,12 +34,12 @@ static guint place_of(const PipesimJoined *joined, guint rank, guint stage)
 	while (low < high) {
 		const guint middle = low + (high - low) / 2;
 
-		if (g_array_index(joined->held, PipesimHeld, middle).rank < rank)
+		if (g_array_index(joined->held, PipesimStagePlace, middle).rank < rank)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	while (g_array_index(joined->held, PipesimHeld, low).stage != stage)
+	while (g_array_index(joined->held, PipesimStagePlace, low).stage != stage)
 		low++;
 	return low;
 }

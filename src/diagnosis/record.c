@@ -443,7 +443,7 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 			"microbatch");
 	g_autofree gboolean *seen = g_new0(gboolean, joined->ranks);
 
-	pipesim_each (const PipesimHeld, held, joined->held)
+	pipesim_each (const PipesimStagePlace, held, joined->held)
 		if (held->rank < joined->ranks)
 			seen[held->rank] = TRUE;
 	for (guint stage = 0; stage < joined->stages; stage++) {

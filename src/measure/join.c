@@ -231,14 +231,16 @@ static gboolean note_stage(
 	if (home->rank == 0) {
 		const gpointer key = GSIZE_TO_POINTER((gsize)rank * MOST + stage + 1);
 		const guint place = GPOINTER_TO_UINT(g_hash_table_lookup(joining->place, key));
-		PipesimHeld *held =
-			place > 0 ? &g_array_index(out->held, PipesimHeld, place - 1) : NULL;
+		PipesimStagePlace *held =
+			place > 0 ? &g_array_index(out->held, PipesimStagePlace, place - 1)
+				  : NULL;
 
 		*home = (Home){rank + 1, t};
 		if (held != NULL) {
 			held->first = MIN(held->first, microbatch);
 		} else {
-			g_array_append_val(out->held, ((PipesimHeld){rank, stage, microbatch}));
+			g_array_append_val(
+				out->held, ((PipesimStagePlace){rank, stage, microbatch}));
 			g_hash_table_insert(
 				joining->place, key, GUINT_TO_POINTER(out->held->len));
 		}
@@ -315,7 +317,7 @@ static gboolean join_trace(
 
 static gint compare_held(gconstpointer a, gconstpointer b)
 {
-	const PipesimHeld *x = a, *y = b;
+	const PipesimStagePlace *x = a, *y = b;
 
 	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->stage, y->stage);
 }
@@ -323,7 +325,7 @@ static gint compare_held(gconstpointer a, gconstpointer b)
 /* Of copies the one that runs the first micro-batches comes first, as schedule files have it. */
 static gint compare_copies(gconstpointer a, gconstpointer b)
 {
-	const PipesimHeld *x = a, *y = b;
+	const PipesimStagePlace *x = a, *y = b;
 
 	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->first, y->first) ?:
 		pipesim_compare(x->stage, y->stage);
@@ -338,7 +340,7 @@ static void count(PipesimJoined *out)
 	g_array_sort(out->held, compare_held);
 	out->copies = 1;
 	for (guint i = 0; i < out->held->len; i++) {
-		const PipesimHeld *held = &g_array_index(out->held, PipesimHeld, i);
+		const PipesimStagePlace *held = &g_array_index(out->held, PipesimStagePlace, i);
 
 		here = i > 0 && held[-1].rank == held->rank ? here + 1 : 1;
 		out->chunks = MAX(out->chunks, here);
@@ -361,7 +363,7 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 	const PipesimTrace *first = NULL; /* with ops */
 	guint place = 0;
 
-	*out = (PipesimJoined){.held = g_array_new(FALSE, FALSE, sizeof(PipesimHeld))};
+	*out = (PipesimJoined){.held = g_array_new(FALSE, FALSE, sizeof(PipesimStagePlace))};
 	number_replicas(traces, n);
 	for (guint t = 0; t < n; t++) {
 		const gint64 ranks = pipesim_trace_get_count(traces[t], "ranks");
@@ -404,7 +406,7 @@ char *pipesim_joined_missing(const PipesimJoined *joined)
 	guint n = 0;
 
 	for (guint i = 0; i < joined->held->len; i++) {
-		const guint rank = g_array_index(joined->held, PipesimHeld, i).rank;
+		const guint rank = g_array_index(joined->held, PipesimStagePlace, i).rank;
 
 		if (rank < joined->ranks)
 			seen[rank] = TRUE;

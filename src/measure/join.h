@@ -6,7 +6,7 @@
 typedef struct {
 	guint32 rank, stage;
 	guint32 first; /* the lowest of its micro-batches there */
-} PipesimHeld;
+} PipesimStagePlace;
 
 /* What the ops of all traces show; arrays are by stage. */
 typedef struct {
@@ -16,7 +16,7 @@ typedef struct {
 	guint32 *
 		rank_of; /* PIPESIM_NO_RANK: no trace has an op of the stage; of copies the first */
 	guint copies; /* ranks that hold a stage and run other micro-batches of it, the most; >= 1 */
-	GArray *held; /* of PipesimHeld, by rank, then by first micro-batch where there are copies, by stage */
+	GArray *held; /* of PipesimStagePlace, by rank, then by first micro-batch where there are copies, by stage */
 	guint world; /* ranks that the files themselves speak of; 0 = none does */
 } PipesimJoined;
 

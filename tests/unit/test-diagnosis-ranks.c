@@ -99,7 +99,8 @@ START_TEST(stages_of_ranks_are_in_order)
 	ck_assert(pipesim_join(files.traces, files.n, &joined, NULL));
 	ck_assert_uint_eq(joined.held->len, G_N_ELEMENTS(held));
 	for (guint i = 0; i < joined.held->len; i++) {
-		const PipesimHeld *one = &g_array_index(joined.held, PipesimHeld, i);
+		const PipesimStagePlace *one =
+			&g_array_index(joined.held, PipesimStagePlace, i);
 
 		ck_assert_uint_eq(one->rank, held[i][0]);
 		ck_assert_uint_eq(one->stage, held[i][1]);
