@@ -211,7 +211,7 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const Pair *pair = of;
 	const PipesimDifference *difference = PIPESIM_OF(pair, difference);
 
-	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_document(json);
 	PIPESIM_OBJECT(json, "a", line, TRUE, put_run, pair->a);
 	PIPESIM_OBJECT(json, "b", line, TRUE, put_run, pair->b);
 	PIPESIM_MEMBER(json, "same", YES_OR_NO, difference->same);

@@ -300,7 +300,7 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const Optimize *o = of;
 	const PipesimFound *found = PIPESIM_OF(o, found);
 
-	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, found->instance->ranks);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
 	PIPESIM_MEMBER(json, "placement", TEXT, o->placement->name);

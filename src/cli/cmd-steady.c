@@ -239,7 +239,7 @@ static void put_members(PipesimJson *json, gconstpointer of)
 {
 	const Answer *answer = of;
 
-	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, answer->setup->scenario.ranks);
 	PIPESIM_MEMBER(json, "notices", TEXTS, answer->setup->notices);
 	PIPESIM_EACH(json, "schedules", object, answer->rows->len, TRUE, put_row,

@@ -430,7 +430,7 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 	const PipesimShape *shape = diagnosis != NULL ? &diagnosis->program->shape : NULL;
 	const PipesimNearest *nearest = diagnosis != NULL ? &diagnosis->nearest : NULL;
 
-	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, shape->ranks);
 	PIPESIM_MEMBER(json, "stages", COUNT, shape->stages);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, shape->microbatches);
