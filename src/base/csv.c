@@ -55,19 +55,6 @@ const char *pipesim_csv_path(const PipesimCsv *csv)
 	return pipesim_input_name(csv->input);
 }
 
-gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,
-	const PipesimCsvCell *cell, GError **error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error != NULL)
-		*error = pipesim_error_new(PIPESIM_ERROR_PARSE, pipesim_csv_path(csv),
-			record->line, cell != NULL ? cell->column : 1, format, args);
-	va_end(args);
-	return FALSE;
-}
-
 static PipesimCsvCell *next_cell(PipesimCsv *csv)
 {
 	if (csv->n_cells == csv->room) {

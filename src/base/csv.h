@@ -50,10 +50,16 @@ const char *pipesim_csv_path(const PipesimCsv *csv);
  */
 const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, gboolean split, GError **error);
 
+/** pipesim_csv_column: where @cell stands, or, where that is NULL, its line. */
+static inline guint pipesim_csv_column(const PipesimCsvCell *cell)
+{
+	return cell != NULL ? cell->column : 1;
+}
+
 /** pipesim_csv_fail: sets @error to "path:line:column: ..." at @cell of @record, whose path is
  * that of @csv; returns FALSE. @cell may be NULL: the line as a whole. */
-gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,
-	const PipesimCsvCell *cell, GError **error, const char *format, ...)
-	G_GNUC_PRINTF(5, 6);
+#define pipesim_csv_fail(csv, record, cell, error, ...)               \
+	pipesim_fail_at(error, pipesim_csv_path(csv), (record)->line, \
+		pipesim_csv_column(cell), __VA_ARGS__)
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCsv, pipesim_csv_free)

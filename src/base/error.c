@@ -108,6 +108,17 @@ void pipesim_faults_take(PipesimFaults *faults, GError *error)
 		g_error_free(error);
 }
 
+void pipesim_faults_add(PipesimFaults *faults, const char *path, guint line, guint column,
+	const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pipesim_faults_take(faults,
+		pipesim_error_new(PIPESIM_ERROR_PARSE, path, line, column, format, args));
+	va_end(args);
+}
+
 gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error)
 {
 	g_autoptr(GString) message = NULL;

@@ -59,6 +59,9 @@ PipesimFaults *pipesim_faults_new(void);
 void pipesim_faults_free(PipesimFaults *faults);
 /** pipesim_faults_take: adds @error, which becomes the collection's. */
 void pipesim_faults_take(PipesimFaults *faults, GError *error);
+/** pipesim_faults_add: a PIPESIM_ERROR_PARSE at this place. */
+void pipesim_faults_add(PipesimFaults *faults, const char *path, guint line, guint column,
+	const char *format, ...) G_GNUC_PRINTF(5, 6);
 /** pipesim_faults_done: TRUE where there is none; else FALSE, with @error one error whose
  * message holds every kept fault on a line of its own and whose location is the first one's. */
 gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error);

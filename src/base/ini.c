@@ -163,13 +163,3 @@ void pipesim_ini_write_text(GString *out, const char *key, const char *value)
 	}
 	g_string_append_c(out, '\n');
 }
-
-void pipesim_ini_fault(PipesimIni *ini, guint line, guint column, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	pipesim_faults_take(ini->faults,
-		pipesim_error_new(PIPESIM_ERROR_PARSE, ini->path, line, column, format, args));
-	va_end(args);
-}

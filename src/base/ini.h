@@ -61,8 +61,7 @@ gconstpointer pipesim_ini_find_row(
 char *pipesim_ini_text(const PipesimIniLine *line);
 
 /** pipesim_ini_fault: notes a fault at @line and @column. The reader goes on. */
-void pipesim_ini_fault(PipesimIni *ini, guint line, guint column, const char *format, ...)
-	G_GNUC_PRINTF(4, 5);
+#define pipesim_ini_fault(ini, ...) pipesim_faults_add((ini)->faults, (ini)->path, __VA_ARGS__)
 
 /** pipesim_ini_write_text: appends a line "key=value" with what pipesim_ini_text() resolves. */
 void pipesim_ini_write_text(GString *out, const char *key, const char *value);

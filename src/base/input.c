@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/array.h"
 #include "base/input.h"
 
 #include <errno.h>
@@ -200,12 +201,11 @@ void pipesim_input_watch(void)
 /* Under the lock. Devices and pipes are none. */
 static gboolean is_watched(const struct stat *file)
 {
-	for (guint i = 0; watched.files != NULL && i < watched.files->len; i++) {
-		const struct stat *other = &g_array_index(watched.files, struct stat, i);
-
+	if (watched.files == NULL)
+		return FALSE;
+	pipesim_each (const struct stat, other, watched.files)
 		if (other->st_dev == file->st_dev && other->st_ino == file->st_ino)
 			return TRUE;
-	}
 	return FALSE;
 }
 

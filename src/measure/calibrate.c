@@ -78,9 +78,7 @@ static PipesimComponent *record(
 		g_autofree gint64 *service = g_new(gint64, n + (gsize)1);
 		PipesimFit fit;
 		guint known = 0;
-		for (guint i = 0; i < n; i++) {
-			const PipesimRepetition *repetition =
-				&g_array_index(group->repetitions, PipesimRepetition, i);
+		pipesim_each (const PipesimRepetition, repetition, group->repetitions) {
 			if (repetition->rows < 0)
 				continue;
 			rows[known] = repetition->rows;
@@ -122,14 +120,11 @@ static gboolean is_component(const PipesimTraceGroup *group, gconstpointer data)
 static gboolean has(
 	const GPtrArray *groups, const char *component, const char *chunk, guint phase)
 {
-	for (guint i = 0; i < groups->len; i++) {
-		const PipesimMeasured *what =
-			&((const PipesimTraceGroup *)g_ptr_array_index(groups, i))->what;
-		if ((component == NULL || g_str_equal(what->component, component)) &&
-			(chunk == NULL || g_str_equal(what->chunk, chunk)) &&
-			(phase == ANY_PHASE || what->phase == phase))
+	pipesim_each_in (const PipesimTraceGroup, group, groups)
+		if ((component == NULL || g_str_equal(group->what.component, component)) &&
+			(chunk == NULL || g_str_equal(group->what.chunk, chunk)) &&
+			(phase == ANY_PHASE || group->what.phase == phase))
 			return TRUE;
-	}
 	return FALSE;
 }
 
@@ -575,12 +570,8 @@ static gboolean run(Calibrating *c, GError **error)
 	if (!choose_components(c, error))
 		return FALSE;
 	/* Whether what was chosen are ops of a run of several stages. */
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const gint64 stage =
-			((const PipesimTraceGroup *)c->chosen->pdata[i])->what.stage;
-
-		several &= stage >= 0 && stage < c->joined->stages;
-	}
+	pipesim_each_in (const PipesimTraceGroup, group, c->chosen)
+		several &= group->what.stage >= 0 && group->what.stage < c->joined->stages;
 	if (several) {
 		c->parts = g_array_sized_new(
 			FALSE, TRUE, sizeof(gint64), c->joined->stages * PIPESIM_FB);
@@ -661,9 +652,8 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		if (device != NULL && !g_str_equal(device, first))
 			pipesim_notice(
 				c.notices, "%s is of another device, %s", trace->path, device);
-		for (guint i = 0; i < trace->notices->len; i++)
-			pipesim_notice(
-				c.notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
+		pipesim_each_in (const char, notice, trace->notices)
+			pipesim_notice(c.notices, "%s", notice);
 	}
 	ok = run(&c, error);
 	result->stages = c.parts != NULL ? joined.stages : 0;

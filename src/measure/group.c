@@ -198,12 +198,10 @@ GPtrArray *pipesim_trace_groups(
 
 	memset(dropped, 0, PIPESIM_N_STATUS * sizeof *dropped);
 	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->rows->len; i++)
-			place_row(groups, found,
-				&g_array_index(traces[t]->rows, PipesimTraceRow, i), t,
-				dropped);
-	for (guint i = 0; i < groups->len; i++)
-		measure(g_ptr_array_index(groups, i));
+		pipesim_each (const PipesimTraceRow, row, traces[t]->rows)
+			place_row(groups, found, row, t, dropped);
+	pipesim_each_in (PipesimTraceGroup, group, groups)
+		measure(group);
 	return groups;
 }
 

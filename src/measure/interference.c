@@ -32,16 +32,15 @@ gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
 		[PIPESIM_W] = {"W"},
 		[PIPESIM_B] = {"I", "W", "B"},
 	};
-	const guint n = costs->components != NULL ? costs->components->len : 0;
+	g_autoptr(GPtrArray) none = g_ptr_array_new();
+	const GPtrArray *components = costs->components != NULL ? costs->components : none;
 	gboolean measured = FALSE;
 	gint64 stream = 0; /* of the compute stream of a pair; 0 = not measured */
 
-	for (guint i = 0; i < n && stream == 0; i++) {
-		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
-		if (strcmp(component->component, "chunk-compute") == 0 &&
+	pipesim_each_in (const PipesimComponent, component, components)
+		if (stream == 0 && strcmp(component->component, "chunk-compute") == 0 &&
 			component->in_pair > 0)
 			stream = thousandths(component);
-	}
 	slowdown[PIPESIM_FB] = (PipesimFraction){1, 1};
 	for (PipesimKind kind = 0; costs->components != NULL && kind < PIPESIM_FB; kind++) {
 		/* Times of the components of the kind, alone and beside a transfer. */
@@ -49,9 +48,7 @@ gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
 		Work beside = 0; /* thousandths */
 		gboolean inside = FALSE;
 
-		for (guint i = 0; i < n; i++) {
-			const PipesimComponent *component =
-				g_ptr_array_index(costs->components, i);
+		pipesim_each_in (const PipesimComponent, component, components) {
 			if (!g_strv_contains(parts[kind], component->phase) ||
 				g_strv_contains(wholes, component->component))
 				continue;

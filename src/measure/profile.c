@@ -404,9 +404,8 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 		return;
 
 	/* One row from the first start to the last end, of which all others are parts. */
-	for (guint i = 0; i < ran->len; i++)
-		g_array_index(trace->rows, PipesimTraceRow, g_array_index(ran, Moment, i).index)
-			.what.in_pair = TRUE;
+	pipesim_each (const Moment, one, ran)
+		pipesim_trace_row(trace, one->index)->what.in_pair = TRUE;
 	pipesim_trace_row_init(&pair);
 	pair.what.component = "chunk";
 	pair.what.phase = PIPESIM_FB;
@@ -474,15 +473,14 @@ static guint32 main_stream(const GArray *launched)
 	guint32 best = 0;
 	guint most = 0;
 
-	for (guint i = 0; i < launched->len; i++) {
-		const PipesimEvent *activity = g_array_index(launched, Launched, i).activity;
-		const gpointer key = GUINT_TO_POINTER(activity->stream);
+	pipesim_each (const Launched, one, launched) {
+		const gpointer key = GUINT_TO_POINTER(one->activity->stream);
 		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, key)) + 1;
 
 		g_hash_table_insert(counts, key, GUINT_TO_POINTER(count));
 		if (count > most) {
 			most = count;
-			best = activity->stream;
+			best = one->activity->stream;
 		}
 	}
 	return best;
@@ -568,8 +566,8 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	double time[3] = {0}; /* counted, known, unknown */
 	guint placed = 0;
 
-	for (guint i = 0; i < n; i++)
-		activity_at(profile, i)->range = NO_RANGE;
+	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES])
+		activity->range = NO_RANGE;
 	g_array_sort(profile->events[PIPESIM_ACTIVITIES], compare_starts);
 	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
@@ -579,8 +577,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	}
 	if (rules != NULL)
 		ask_kernels(ranges, profile, rules, trace->strings);
-	for (guint i = 0; i < n; i++) {
-		const PipesimEvent *activity = activity_at(profile, i);
+	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
 		guint which = 2;
 		if (activity->range != NO_RANGE)
 			which = !range_at(ranges, activity->range)->meaning.counted;

@@ -111,10 +111,9 @@ static PipesimTrace *read_trace(
 	if (trace == NULL)
 		return NULL;
 	/* The projection does not tell the stream: an activity is in a range by time alone. */
-	for (guint i = 0; profile->projected && i < profile->events[PIPESIM_ACTIVITIES]->len;
-		i++)
-		g_array_index(profile->events[PIPESIM_ACTIVITIES], PipesimEvent, i).stream =
-			PIPESIM_ANY_STREAM;
+	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES])
+		if (profile->projected)
+			activity->stream = PIPESIM_ANY_STREAM;
 	if (!pipesim_trace_add_profile(trace, profile, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);

@@ -65,8 +65,9 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 
 /** pipesim_table_fault: adds "path:line:column: ..." at @cell of the record, or at the line where
  * NULL. */
-void pipesim_table_fault(PipesimTable *table, const PipesimCsvCell *cell, const char *format,
-	...) G_GNUC_PRINTF(3, 4);
+#define pipesim_table_fault(table, cell, ...)                                            \
+	pipesim_faults_add((table)->faults, (table)->trace->path, (table)->record->line, \
+		pipesim_csv_column(cell), __VA_ARGS__)
 
 /** pipesim_table_ended: a fault where the record lacks its newline: it may lack digits. */
 void pipesim_table_ended(PipesimTable *table);

@@ -45,18 +45,6 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 	return g_steal_pointer(&trace);
 }
 
-void pipesim_table_fault(
-	PipesimTable *table, const PipesimCsvCell *cell, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	pipesim_faults_take(table->faults,
-		pipesim_error_new(PIPESIM_ERROR_PARSE, table->trace->path, table->record->line,
-			cell != NULL ? cell->column : 1, format, args));
-	va_end(args);
-}
-
 void pipesim_table_ended(PipesimTable *table)
 {
 	if (!table->record->ended)
