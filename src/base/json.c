@@ -146,9 +146,9 @@ static void write_key(PipesimJson *json, const char *key)
 	json->keyed = TRUE;
 }
 
-static void open_frame(
-	PipesimJson *json, const char *key, char opener, char closer, gboolean compact)
+void pipesim_json_open(PipesimJson *json, const char *key, char opener, gboolean compact)
 {
+	const char closer = opener == '[' ? ']' : '}';
 	Frame *outer = top(json);
 	gboolean inherited = outer != NULL && outer->compact;
 
@@ -172,21 +172,6 @@ static void open_frame(
 		.broken = closer == '}' && !compact,
 		.compact = compact,
 	};
-}
-
-void pipesim_json_open_object(PipesimJson *json, const char *key)
-{
-	open_frame(json, key, '{', '}', FALSE);
-}
-
-void pipesim_json_open_array(PipesimJson *json, const char *key)
-{
-	open_frame(json, key, '[', ']', FALSE);
-}
-
-void pipesim_json_open_line(PipesimJson *json, const char *key)
-{
-	open_frame(json, key, '{', '}', TRUE);
 }
 
 void pipesim_json_close(PipesimJson *json)

@@ -26,11 +26,12 @@ void pipesim_json_free(PipesimJson *json);
 void pipesim_json_open_document(PipesimJson *json);
 
 /** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has
- * been named already, or needs no name. */
-void pipesim_json_open_object(PipesimJson *json, const char *key);
-void pipesim_json_open_array(PipesimJson *json, const char *key);
-/** pipesim_json_open_line: an object that stays on one line with everything in it. */
-void pipesim_json_open_line(PipesimJson *json, const char *key);
+ * been named already, or needs no name. pipesim_json_open_line: an object that stays on one line
+ * with everything in it. */
+#define pipesim_json_open_object(json, key) pipesim_json_open(json, key, '{', FALSE)
+#define pipesim_json_open_array(json, key)  pipesim_json_open(json, key, '[', FALSE)
+#define pipesim_json_open_line(json, key)   pipesim_json_open(json, key, '{', TRUE)
+void pipesim_json_open(PipesimJson *json, const char *key, char opener, gboolean compact);
 /** pipesim_json_close: closes what was opened last; the outermost one ends with a newline. */
 void pipesim_json_close(PipesimJson *json);
 
