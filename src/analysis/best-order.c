@@ -161,16 +161,6 @@ static void try_start(
 	}
 }
 
-static void G_GNUC_PRINTF(2, 3) note(PipesimOrder *order, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	g_free(order->note);
-	order->note = g_strdup_vprintf(format, args);
-	va_end(args);
-}
-
 /* The best candidate, which need not fit; order NULL with @error where there is none. One that
  * does not run, as it may be under a runtime's rules, is the last choice: who runs it is told
  * why. */
@@ -217,20 +207,20 @@ static PipesimOrder *take(const Search *s, const Candidate *best, GError **error
 	if (best->order == NULL)
 		return NULL;
 	if (!best->fits) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		pipesim_order_unref(best->order);
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: no known order%s holds so few activations; %s holds the fewest; "
 			"nearest: --max-activations %" G_GINT64_FORMAT,
 			s->schedule->name,
 			s->hangs ? " that runs under these rules for messages" : "",
 			best->schedule->name, (best->held + best->each - 1) / best->each);
-		pipesim_order_unref(best->order);
-		return NULL;
 	}
-	if (best->schedule != s->schedule)
-		note(best->order,
-			"the order is that of %s, the shortest found that fits what a rank may "
-			"hold",
+	if (best->schedule != s->schedule) {
+		g_free(best->order->note);
+		best->order->note = g_strdup_printf("the order is that of %s, the shortest "
+						    "found that fits what a rank may hold",
 			best->schedule->name);
+	}
 	return best->order;
 }
 
@@ -266,11 +256,13 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	s.shape = *shape;
 	best = find_best(&s, error);
 	order = take(&s, &best, error);
-	if (order != NULL)
-		note(order,
+	if (order != NULL) {
+		g_free(order->note);
+		order->note = g_strdup_printf(
 			"no known order fits the memory limit; the leanest, that of %s, takes "
 			"%s",
 			leanest.schedule->name, pipesim_print_bytes(memory, leanest.memory));
+	}
 	pipesim_order_unref(leanest.order);
 	return order;
 }

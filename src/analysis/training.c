@@ -5,31 +5,14 @@
 #include "analysis/parts.h"
 #include <math.h>
 
-/* What follows the last op of @rank. */
-static gint64 tail_of(const PipesimStep *step, guint rank)
-{
-	const PipesimOrder *order = step->job.order;
-	const PipesimShape *shape = &order->shape;
-	gint64 tail = 0;
-
-	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-		const guint stage =
-			order->program != NULL
-				? order->program->stage_of[(gsize)rank * shape->chunks + chunk]
-				: pipesim_shape_stage(shape, rank, chunk);
-
-		if (stage != PIPESIM_NO_OP)
-			tail = pipesim_add_capped(tail, step->job.times->tail[stage]);
-	}
-	return tail;
-}
-
 void pipesim_report_training(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
+	const PipesimOrder *order = step->job.order;
+	const PipesimShape *shape = &order->shape;
 	const PipesimCutter *cutter = subject->costs->cutter;
 	PipesimTrainingReport *training = &report->training;
-	const double microbatches = pipesim_shape_whole(&step->job.order->shape);
+	const double microbatches = pipesim_shape_whole(shape);
 	/* Stages that are reduced within the step: the last of them ends it, behind the last
 	 * op. */
 	const gboolean reduced = step->job.times->reduce != NULL;
@@ -39,8 +22,18 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	if (cutter == NULL || step->job.times->tail == NULL)
 		return;
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		const gint64 tail = tail_of(step, rank);
+		gint64 tail = 0; /* what follows its last op */
 
+		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+			const guint stage =
+				order->program != NULL
+					? order->program->stage_of[(gsize)rank * shape->chunks +
+								   chunk]
+					: pipesim_shape_stage(shape, rank, chunk);
+
+			if (stage != PIPESIM_NO_OP)
+				tail = pipesim_add_capped(tail, step->job.times->tail[stage]);
+		}
 		training->tail = MAX(training->tail, tail);
 		training->step = MAX(training->step,
 			pipesim_add_capped(

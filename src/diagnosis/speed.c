@@ -38,16 +38,6 @@ static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, 
 	}
 }
 
-/* What the kernels of @trace take together, ns. */
-static double total_of(const PipesimTrace *trace)
-{
-	double sum = 0;
-
-	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels)
-		sum += (double)kernel->n * (double)kernel->mean;
-	return sum;
-}
-
 /* What the kernels that all ranks run take on each, ns for so many of each on all ranks together.
  * FALSE: too little to tell by. */
 static gboolean compare(
@@ -68,9 +58,14 @@ static gboolean compare(
 				(double)shared->n / ranks * (double)shared->mean[rank];
 		}
 	}
-	for (guint rank = 0; rank < ranks; rank++)
-		if (2 * shared_time[rank] < total_of(by_rank[rank]) || took[rank] == 0)
+	for (guint rank = 0; rank < ranks; rank++) {
+		double sum = 0; /* of all kernels */
+
+		pipesim_each (const PipesimTraceKernel, kernel, by_rank[rank]->kernels)
+			sum += (double)kernel->n * (double)kernel->mean;
+		if (2 * shared_time[rank] < sum || took[rank] == 0)
 			return FALSE;
+	}
 	return TRUE;
 }
 

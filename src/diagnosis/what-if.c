@@ -29,31 +29,26 @@ enum {
 };
 
 static const struct {
-	const char *name; /* in the file */
-	guint what;       /* S_t of it and others is one: the first type of these */
-	const char *called;
-	gboolean mean;  /* ideal: the mean, else the median */
-	gboolean wide;  /* waits for all replicas */
-	gboolean group; /* waits for others */
+	const char *name;   /* in the file */
+	guint what;         /* S_t of it and others is one: the first type of these */
+	const char *called; /* NULL: as in the file */
+	gboolean mean;      /* ideal: the mean, else the median */
+	gboolean wide;      /* waits for all replicas */
+	gboolean group;     /* waits for others */
 } types[N_TYPES] = {
 	[F_COMPUTE] = {"", F_COMPUTE, "forward-compute", TRUE, FALSE, FALSE},
 	[B_COMPUTE] = {"", B_COMPUTE, "backward-compute", TRUE, FALSE, FALSE},
 	[F_SEND] = {"forward-send", F_SEND, "forward-pp-comm", FALSE, FALSE, TRUE},
-	[F_RECV] = {"forward-recv", F_SEND, "", FALSE, FALSE, TRUE},
+	[F_RECV] = {"forward-recv", F_SEND, NULL, FALSE, FALSE, TRUE},
 	[B_SEND] = {"backward-send", B_SEND, "backward-pp-comm", FALSE, FALSE, TRUE},
-	[B_RECV] = {"backward-recv", B_SEND, "", FALSE, FALSE, TRUE},
-	[ALL_GATHER] = {"params-all-gather", ALL_GATHER, "params-all-gather", FALSE, TRUE,
-		TRUE},
-	[REDUCE_SCATTER] = {"grads-reduce-scatter", REDUCE_SCATTER, "grads-reduce-scatter",
-		FALSE, TRUE, TRUE},
-	[LAYERNORM] = {"layernorm-grads-all-reduce", LAYERNORM, "layernorm-grads-all-reduce",
-		FALSE, FALSE, FALSE},
-	[EMBEDDING] = {"embedding-grads-all-reduce", EMBEDDING, "embedding-grads-all-reduce",
-		FALSE, FALSE, TRUE},
-	[CLIP] = {"optimizer-clip-main-grad", CLIP, "optimizer-clip-main-grad", FALSE, TRUE,
-		TRUE},
-	[OPTIMIZER] = {"optimizer", OPTIMIZER, "optimizer", TRUE, FALSE, FALSE},
-	[GC] = {"gc", GC, "gc", TRUE, FALSE, FALSE},
+	[B_RECV] = {"backward-recv", B_SEND, NULL, FALSE, FALSE, TRUE},
+	[ALL_GATHER] = {"params-all-gather", ALL_GATHER, NULL, FALSE, TRUE, TRUE},
+	[REDUCE_SCATTER] = {"grads-reduce-scatter", REDUCE_SCATTER, NULL, FALSE, TRUE, TRUE},
+	[LAYERNORM] = {"layernorm-grads-all-reduce", LAYERNORM, NULL, FALSE, FALSE, FALSE},
+	[EMBEDDING] = {"embedding-grads-all-reduce", EMBEDDING, NULL, FALSE, FALSE, TRUE},
+	[CLIP] = {"optimizer-clip-main-grad", CLIP, NULL, FALSE, TRUE, TRUE},
+	[OPTIMIZER] = {"optimizer", OPTIMIZER, NULL, TRUE, FALSE, FALSE},
+	[GC] = {"gc", GC, NULL, TRUE, FALSE, FALSE},
 };
 
 /* An op of one replica. Those of a group, linked in a ring, start together, when the last of them is ready, in each
@@ -500,7 +495,7 @@ static gint compare_kinds(gconstpointer a, gconstpointer b)
 static void find_parts(Graph *graph, double ideal, PipesimWhatIf *out)
 {
 	for (guint type = 0; type < N_TYPES; type++) {
-		PipesimWhatIfKind kind = {types[type].called, 0};
+		PipesimWhatIfKind kind = {types[type].called ?: types[type].name, 0};
 
 		if (types[type].what != type || count_type(graph, type) == 0)
 			continue;

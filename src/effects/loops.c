@@ -64,12 +64,20 @@ static double mean_of(const Task *task, const Wish *wish, guint *n)
 	return pipesim_mean_of_usual(times);
 }
 
-/* Adds the means of @without and @with to @sums where there are both, and to *@n how many ops they are of. */
-static void add_both(const Task *task, Wish without, Wish with, double sums[2], guint *n)
+/* Adds the means of ops alone and of those @with a message or a receive beside them to @sums where there are both, and
+ * to *@n how many they are. */
+static void add_both(const Task *task, Wish with, double sums[2], guint *n)
 {
+	Wish without = with;
 	guint ops = 0;
-	const double a = mean_of(task, &without, &ops), b = mean_of(task, &with, &ops);
+	double a, b;
 
+	if (with.rest == RESTED_BESIDE)
+		without.rest = RESTED_ALONE;
+	else
+		without.moving = FALSE;
+	a = mean_of(task, &without, &ops);
+	b = mean_of(task, &with, &ops);
 	if (a <= 0 || b <= 0)
 		return;
 	sums[0] += a;
@@ -106,8 +114,6 @@ static void add_exchange(const Task *task)
 	for (gint64 rank = 0; rank < ranks; rank++)
 		for (guint p = 0; p < G_N_ELEMENTS(phases); p++)
 			add_both(task,
-				(Wish){PIPESIM_SERIES_EXCHANGE, phases[p], rank, -1, -1,
-					"chunk", FALSE, ANY},
 				(Wish){PIPESIM_SERIES_EXCHANGE, phases[p], rank, -1, -1,
 					"chunk", TRUE, ANY},
 				sums, &task->loops->exchange_ops);
@@ -235,8 +241,6 @@ static void find_rested(const Task *task, double rested[PIPESIM_FB])
 
 		for (gint64 rank = 0; rank < ranks; rank++)
 			add_both(task,
-				(Wish){PIPESIM_SERIES_RESIDENT, kind, rank, -1, -1, "chunk", -1,
-					RESTED_ALONE},
 				(Wish){PIPESIM_SERIES_RESIDENT, kind, rank, -1, -1, "chunk", -1,
 					RESTED_BESIDE},
 				sums, &task->loops->rested_ops);
