@@ -151,9 +151,7 @@ static gboolean choose(
 /* Begin and end of pipelines and steps once more. */
 static void measure_again(PipesimRecord *record)
 {
-	for (guint i = 0; i < record->steps->len; i++) {
-		PipesimRecordStep *step = pipesim_record_step(record, i);
-
+	pipesim_each (PipesimRecordStep, step, record->steps) {
 		step->start = G_MAXINT64;
 		step->end = G_MININT64;
 	}

@@ -304,13 +304,9 @@ static gboolean add_step(
 		(*cut)++;
 		return TRUE;
 	}
-	for (guint i = 0; i < pipelines->len; i++) {
-		PipesimRecordPipeline *pipeline = pipelines->pdata[i];
-
+	pipesim_each_in (PipesimRecordPipeline, pipeline, pipelines)
 		pipeline->step = record->steps->len;
-		g_ptr_array_add(record->pipelines, pipeline);
-		pipelines->pdata[i] = NULL;
-	}
+	g_ptr_array_extend_and_steal(record->pipelines, g_steal_pointer(&pipelines));
 	g_array_append_val(record->steps, step);
 	return TRUE;
 }
@@ -349,28 +345,19 @@ static gint compare_spans(gconstpointer a, gconstpointer b)
 		pipesim_compare(x->span.start, y->span.start);
 }
 
-/* When the first op of @rank began in @step of the first replica. */
-static gint64 begin_of(const PipesimRecord *record, guint step, guint rank)
-{
-	const PipesimRecordPipeline *pipeline = pipesim_record_pipeline(record, step, 0);
-
-	return pipeline->op_begin[rank] < pipeline->op_begin[rank + 1]
-		       ? pipeline->ops[pipeline->op_begin[rank]].start
-		       : pipeline->start;
-}
-
-/* The step that @span is of: as it says, else the last whose ops had begun on its rank before it
- * ended; -1: none. */
-static gint find_step(const PipesimRecord *record, const PipesimTraceSpan *span)
+/* The step that @span is of: as it says, else the last whose ops had begun on its rank before its
+ * @end; -1: none. */
+static gint find_step(const PipesimRecord *record, const PipesimTraceSpan *span, gint64 end)
 {
 	gint step = span->step >= 0 ? -1 : 0;
 
 	for (guint i = 0; i < record->steps->len; i++) {
-		const PipesimRecordStep *one = pipesim_record_step(record, i);
+		const PipesimRecordPipeline *first = pipesim_record_pipeline(record, i, 0);
+		const guint32 *ops = &first->op_begin[span->rank];
+		const gint64 began = ops[0] < ops[1] ? first->ops[ops[0]].start : first->start;
 
-		if (span->step >= 0 ? one->number == span->step
-				    : begin_of(record, i, (guint)span->rank) <=
-					      span->start + span->duration)
+		if (span->step >= 0 ? pipesim_record_step(record, i)->number == span->step
+				    : began <= end)
 			step = (gint)i;
 	}
 	return step;
@@ -385,29 +372,27 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 		gint step = -1;
 		gint64 of = PIPESIM_UNKNOWN;
 
-		for (guint i = 0; i < traces[t]->spans->len; i++) {
-			PipesimTraceSpan here =
-				g_array_index(traces[t]->spans, PipesimTraceSpan, i);
-			const PipesimTraceSpan *span = &here;
+		pipesim_each (const PipesimTraceSpan, span, traces[t]->spans) {
 			const guint replica = (guint)MAX(span->replica, 0);
 
 			if (replica >= record->n_replicas || span->rank < 0 ||
 				span->rank >= record->joined.ranks)
 				continue;
 			/* What lies further away than a step is long is none of the run. */
-			if (here.duration > LONGEST_STEP || ABS(here.start) > PIPESIM_MAX_END ||
-				ABS(here.start / 2 - building->origin / 2) > LONGEST_RUN)
+			if (span->duration > LONGEST_STEP ||
+				ABS(span->start) > PIPESIM_MAX_END ||
+				ABS(span->start / 2 - building->origin / 2) > LONGEST_RUN)
 				continue;
-			here.start -= building->origin;
+			const gint64 start = span->start - building->origin;
+			const gint64 end = start + span->duration;
 			/* Those of a step stand together. */
-			if (i == 0 || span->step != of || span->step < 0)
-				step = find_step(record, span);
+			if (span->step != of || span->step < 0)
+				step = find_step(record, span, end);
 			of = span->step;
 			if (step < 0)
 				continue;
 			const FoundSpan found = {
-				{span->name, span->message, span->seq, span->start,
-					span->start + span->duration},
+				{span->name, span->message, span->seq, start, end},
 				(guint32)step * record->n_replicas + replica,
 				(guint32)span->rank,
 			};

@@ -38,14 +38,12 @@ void pipesim_effects_free(PipesimEffects *effects)
 /* Whether @trace has rows of some series, or of none; those of @component alone (NULL: of any) and not of replays. */
 static gboolean has_rows(const PipesimTrace *trace, gboolean series, const char *component)
 {
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimMeasured *what = &pipesim_trace_row(trace, i)->what;
-
-		if ((what->series != PIPESIM_SERIES_NONE) == series &&
-			(component == NULL || (what->series != PIPESIM_SERIES_REPLAY &&
-						      g_str_equal(what->component, component))))
+	pipesim_each (const PipesimTraceRow, row, trace->rows)
+		if ((row->what.series != PIPESIM_SERIES_NONE) == series &&
+			(component == NULL ||
+				(row->what.series != PIPESIM_SERIES_REPLAY &&
+					g_str_equal(row->what.component, component))))
 			return TRUE;
-	}
 	return FALSE;
 }
 

@@ -158,12 +158,10 @@ static void number_replicas(PipesimTrace *const *traces, guint n)
 	g_array_sort(files, compare_files);
 	if (!is_whole(files, &copies))
 		return;
-	for (guint i = 0; i < files->len; i++) {
-		const gint64 *rank = &g_array_index(files, File, i).rank;
-
-		if (!g_hash_table_add(ranks, (gpointer)rank))
+	pipesim_each (File, file, files) {
+		if (!g_hash_table_add(ranks, &file->rank))
 			return;
-		plain &= *rank < files->len;
+		plain &= file->rank < files->len;
 	}
 	/* As they are: one replica, whose ranks are those of the pipeline. */
 	if ((plain && copies == 1) || shares_work(files))
@@ -405,12 +403,9 @@ char *pipesim_joined_missing(const PipesimJoined *joined)
 	GString *out = g_string_new(NULL);
 	guint n = 0;
 
-	for (guint i = 0; i < joined->held->len; i++) {
-		const guint rank = g_array_index(joined->held, PipesimStagePlace, i).rank;
-
-		if (rank < joined->ranks)
-			seen[rank] = TRUE;
-	}
+	pipesim_each (const PipesimStagePlace, held, joined->held)
+		if (held->rank < joined->ranks)
+			seen[held->rank] = TRUE;
 	for (guint rank = 0; rank < joined->ranks; rank++) {
 		if (seen[rank])
 			continue;

@@ -77,12 +77,11 @@ static void read_means(PipesimTable *table, const PipesimColumn *columns)
 	}
 	row.duration = row.busy = pipesim_table_time(table, &columns[MEAN], "mean");
 	row.sd = columns[SD].at >= 0 ? pipesim_table_time(table, &columns[SD], "sd") : 0;
-	for (guint i = 0; i < rows->len; i++) {
-		const PipesimMeasured *other = &g_array_index(rows, PipesimTraceRow, i).what;
-		if (other->component == row.what.component && other->phase == row.what.phase)
+	pipesim_each (const PipesimTraceRow, other, rows)
+		if (other->what.component == row.what.component &&
+			other->what.phase == row.what.phase)
 			pipesim_table_fault(table, NULL, "%s %s appears twice; remove one",
-				other->component, pipesim_phase_name(other->phase));
-	}
+				row.what.component, pipesim_phase_name(row.what.phase));
 	g_array_append_val(rows, row);
 }
 

@@ -490,10 +490,8 @@ gboolean pipesim_chrome_trace_write(
 	if (sink == NULL)
 		return FALSE;
 	json = trace.json = pipesim_json_new(pipesim_sink_text(sink));
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		trace.run = g_ptr_array_index(comparison->runs, i);
-		results += trace.run->error == NULL;
-	}
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		results += run->error == NULL;
 	trace.several = results > 1;
 	pipesim_json_open_object(json, NULL);
 	PIPESIM_MEMBER(json, "displayTimeUnit", TEXT, "ns");

@@ -157,6 +157,7 @@ static void append_speeds(Legend *legend)
 			PIPESIM_SPEED_SUSTAINED * PIPESIM_SPEED_PERCENT,
 			(PIPESIM_SPEEDS - 1 - PIPESIM_SPEED_SUSTAINED) * PIPESIM_SPEED_PERCENT);
 
+	begin_line(legend);
 	begin_entry(legend, PIPESIM_SPEEDS, words);
 	for (guint i = 0; i < PIPESIM_SPEEDS; i++) {
 		g_autofree char *fill =
@@ -173,6 +174,7 @@ static void append_ranks(Legend *legend)
 {
 	static const char *const names[] = {"first rank", "middle rank", "last rank"};
 
+	begin_line(legend);
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
 		char colour[8];
 		g_autofree char *fill = g_strdup_printf("fs solid noborder fc rgb '%s'",
@@ -190,6 +192,7 @@ static void append_ranks(Legend *legend)
 /* What the bytes of the fullest rank are of: the kinds that ranks have at their fullest. */
 static void append_held(Legend *legend)
 {
+	begin_line(legend);
 	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
 		char colour[8];
 		g_autofree char *fill = g_strdup_printf("fs solid noborder fc rgb '%s'",
@@ -279,18 +282,12 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 		append_entry(&legend, "fs empty border rgb critical lw 2", "critical path");
 	if (layout->shade_of != NULL)
 		append_shades(&legend);
-	if (detail->speeds) {
-		begin_line(&legend);
+	if (detail->speeds)
 		append_speeds(&legend);
-	}
-	if (detail->memory > 0) {
-		begin_line(&legend);
+	if (detail->memory > 0)
 		append_ranks(&legend);
-	}
-	if (detail->memory > 0 && layout->bytes) {
-		begin_line(&legend);
+	if (detail->memory > 0 && layout->bytes)
 		append_held(&legend);
-	}
 	if (detail->messages) {
 		begin_line(&legend);
 		append_entry(&legend, "fs solid noborder fc rgb S0", "sends");

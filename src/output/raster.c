@@ -134,13 +134,10 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 				way == 0 ? t->sent : t->received, t->start, &column);
 			pipesim_columns_add(columns, way, MOVES, t->start, t->end, &column);
 		}
-		for (guint i = 0; way == 1 && i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-
-			if (stay->op != PIPESIM_NO_OP)
+		pipesim_each (const PipesimStay, stay, stays)
+			if (way == 1 && stay->op != PIPESIM_NO_OP)
 				pipesim_columns_add(
 					columns, way, BESIDE, stay->begin, stay->end, &column);
-		}
 		if (first < end)
 			paint_strip(theme, columns, way, lane + 3 * (gsize)columns->n * first,
 				end - first);

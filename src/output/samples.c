@@ -200,42 +200,35 @@ void pipesim_samples_text(
 			     "statistics of the samples");
 	gboolean guessed = FALSE;
 	double longest = 0;
-	guint wins = 0, n = 0, decimals;
-	int best = -1; /* the run that wins most, the first of equals */
+	guint n = 0, decimals;
+	const PipesimRun *best = NULL; /* that wins most, the first of equals */
 
 	if (comparison->scenario.samples == 0)
 		return;
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->samples == NULL)
 			continue;
 		n++;
 		longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
 		guessed |= !run->samples->makespan[PIPESIM_P99].is_bounded ||
 			   !run->samples->makespan[PIPESIM_MEDIAN].is_bounded;
-		if (run->samples->wins > wins) {
-			wins = run->samples->wins;
-			best = (int)i;
-		}
+		if (run->samples->wins > (best != NULL ? best->samples->wins : 0))
+			best = run;
 	}
 	if (n == 1)
-		best = -1;
+		best = NULL;
 	/* What two steps differ by should show, and the table keep to a page. */
 	decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
 	append_title(comparison, out);
 	g_string_append_c(out, '\n');
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->samples != NULL)
-			add_row(table, run, decimals, (int)i == best);
-	}
+			add_row(table, run, decimals, run == best);
 	pipesim_table_print(table, TABLE_WIDTH, style, out);
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
-	if (best >= 0)
+	if (best != NULL)
 		g_string_append(out, "wins: share of samples in which it is fastest (common "
 				     "random numbers); *: most often\n");
 	g_string_append_c(out, '\n');

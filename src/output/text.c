@@ -48,8 +48,7 @@ static guint decimals_of(gint64 ns)
 
 static void measure(Text *text)
 {
-	for (guint i = 0; i < text->comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(text, i);
+	pipesim_each_in (const PipesimRun, run, text->comparison->runs) {
 		const PipesimReport *report = run->report;
 		PipesimNumbers *numbers = &text->numbers;
 
@@ -290,13 +289,10 @@ static void append_links(Text *text)
 	text->numbers.decimals = 3;
 	g_string_append_c(text->out, '\n');
 	figures_begin(&figures, text, PIPESIM_OF_LINKS, "  links of");
-	for (guint i = 0; i < text->comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(text, i);
-
+	pipesim_each_in (const PipesimRun, run, text->comparison->runs)
 		if (run->error == NULL && run->report->links != NULL)
 			figures_add(&figures, text, PIPESIM_ROW_PLAIN,
 				g_strconcat("  ", run->name, NULL), run, 0);
-	}
 	figures_end(&figures, text);
 	if (alone == NULL || alone->error != NULL || alone->report->links->n == 0)
 		return;
@@ -426,10 +422,9 @@ static void append_note(const Text *text, const char *names, const char *words)
 
 static gboolean has_reason(const PipesimRun *run, const char *reason)
 {
-	for (guint i = 0; run->error == NULL && i < run->report->published.reasons->len; i++)
-		if (strcmp(g_ptr_array_index(run->report->published.reasons, i), reason) == 0)
-			return TRUE;
-	return FALSE;
+	return run->error == NULL &&
+	       g_ptr_array_find_with_equal_func(
+		       run->report->published.reasons, reason, g_str_equal, NULL);
 }
 
 /* The schedules from @first on for which @reason holds. */
@@ -577,12 +572,12 @@ static void write_text(
 		pipesim_samples_text(comparison, style, out);
 		if (comparison->critical && comparison->scenario.samples == 0)
 			g_string_append_c(out, '\n');
-		for (guint i = 0; i < comparison->runs->len; i++)
-			if (get_run(&text, i)->error == NULL)
-				append_critical(&text, get_run(&text, i));
-		for (guint i = 0; i < comparison->runs->len; i++)
-			if (get_run(&text, i)->error == NULL)
-				append_over(&text, get_run(&text, i));
+		pipesim_each_in (const PipesimRun, run, comparison->runs)
+			if (run->error == NULL)
+				append_critical(&text, run);
+		pipesim_each_in (const PipesimRun, run, comparison->runs)
+			if (run->error == NULL)
+				append_over(&text, run);
 		return;
 	}
 	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)
@@ -594,8 +589,8 @@ static void write_text(
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	pipesim_text_notes(comparison, TABLE_WIDTH, out);
-	for (guint i = 0; i < lines->len; i++)
-		pipesim_wrap(out, g_ptr_array_index(lines, i), 2, 0, TABLE_WIDTH);
+	pipesim_each_in (const char, line, lines)
+		pipesim_wrap(out, line, 2, 0, TABLE_WIDTH);
 }
 
 const PipesimOutput pipesim_output_text = {
