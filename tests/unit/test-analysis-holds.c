@@ -235,22 +235,25 @@ START_TEST(nothing_is_held_without_a_list)
 }
 END_TEST
 
-/* Gradients that @rank has sent and keeps until its step ends. */
+/* Gradients that @rank has sent and keeps until its step ends, or waits for behind its last op. */
 static gint64 sent_gradients(const PipesimRun *run, guint rank)
 {
 	const PipesimLowering *lowering = pipesim_step_messages(run->step);
 	const PipesimRuntime *runtime = lowering->runtime;
-	gint64 kept = 0;
+	gint64 kept = 0, late = 0;
 
 	for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1]; i++) {
 		const PipesimAction *action = &lowering->actions[i];
 
+		if (action->kind == PIPESIM_ACTION_OP)
+			late = 0;
+		late += action->kind == PIPESIM_ACTION_WAIT_SEND_B;
 		if (action->kind == PIPESIM_ACTION_SEND_B)
 			kept += runtime == &pipesim_runtime_pytorch_2_15 ||
 				(runtime->gradients == PIPESIM_SENT_BUFFER &&
 					lowering->program->ops[action->op].kind == PIPESIM_I);
 	}
-	return kept;
+	return runtime->gradients == PIPESIM_SENT_NEXT ? late : kept;
 }
 
 /* What the ops of @rank need of other stages, its own too. */
@@ -270,14 +273,24 @@ static gint64 count_inputs(const PipesimProgram *program, guint rank)
  * waited for behind all ops, or stay with such a buffer. */
 START_TEST(nothing_is_left)
 {
-	static const PipesimRuntime *const waiting[] = {&pipesim_runtime_pytorch_2_11,
-		&pipesim_runtime_pytorch_2_15, &pipesim_runtime_deepseek};
+	static const struct {
+		const PipesimRuntime *runtime;
+		PipesimIssuing issuing;
+	} waiting[] = {{&pipesim_runtime_pytorch_2_11, {0}},
+		{&pipesim_runtime_pytorch_2_15, {0}}, {&pipesim_runtime_deepseek, {0}},
+		{&pipesim_runtime_single, {0}}, {&pipesim_runtime_megatron, {0}},
+		{&pipesim_runtime_megatron, {.no_overlap = TRUE}},
+		{&pipesim_runtime_megatron, {.overlap_flush = TRUE}},
+		{&pipesim_runtime_megatron, {.keep_outputs = TRUE}}};
 	static const char *const names[] = {
 		"1f1b", "interleaved-1f1b", "zb-v", "dualpipev", "hanayo", "looped-bfs"};
 
 	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
-		const PipesimScenario scenario = {
-			.ranks = 4, .microbatches = 8, .runtime = waiting[i]};
+		const PipesimRuntime *runtime = waiting[i].runtime;
+		const PipesimScenario scenario = {.ranks = 4,
+			.microbatches = 8,
+			.runtime = runtime,
+			.issuing = waiting[i].issuing};
 		g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 0);
 		PipesimRun *run;
 
@@ -289,7 +302,7 @@ START_TEST(nothing_is_left)
 		for (guint rank = 0; run->error == NULL && rank < 4; rank++) {
 			const guint32 *begin = &run->step->program->rank_begin[rank];
 			const PipesimBesides *besides = run->report->memory.besides;
-			const gint64 kept = waiting[i]->keeps_buffers
+			const gint64 kept = runtime->keeps_buffers
 						    ? count_inputs(run->step->program, rank)
 						    : 0;
 			const gint64 sent = sent_gradients(run, rank);
