@@ -360,7 +360,10 @@ static const char nccl[] =
 
 START_TEST(nccl_tables_are_read)
 {
-	g_autoptr(PipesimTrace) trace = read_text(nccl, NULL, NULL);
+	/* Other comments have brackets too, and of several devices the first is told. */
+	g_autofree char *text = g_strconcat("# nThread 1 on [node 3] twice\n", nccl,
+		"#  Rank  1 Group  0 Pid  12 on host device  1 [0x2b] NVIDIA H100\n", NULL);
+	g_autoptr(PipesimTrace) trace = read_text(text, NULL, NULL);
 
 	ck_assert_uint_eq(trace->rows->len, 2);
 	ck_assert_str_eq(row_at(trace, 0)->what.component, "p2p");
@@ -421,6 +424,30 @@ START_TEST(bad_tables_are_refused)
 }
 END_TEST
 
+/* Each needs the last cell of its last line. */
+static const char *const whole_tables[] = {
+	"component,phase,mean\nattn,F,1\nattn,B,2\n",
+	"mean,sd,phase,component\n1,0,F,attn\n2,0,B,attn\n",
+	"step,stage,op,microbatch,start_us,dur_us\n0,0,F,0,0,1\n0,0,B,0,4,1\n",
+	"Start (ns),Duration (ns),CorrId,Name\n1,2,3,4\n5,6,7,8\n",
+	TRACE_TOP TRACE_COLUMNS "r,0,attn,F,,,,1,ok\nr,0,attn,B,,,,2,ok\n",
+};
+
+/* Though the line before it has all cells. */
+START_TEST(short_lines_are_refused)
+{
+	g_autoptr(PipesimTrace) whole = read_text(whole_tables[_i], "kernel . attn F\n", NULL);
+	g_autofree char *text = g_strdup(whole_tables[_i]);
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_ptr_nonnull(whole);
+	strcpy(strrchr(text, ','), "\n");
+	ck_assert_ptr_null(read_text(text, "kernel . attn F\n", &error));
+	ck_assert_msg(strstr(error->message, " cells, but the header has ") != NULL, "%s: %s",
+		text, error->message);
+}
+END_TEST
+
 Suite *measure_profile_suite(void)
 {
 	Suite *suite = suite_create("measure-profile");
@@ -438,6 +465,7 @@ Suite *measure_profile_suite(void)
 	tcase_add_test(profiler, pipeline_profile_is_read);
 	tcase_add_test(profiler, profile_without_names_says_so);
 	tcase_add_test(tables, nsys_tables_are_read);
+	tcase_add_loop_test(tables, short_lines_are_refused, 0, G_N_ELEMENTS(whole_tables));
 	tcase_add_test(tables, nsys_kernels_follow_rules);
 	tcase_add_test(tables, nccl_tables_are_read);
 	tcase_add_test(tables, means_are_read);
