@@ -79,7 +79,7 @@ static gint64 simulate(const Case *c, const guint8 *codes)
 
 START_TEST(queues_are_simulated)
 {
-	guint moved = 0;
+	guint moved = 0, joined = 0, may_join = 0;
 
 	for (guint seed = 0; seed < 12; seed++) {
 		Case c = make_case((guint)_i, seed);
@@ -104,11 +104,16 @@ START_TEST(queues_are_simulated)
 			ck_assert_int_eq(walk.makespan, simulate(&c, walk.codes));
 			ck_assert_int_ge(walk.makespan, walk.best_makespan);
 			moved += walk.makespan != before;
+			for (gsize op = 0; op < walk.n && c.x->whole != NULL; op++)
+				joined += (walk.codes[op] & PIPESIM_CODE_JOINED) != 0;
 		}
+		may_join += c.x->whole != NULL;
 		ck_assert_int_eq(walk.best_makespan, simulate(&c, walk.best));
 		free_case(&c);
 	}
 	ck_assert(moved > 20 || shapes[_i].ranks == 1);
+	/* Halves are joined too, where a full backward is worth more than both. */
+	ck_assert(joined > 20 || may_join == 0);
 }
 END_TEST
 
