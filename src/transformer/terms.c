@@ -422,8 +422,9 @@ static void add_expert_rows(Terms *x)
 			add_input(x, "rows that came back, and indices of rows",
 				"2 h Tk + 24 Tk", PITH, 2 * x->h * x->Tk + 24 * x->Tk);
 		if (x->training->unfused_permutation)
-			add_input(x, "rows of the unfused permutation", "4 h Tk",
-				"fitted on one family of runs", 4 * x->h * x->Tk);
+			add_input(x, "rows ahead of their probabilities", "2 h k T/t",
+				"Megatron-Core, unpermute() without fusion",
+				2 * x->h * x->k * x->T / x->t);
 	}
 	add(x, PIPESIM_TERM_BETWEEN, "gradients of both outputs of the experts",
 		"2 g fe Tk + 2 h Tk", GRADIENTS, 2 * x->g * x->fe * x->Tk + 2 * x->h * x->Tk);
@@ -431,10 +432,16 @@ static void add_expert_rows(Terms *x)
 		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the experts",
 			"2 h Tk + 2 fe Tk", GRADIENTS,
 			x->bytes * x->h * x->Tk + x->bytes * x->fe * x->Tk);
-	/* DeepSeek's are sent and received in FP8. */
+	/* Frames of moe_layer.py hold the first two while the others come to be, and the outputs
+	 * of shared experts and of the layer beside all four. DeepSeek's are sent and received
+	 * in FP8. */
 	add_forward(x, "rows permuted, received, computed, back in order",
-		x->cached == 1 ? "6 h Tk" : "8 h Tk", x->cached == 1 ? DEEPSEEK : AUTOGRAD,
-		(x->cached == 1 ? 6 : 8) * x->h * x->Tk);
+		x->cached == 1 ? "6 h Tk + 4 h T'"
+		: x->fs > 0    ? "8 h Tk + 4 h T'"
+			       : "8 h Tk + 2 h T'",
+		x->cached == 1 ? DEEPSEEK
+			       : "Megatron-Core, moe_layer.py and token_dispatcher.py",
+		(x->cached == 1 ? 6 : 8) * x->h * x->Tk + (x->fs > 0 ? 4 : 2) * x->h * x->Tp);
 }
 
 static void add_shared_experts(Terms *x)
@@ -549,6 +556,8 @@ static void add_head(Terms *x)
 	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
 	const gboolean split = x->training->sequence_parallel;
 	const gboolean kept = keeps_head(x->training);
+	const gboolean whole = loss == PIPESIM_LOSS_MEGATRON && !x->eager &&
+			       x->training->megatron == PIPESIM_MEGATRON_0_13;
 
 	if (x->V == 0) {
 		add_outer_loss(x);
@@ -566,13 +575,16 @@ static void add_head(Terms *x)
 		add_forward(x, "logits and loss", losses[loss].formula, LOSSES,
 			losses[loss].per_logit * (x->V / x->t) * x->T);
 	/* Its gathered input and, where that stays, its dummy gradient are there the whole run:
-	 * dummies. */
+	 * dummies. Before core 0.14 a new one came beside the FP32 softmax, which is the gradient
+	 * of Megatron-Core's own loss. */
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
-		kept    ? (split ? "2 V T/t + 2 h T + 2 h T'" : "2 V T/t + 2 h T")
+		whole   ? (kept ? "6 V T/t + 2 h T" : "6 V T/t + 2 h T + 2 V h / t")
+		: kept  ? (split ? "2 V T/t + 2 h T + 2 h T'" : "2 V T/t + 2 h T")
 		: split ? "2 V T/t + 2 h T + 2 h T' + 2 V h / t"
 			: "2 V T/t + 2 h T + 2 V h / t",
 		AUTOGRAD,
-		2 * x->V * x->T / x->t + 2 * x->h * x->T + (split ? 2 * x->h * x->Tp : 0) +
+		(whole ? 6 : 2) * x->V * x->T / x->t + 2 * x->h * x->T +
+			(split && !whole ? 2 * x->h * x->Tp : 0) +
 			(kept ? 0 : 2 * x->V * x->h / x->t));
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
 }
@@ -718,7 +730,9 @@ static PipesimWide layer_dummies(
 	guint n = 0;
 
 	init(&x, model, training);
-	if (training->no_dummies || (!sparse && !dense))
+	/* Before get_dummy_wgrad() each was new, and gone behind its backward. */
+	if (training->no_dummies || training->megatron == PIPESIM_MEGATRON_0_13 ||
+		(!sparse && !dense))
 		return 0;
 	if (x.rk > 0) {
 		n = add_shape(shapes, n, x.a * (x.dn + x.dr) / x.t, x.rq > 0 ? x.rq : x.h);

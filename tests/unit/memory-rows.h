@@ -16,7 +16,8 @@ typedef struct {
 	gint64 peak,
 		first;    /* measured, bytes: of the run and of its first step; 0 = not known */
 	gint64 predicted; /* 0 = refused, see error */
-	gint64 balanced; /* the same with as many rows on every rank of the experts, as at first */
+	gint64 balanced; /* the same */
+	gint64 tenth; /* what the fullest rank needs more where it has 1.1 times the mean of rows */
 	gint64 step;     /* measured, ns; 0 = not known */
 	gint64 computed;   /* at a share of a B200's peak, ns; 0 = not computed */
 	gint64 adam_share; /* of the optimizer's moments, which the first step lacks */

@@ -25,7 +25,7 @@ static void print_row(const MemoryRow *row)
 	if (row->peak > 0)
 		printf("%.3f ", (double)row->peak / 1e9);
 	if (row->outside != NULL || row->error != NULL) {
-		printf("| %s | | |\n",
+		printf("| %s | | | |\n",
 			row->outside != NULL ? row->outside : row->error->message);
 		return;
 	}
@@ -34,7 +34,8 @@ static void print_row(const MemoryRow *row)
 		printf("%+.2f ",
 			100 * ((double)row->balanced / (double)(row->first + row->adam_share) -
 				      1));
-	printf("|\n");
+	printf(row->tenth > 0 ? "| %+.2f |\n" : "| |\n",
+		100 * (double)row->tenth / (double)row->peak);
 }
 
 /* Steps that were measured on B200s, once a case. */
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
 	g_autoptr(GPtrArray) rows =
 		argc >= 2 ? memory_rows_read(argv[1], mfu > 0 ? steps : names, mfu) : NULL;
 	Mean means[] = {{.name = "SimuMax, dense"}, {.name = "SimuMax, experts"},
-		{.name = "Megatron-LM above 10 GB"}, {.name = "Megatron-LM below"},
+		{.name = "Megatron-LM above 10 GB, experts"},
+		{.name = "Megatron-LM above 10 GB, dense"}, {.name = "Megatron-LM below"},
 		{.name = "mbridge"}};
 
 	if (rows == NULL) {
@@ -72,8 +74,9 @@ int main(int argc, char **argv)
 		print_steps(rows);
 		return 0;
 	}
-	printf("| case | rank | measured, GB | counted, GB | error, %% | first step, %% |\n"
-	       "|---|---|---|---|---|---|\n");
+	printf("| case | rank | measured, GB | counted, GB | error, %% | first step, %% | 0.1 "
+	       "of routing, %% |\n"
+	       "|---|---|---|---|---|---|---|\n");
 	for (guint i = 0; i < rows->len; i++) {
 		const MemoryRow *row = g_ptr_array_index(rows, i);
 		const char *name = memory_row_text(row, "case");
@@ -86,9 +89,12 @@ int main(int argc, char **argv)
 			count(&means[g_strcmp0(memory_row_text(row, "experts"), "0") != 0],
 				error);
 		else if (g_str_has_prefix(name, "megatron"))
-			count(&means[row->peak > 10000000000 ? 2 : 3], error);
+			count(&means[row->peak <= 10000000000   ? 4
+				      : row->model->experts > 0 ? 2
+								: 3],
+				error);
 		else if (g_str_has_prefix(name, "mbridge"))
-			count(&means[4], error);
+			count(&means[5], error);
 	}
 	printf("\n| rows | number | mean error, %% | largest, %% |\n|---|---|---|---|\n");
 	for (guint i = 0; i < G_N_ELEMENTS(means); i++)
