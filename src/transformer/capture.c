@@ -53,8 +53,8 @@ double pipesim_device_message(
 		       : network(device, training) * device->far;
 }
 
-gint64 pipesim_device_hop(const PipesimDevice *device, const PipesimTraining *training,
-	gint64 bytes, guint ranks)
+gint64 pipesim_device_hop(
+	const PipesimDevice *device, const PipesimTraining *training, gint64 bytes, guint ranks)
 {
 	return ranks <= 1 ? 0
 			  : (gint64)rint((double)bytes * 1e9 /
@@ -66,8 +66,11 @@ PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *
 	const gboolean narrow = training->precision == PIPESIM_NVFP4;
 
 	return (PipesimRates){.device = device,
+		/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that. */
 		.reduce = training->reduce > 0 ? (double)training->reduce
-					       : pipesim_device_reduce(device, training),
+			  : training->zero == PIPESIM_ZERO_3
+				  ? 0
+				  : pipesim_device_reduce(device, training),
 		.overlap = training->overlap,
 		.memory = device->bandwidth * device->copies,
 		.peak = device->peak[narrow          ? PIPESIM_TYPE_FP4
