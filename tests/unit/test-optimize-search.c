@@ -665,6 +665,32 @@ START_TEST(little_time_is_enough)
 }
 END_TEST
 
+/* Nor is anything found that is longer than an order given to begin from, though no order made by hand is as short. */
+START_TEST(little_time_keeps_what_is_known)
+{
+	g_autoptr(GPtrArray) programs =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_program_unref);
+	g_autoptr(PipesimFound) known = NULL, found = NULL;
+	PipesimScenario scenario;
+	PipesimCosts *costs;
+	PipesimSearchOf of = make_search(9, 1, &scenario, &costs);
+
+	scenario.max_activations = (PipesimFraction){3, 2};
+	of.moves = 20000;
+	known = pipesim_search(&of, NULL);
+	g_ptr_array_add(programs, pipesim_program_ref(known->program));
+	of.moves = 0;
+	of.deadline = 1;
+	found = pipesim_search(&of, NULL);
+	ck_assert_int_gt(found->makespan, known->makespan);
+	g_clear_pointer(&found, pipesim_found_free);
+	of.programs = programs;
+	found = pipesim_search(&of, NULL);
+	ck_assert_int_le(found->makespan, known->makespan);
+	pipesim_costs_free(costs);
+}
+END_TEST
+
 /* Room for one micro-batch is the least, and enough. */
 START_TEST(limits_are_refused)
 {
@@ -711,6 +737,7 @@ Suite *optimize_search_suite(void)
 	tcase_add_loop_test(searches, messages_take_room, 0, 4);
 	tcase_add_test(searches, time_ends);
 	tcase_add_test(searches, little_time_is_enough);
+	tcase_add_test(searches, little_time_keeps_what_is_known);
 	tcase_add_test(searches, limits_are_refused);
 	suite_add_tcase(suite, walks);
 	suite_add_tcase(suite, searches);
