@@ -32,6 +32,7 @@ typedef struct {
 	PipesimStages *stages;
 	PipesimStage *sums; /* by stage */
 	Rank *ranks;
+	gint64 tenth; /* of the fullest peak: bytes that 0.1 of --routing more takes; -1 = no experts */
 	gboolean megatron;
 	PipesimTheory theory;
 } Answer;
@@ -383,6 +384,24 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 	pipesim_table_print(table, WIDTH, style, out);
 }
 
+/* Dropless routing is a guess: which one, and what another costs. */
+static void append_routing(const Answer *answer, GString *out)
+{
+	const PipesimFraction routing = answer->training->routing;
+	g_autofree char *bytes = NULL;
+	PipesimNumber rows;
+
+	if (answer->tenth < 0)
+		return;
+	bytes = print_bytes(answer->tenth);
+	g_string_append_printf(out,
+		"\nThe fullest rank of experts has %s times the mean of rows (--routing); each "
+		"0.1 more takes %s.\n",
+		pipesim_figure_fixed(rows,
+			routing.den > 0 ? (double)routing.num / (double)routing.den : 1, 2),
+		bytes);
+}
+
 /* Where times are known. */
 static void append_training(const Answer *answer, GString *out)
 {
@@ -441,14 +460,46 @@ static void write_text(const Answer *answer, GString *out)
 	if (answer->setup->flag[PIPESIM_SET_TERMS])
 		append_terms(answer, &style, out);
 	append_ranks(answer, &style, out);
+	append_routing(answer, out);
 	append_training(answer, out);
 }
 
 /* Running -------------------------------------------------------------------------------- */
 
-/* The one schedule, at a shape where what was not asked for is small. */
-static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
+/* What the fullest rank of @run needs more where its experts have 0.1 times the mean of rows more. */
+static gint64 find_tenth(const PipesimSetup *setup, const PipesimChoice *choice,
+	const PipesimRun *run, GError **error)
 {
+	const PipesimCutter *cutter = setup->costs->cutter;
+	PipesimTraining training = *pipesim_cutter_training(cutter);
+	g_autoptr(PipesimCosts) costs = NULL;
+	g_autoptr(PipesimRun) fuller = NULL;
+	PipesimStages *stages;
+
+	if (pipesim_cutter_model(cutter)->experts == 0)
+		return -1;
+	stages = pipesim_cutter_layout(cutter, run->shape.stages, error);
+	if (stages == NULL)
+		return -1;
+	training.routing =
+		training.routing.den == 0
+			? (PipesimFraction){11, 10}
+			: (PipesimFraction){10 * training.routing.num + training.routing.den,
+				  10 * training.routing.den};
+	costs = pipesim_costs_copy(setup->costs);
+	pipesim_costs_set_cutter(costs,
+		pipesim_cutter_new(pipesim_transformer_copy(pipesim_cutter_model(cutter)),
+			&training, stages, NULL));
+	fuller = pipesim_choice_run(choice, &setup->scenario, costs);
+	return pipesim_run_check(fuller, error)
+		       ? MAX(fuller->report->memory.max - run->report->memory.max, 0)
+		       : -1;
+}
+
+/* The one schedule, at a shape where what was not asked for is small. */
+static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **error)
+{
+	GError *fault = NULL;
 	PipesimScenario *scenario = &setup->scenario;
 	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
@@ -481,7 +532,13 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 		setup->costs = laid_out;
 	}
 	run = pipesim_choice_run(choice, scenario, setup->costs);
-	return pipesim_run_check(run, error) ? g_steal_pointer(&run) : NULL;
+	if (!pipesim_run_check(run, error))
+		return NULL;
+	*tenth = find_tenth(setup, choice, run, &fault);
+	if (fault == NULL)
+		return g_steal_pointer(&run);
+	g_propagate_error(error, fault);
+	return NULL;
 }
 
 /* What each stage and rank holds. */
@@ -536,7 +593,7 @@ static gboolean run(
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--terms is of the text table; JSON has the terms anyway");
-	one = run_schedule(setup, error);
+	one = run_schedule(setup, &answer.tenth, error);
 	if (one == NULL)
 		return FALSE;
 	answer.run = one;
