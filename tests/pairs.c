@@ -156,6 +156,7 @@ static const Option options[] = {
 	{"gpus", {"--gpus=16", "--gpus=7"}},
 	{"gpus-per-node", {"--gpus-per-node=4"}},
 	{"memory", {"--memory=200GiB", "--memory=1GB"}},
+	{"reserve", {"--reserve=3GiB", "--reserve=0"}},
 	{"global-batch", {"--global-batch=16"}},
 	{"explain", {"--explain=1", "--explain=10"}},
 	{"memory-model", {"--memory-model=megatron", "--memory-model=tensors"}},
@@ -183,7 +184,7 @@ static const Option options[] = {
 	{"jitter", {"--samples=6 --jitter=0.1", "--jitter=0.1"}},
 	/* of export */
 	{"with-comms", {"--with-comms"}},
-	{"for", {"--for=pytorch", "--for=pipesim"}},
+	{"for", {"--for=pytorch", "--for=pipesim", "--for=megatron"}},
 	/* of list */
 	{"names", {"--names"}},
 	/* of sweep */

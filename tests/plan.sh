@@ -39,8 +39,8 @@ rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 128 --seq 8192 
 rows --model deepseek-v3 --gpus 64 --memory 2000GiB --global-batch 128 --pp 1
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --optimizer adam-bf16
 rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --active-stages 2 -s zb-h1
-rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --runtime megatron --overlap-reduce
-rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --runtime pytorch-2.15 --modules pytorch --zero fsdp
+rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --for megatron --overlap-reduce
+rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
 
 # Names that a shell takes apart.
 name="it's 1 model; \$x.ini"

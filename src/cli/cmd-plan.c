@@ -15,14 +15,17 @@
 
 /* What is asked -------------------------------------------------------------------------- */
 
-static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
+/* Schedules of @plan: those given, or of its runtime; where several frameworks are asked (@several) those that this one
+ * runs. */
+static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError **error)
 {
+	const char *own = pipesim_runtime_resolve(plan->wish.runtime, NULL)->schedules;
 	const char *given = plan->setup->text[PIPESIM_SET_SCHEDULE];
+	const gboolean any = pipesim_framework(&plan->wish)->runtime == NULL;
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 
-	if (given == NULL)
-		given = pipesim_runtime_resolve(plan->wish.runtime, NULL)->schedules;
-	if (!pipesim_choices_add_list(choices, given, error))
+	plan->schedules = g_ptr_array_new();
+	if (!pipesim_choices_add_list(choices, given != NULL ? given : own, error))
 		return FALSE;
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
@@ -33,14 +36,17 @@ static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
 				"--schedule: '%s'; plan takes schedules by name, without "
 				"chunks, and none that is searched",
 				pipesim_choice_name(choice));
-		g_ptr_array_add(plan->schedules, (gpointer)choice->schedule);
+		if (any || !several ||
+			pipesim_runtime_names(plan->wish.runtime, choice->schedule->name))
+			g_ptr_array_add(plan->schedules, (gpointer)choice->schedule);
 	}
 	g_ptr_array_add(plan->schedules, NULL);
 	plan->wish.schedules = (const PipesimSchedule *const *)plan->schedules->pdata;
 	return TRUE;
 }
 
-static gboolean choose_times(PipesimPlanning *plan, GError **error)
+/* Where times come from: @wish's device or the capture of @plan. */
+static gboolean choose_times(PipesimAdvice *plan, PipesimWish *wish, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
 	const char *device = setup->text[PIPESIM_SET_DEVICE];
@@ -49,13 +55,12 @@ static gboolean choose_times(PipesimPlanning *plan, GError **error)
 	if (setup->list[PIPESIM_SET_TRACE] == NULL) {
 		if (!pipesim_setup_load_device(setup, DEVICE, error))
 			return FALSE;
-		plan->wish.device = setup->device;
-		pipesim_setup_train_on(setup, &plan->wish.training);
-		return pipesim_device_check(setup->device, &plan->wish.training, error) &&
+		wish->device = setup->device;
+		pipesim_setup_train_on(setup, &wish->training);
+		return pipesim_device_check(setup->device, &wish->training, error) &&
 		       (setup->text[PIPESIM_SET_MEASURED] == NULL ||
-			       pipesim_planner_measure(&plan->wish,
-				       setup->text[PIPESIM_SET_MEASURED], &plan->measured,
-				       error));
+			       pipesim_planner_measure(wish, setup->text[PIPESIM_SET_MEASURED],
+				       &plan->measured, error));
 	}
 	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL ||
 		setup->text[PIPESIM_SET_MEASURED] != NULL)
@@ -65,7 +70,7 @@ static gboolean choose_times(PipesimPlanning *plan, GError **error)
 			: setup->text[PIPESIM_SET_MFU] != NULL ? "--mfu"
 							       : "--measured");
 	base = pipesim_setup_base(setup, error);
-	plan->wish.capture = &plan->capture;
+	wish->capture = &plan->capture;
 	if (base != NULL) {
 		plan->capture_text = g_string_new(NULL);
 		pipesim_costs_write(base, plan->capture_text);
@@ -123,7 +128,7 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 	return TRUE;
 }
 
-static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
+static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 {
 	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
 		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
@@ -167,23 +172,20 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 		pipesim_print_progress("candidates", done, all);
 }
 
-static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
+/* What all frameworks are asked alike. */
+static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
-	PipesimWish *wish = &plan->wish;
+	const char *reserve = setup->text[PIPESIM_SET_RESERVE];
 
-	if (!require(plan, rows, error) ||
-		!pipesim_setup_training(setup, &wish->training, error) ||
-		!pipesim_setup_load_model(setup, error))
+	if (!pipesim_setup_training(setup, &wish->training, error))
 		return FALSE;
 	wish->model = setup->model;
 	wish->memory = setup->memory;
-	wish->training.tp = setup->sizes.tp;
-	wish->training.ep = setup->sizes.ep;
-	wish->training.dp = setup->sizes.dp;
-	wish->training.microbatch = setup->sizes.microbatch;
+	wish->reserve = reserve != NULL ? setup->reserve : -1;
 	wish->layouts = setup->text[PIPESIM_SET_LAYOUT] != NULL;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
+	wish->zero_given = setup->text[PIPESIM_SET_ZERO] != NULL;
 	wish->gpus = setup->gpus;
 	wish->node = setup->gpus_per_node;
 	wish->batch = setup->global_batch;
@@ -191,7 +193,6 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 	wish->chunks = setup->scenario.chunks;
 	if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
 		wish->microbatches = setup->scenario.microbatches;
-	wish->runtime = setup->scenario.runtime;
 	wish->threads = setup->threads;
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
@@ -200,8 +201,47 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
 			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
-	if (!pipesim_planner_node(wish, error) || !choose_times(plan, error))
+	return pipesim_planner_node(wish, error) && choose_times(plan, wish, error);
+}
+
+/* How @framework trains, under @runtime. */
+static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
+	const PipesimFramework *framework, const PipesimRuntime *runtime, gboolean several,
+	GError **error)
+{
+	PipesimSetup *setup = plan->setup;
+	PipesimPlanning *one = g_new0(PipesimPlanning, 1);
+	PipesimWish *wish = &one->wish;
+	char *modules = setup->text[PIPESIM_SET_MODULES];
+	gboolean ok;
+
+	g_ptr_array_add(plan->asked, one);
+	one->setup = setup;
+	*wish = *alike;
+	wish->framework = framework;
+	wish->runtime = runtime;
+	wish->issuing = pipesim_runtime_asked(runtime, &setup->scenario.issuing);
+	/* Its own modules, unless others are given. */
+	if (modules == NULL)
+		setup->text[PIPESIM_SET_MODULES] = (char *)framework->modules;
+	ok = pipesim_setup_training(setup, &wish->training, error);
+	setup->text[PIPESIM_SET_MODULES] = modules;
+	if (!ok || !choose_schedules(one, several, error))
 		return FALSE;
+	if (framework->eager && wish->recompute_given &&
+		(wish->training.recompute != 0 || wish->training.every > 1 ||
+			wish->training.first > 0))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--recompute: '%s'; %s computes whole layers again: none, full",
+			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
+	wish->training.tp = setup->sizes.tp;
+	wish->training.cp = setup->sizes.cp;
+	wish->training.ep = setup->sizes.ep;
+	wish->training.etp = setup->sizes.etp;
+	wish->training.dp = setup->sizes.dp;
+	wish->training.microbatch = setup->sizes.microbatch;
+	if (wish->device != NULL)
+		pipesim_setup_train_on(setup, &wish->training);
 	/* With ZeRO-3 a runtime whose lists gather stages: PyTorch's, unless given. */
 	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
 		wish->runtime = &pipesim_runtime_pytorch_2_15;
@@ -211,11 +251,56 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 			"--zero 3: the lists of --runtime %s gather no stages; give "
 			"pytorch-2.15, or --zero 1",
 			wish->runtime->name);
-	return pipesim_setup_heed(setup,
-		       (wish->runtime != NULL ? wish->runtime->takes : 0) |
-			       PIPESIM_TAKES_CHUNKS,
-		       error) &&
-	       choose_schedules(plan, error);
+	return TRUE;
+}
+
+/* Whom to ask: --for, or whose --runtime is, or all. */
+static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
+{
+	PipesimSetup *setup = plan->setup;
+	const PipesimRuntime *runtime = setup->scenario.runtime;
+	const char *name = setup->text[PIPESIM_SET_FOR];
+	PipesimWish alike = {.framework = NULL};
+	guint word = 0, takes = PIPESIM_TAKES_CHUNKS;
+	gboolean several;
+
+	if (!require(plan, rows, error) || !pipesim_setup_load_model(setup, error) ||
+		!ask_alike(plan, &alike, error) ||
+		(name != NULL && !pipesim_word_find("megatron torchtitan deepseek any", name,
+					 "--for:", &word, error)))
+		return FALSE;
+	if (name == NULL && setup->text[PIPESIM_SET_RUNTIME] != NULL)
+		name = pipesim_framework_of(runtime)->name;
+	/* Rows of every candidate are of one. */
+	if (name == NULL && *rows != PIPESIM_ROWS_TEXT)
+		name = "any";
+	several = name == NULL;
+	for (guint i = 0; pipesim_frameworks[i] != NULL; i++) {
+		const PipesimFramework *framework = pipesim_frameworks[i];
+		g_autoptr(GError) fault = NULL;
+
+		if (several ? framework->experts && setup->model->experts == 0
+			    : strcmp(framework->name, name) != 0)
+			continue;
+		if (ask_one(plan, &alike, framework,
+			    runtime != NULL ? runtime : framework->runtime, several, &fault) &&
+			((PipesimPlanning *)g_ptr_array_index(
+				 plan->asked, plan->asked->len - 1))
+					->wish.schedules[0] != NULL) {
+			const PipesimPlanning *one =
+				g_ptr_array_index(plan->asked, plan->asked->len - 1);
+
+			takes |= one->wish.runtime != NULL ? one->wish.runtime->takes : 0;
+			continue;
+		}
+		if (!several || framework->runtime == NULL) {
+			g_propagate_error(error, g_steal_pointer(&fault));
+			return FALSE;
+		}
+		/* It cannot; another may. */
+		g_ptr_array_set_size(plan->asked, (gint)plan->asked->len - 1);
+	}
+	return pipesim_setup_heed(setup, takes, error);
 }
 
 /* Rows of all candidates, as a sweep writes its own ------------------------------------ */
@@ -242,10 +327,11 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 		results[i].brief = briefs[i];
 }
 
-static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
+static gboolean answer_rows(PipesimAdvice *plan, PipesimRowFormat format,
 	PipesimProcesses processes, PipesimExit *status, GError **error)
 {
-	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&plan->wish, error);
+	const PipesimPlanning *one = g_ptr_array_index(plan->asked, 0);
+	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&one->wish, error);
 	g_autoptr(GString) made_of = NULL;
 	PipesimSweepRun run;
 	gboolean ok;
@@ -269,7 +355,33 @@ static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
 	return ok;
 }
 
-static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **error)
+/* Plans for all that were asked; of several one that cannot be divided is left out. */
+static gboolean find(PipesimAdvice *plan, gboolean frontier, GError **error)
+{
+	const gboolean several = plan->asked->len > 1;
+
+	for (guint i = 0; i < plan->asked->len;) {
+		PipesimPlanning *one = g_ptr_array_index(plan->asked, i);
+		g_autoptr(GError) fault = NULL;
+
+		one->wish.frontier = frontier;
+		one->wish.most = several ? PIPESIM_OF_SEVERAL : 0;
+		one->planned = pipesim_planner_run(&one->wish, &fault);
+		if (one->planned != NULL) {
+			i++;
+			continue;
+		}
+		if (fault->code == PIPESIM_ERROR_LIMIT || plan->asked->len == 1) {
+			g_propagate_error(error, g_steal_pointer(&fault));
+			return FALSE;
+		}
+		g_ptr_array_remove_index(plan->asked, i);
+	}
+	pipesim_advice_collect(plan);
+	return TRUE;
+}
+
+static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 {
 	const PipesimSetup *setup = plan->setup;
 	const char *format = setup->text[PIPESIM_SET_FORMAT];
@@ -278,29 +390,31 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	const PipesimStyle style = pipesim_terminal_style(NULL);
+	const PipesimPlanning *last;
 	guint64 explained = 0;
+	gboolean ok;
 
 	if (format != NULL &&
 		!pipesim_word_find("text json csv jsonl", format, "--format:", &as, error))
 		return FALSE;
-	if (explain != NULL && (!pipesim_parse_count(explain, "--explain", 1, PIPESIM_BEST,
-				       &explained, error)))
+	if (explain != NULL && !pipesim_parse_count(explain, "--explain", 1, PIPESIM_MOST_ROWS,
+				       &explained, error))
 		return FALSE;
-	plan->wish.frontier = as == PIPESIM_AS_CSV || pareto != NULL;
 	if (!pipesim_plan_picture_check(pareto, error))
 		return FALSE;
 	pipesim_begin_progress("candidates");
-	plan->planned = pipesim_planner_run(&plan->wish, error);
+	ok = find(plan, as == PIPESIM_AS_CSV || pareto != NULL, error);
 	pipesim_end_progress();
-	if (plan->planned == NULL)
+	if (!ok)
 		return FALSE;
+	last = g_ptr_array_index(plan->asked, plan->asked->len - 1);
 	/* The others have shared the work. */
-	if (plan->wish.peers.rank > 0)
+	if (last->wish.peers.rank > 0)
 		return TRUE;
-	if (explained > plan->planned->best->len)
+	if (explained > plan->rows->len)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "--explain: '%s', but %u fit",
-			explain, plan->planned->best->len);
-	if (plan->planned->best->len == 0)
+			explain, plan->rows->len);
+	if (plan->rows->len == 0)
 		*status = PIPESIM_EXIT_NO;
 	if (as == PIPESIM_AS_JSON)
 		pipesim_command_json(&pipesim_command_plan, plan, out);
@@ -308,31 +422,32 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 		pipesim_plan_csv(plan, out);
 	else
 		pipesim_plan_text(plan, (guint)explained, &style, out);
-	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->planned->best->len == 0 ||
+	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->rows->len == 0 ||
 		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
-	       pipesim_plan_picture_draw(&plan->wish, plan->planned, pareto, error) &&
+	       pipesim_plan_picture_draw(&last->wish, last->planned, pareto, error) &&
 	       pipesim_print(NULL, out, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 {
-	PipesimPlanning plan = {.setup = setup, .schedules = g_ptr_array_new()};
+	g_autoptr(PipesimAdvice) plan = pipesim_advice_new(setup);
 	const PipesimProcesses processes = pipesim_mpi_start();
 	PipesimRowFormat rows;
-	gboolean ok = ask(&plan, &rows, error);
+	gboolean ok = ask(plan, &rows, error);
 
-	plan.wish.peers = (PipesimPeers){processes.rank, processes.size, pipesim_mpi_exchange};
-	if (processes.rank > 0)
-		plan.wish.progress = NULL;
+	for (guint i = 0; i < plan->asked->len; i++) {
+		PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
+
+		wish->peers =
+			(PipesimPeers){processes.rank, processes.size, pipesim_mpi_exchange};
+		if (processes.rank > 0)
+			wish->progress = NULL;
+	}
 	if (ok && rows != PIPESIM_ROWS_TEXT)
-		ok = answer_rows(&plan, rows, processes, status, error);
+		ok = answer_rows(plan, rows, processes, status, error);
 	else if (ok)
-		ok = answer(&plan, status, error);
+		ok = answer(plan, status, error);
 	pipesim_mpi_end(processes, ok ? NULL : *error);
-	pipesim_planned_free(plan.planned);
-	if (plan.capture_text != NULL)
-		g_string_free(plan.capture_text, TRUE);
-	g_ptr_array_unref(plan.schedules);
 	return ok;
 }
 
@@ -341,20 +456,22 @@ const PipesimCommand pipesim_command_plan = {
 	.folder = pipesim_plan_files,
 	.summary = "the best ways to train a model on so many GPUs",
 	.usage = "- how to train a model on so many GPUs",
-	.about = "Searches TP, PP, EP, DP, chunks, schedule, size of micro-batches and "
-		 "recomputation, simulates what\ncould be among the ten best, and says what "
-		 "limits each. Times come from --device (h100 unless\ngiven) at --mfu, or from "
-		 "--trace.",
+	.about =
+		"Searches TP, CP, PP, EP, DP, chunks, schedule, size of micro-batches and what "
+		"is computed again,\nsimulates what could be among the best as the framework "
+		"of --for "
+		"runs it, and says what limits each.\nTimes come from --device (h100 unless "
+		"given) at --mfu, or from --trace.",
 	.examples = "Examples:\n"
 		    "  pipesim plan --model llama-3-70b --gpus 64 --memory 80GiB "
 		    "--global-batch 512 --seq 8192\n\n"
 		    "Exit status: 0 done, 1 nothing fits, 2 usage, 3 bad input file, 5 cannot "
 		    "write.\n",
 	.takes = {PIPESIM_SET_GPUS, PIPESIM_SET_GPUS_PER_NODE, PIPESIM_SET_MEMORY,
-		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
-		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
-		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
+		PIPESIM_SET_RESERVE, PIPESIM_SET_FOR, PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP,
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE,
+		PIPESIM_SET_RUNTIME, PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD,
+		PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
 		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
@@ -362,9 +479,17 @@ const PipesimCommand pipesim_command_plan = {
 			    "text json csv jsonl"},
 		{PIPESIM_SET_OUTPUT, "PATH",
 			"folder: files of the best; FILE.csv or .jsonl: all candidates", NULL},
+		{PIPESIM_SET_FOR, "NAME", "who runs it (default: the best of each)",
+			"megatron torchtitan deepseek any"},
+		{PIPESIM_SET_CP, NULL, "of --model: context parallelism (default: searched)",
+			NULL},
+		{PIPESIM_SET_EXPERT_TP, NULL, "of --model: TP of experts (default: searched)",
+			NULL},
+		{PIPESIM_SET_ZERO, NULL, "of --model: what DP shares (default: 1, or searched)",
+			NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: searched)", NULL},
-		{PIPESIM_SET_SCHEDULE, "NAME,...",
-			"schedules to try (default: nine, or those of --runtime)", NULL},
+		{PIPESIM_SET_SCHEDULE, "NAME,...", "schedules to try (default: those of --for)",
+			NULL},
 		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches per step (default: searched)",
 			NULL},
 		{PIPESIM_SET_MICROBATCH_SIZE, NULL,

@@ -24,7 +24,7 @@ typedef struct {
 	const char *const *folder;
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 behind them, or the end. */
 	guint8 takes[24];
-	PipesimWording wording[12];
+	PipesimWording wording[20];
 	/* Writes its JSON: what is found in @of, or where @json asks for names alone nothing but these
 	 * (base/member.h). NULL: it has none. */
 	void (*members)(PipesimJson *json, gconstpointer of);

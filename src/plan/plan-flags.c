@@ -35,6 +35,11 @@ char *pipesim_plan_recompute(const PipesimTraining *training, const char *betwee
 	return g_strdup(words->len > 0 ? words->str : "none");
 }
 
+const char *pipesim_plan_zero(const PipesimTraining *training)
+{
+	return (const char *[]){"0", "1", "2", "3", "fsdp", "fsdp-fp32"}[training->zero];
+}
+
 /* The stages of @candidate; NULL only where memory is short. */
 PipesimStages *pipesim_plan_stages(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate)
@@ -60,26 +65,43 @@ static void append_word(GString *out, const char *option, const char *text)
 }
 
 /* Options of the command line that say what the model is and how it is trained, but for sizes. */
-static void append_given(const PipesimPlanning *plan, GString *out)
+static void append_given(
+	const PipesimPlanning *plan, const PipesimTraining *training, GString *out)
 {
-	static const PipesimSettingId kept[] = {PIPESIM_SET_SEQ, PIPESIM_SET_CP,
-		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_CP_COMM, PIPESIM_SET_OPTIMIZER,
-		PIPESIM_SET_MODULES, PIPESIM_SET_ZERO, PIPESIM_SET_PRECISION,
-		PIPESIM_SET_ATTENTION, PIPESIM_SET_LOSS, PIPESIM_SET_UNFUSED,
-		PIPESIM_SET_ROUTING, PIPESIM_SET_WORKSPACE, PIPESIM_SET_MFU,
-		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD};
+
+	/* What is written of the candidate, whether it was given or not. */
+	static const PipesimSettingId own[] = {PIPESIM_SET_MODEL, PIPESIM_SET_LAYOUT,
+		PIPESIM_SET_MICROBATCH_SIZE, PIPESIM_SET_TP, PIPESIM_SET_CP, PIPESIM_SET_EP,
+		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_DP, PIPESIM_SET_SEQUENCE_PARALLEL,
+		PIPESIM_SET_RECOMPUTE, PIPESIM_SET_ZERO, PIPESIM_SET_DEVICE,
+		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE};
 	const PipesimSetup *setup = plan->setup;
 
-	for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
-		if (setup->text[kept[i]] != NULL)
-			append_word(out, pipesim_settings[kept[i]].name, setup->text[kept[i]]);
+	for (PipesimSettingId id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		gboolean kept = pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+				id == PIPESIM_SET_ACTIVE_STAGES ||
+				id == PIPESIM_SET_UNSHARD_AHEAD;
+
+		for (guint i = 0; i < G_N_ELEMENTS(own); i++)
+			kept &= id != own[i];
+		if (kept && setup->text[id] != NULL)
+			append_word(out, pipesim_settings[id].name, setup->text[id]);
+		else if (kept && setup->flag[id])
+			g_string_append_printf(out, " %s", pipesim_settings[id].name);
+	}
+	if (training->zero != PIPESIM_ZERO_1)
+		g_string_append_printf(out, " --zero %s", pipesim_plan_zero(training));
+	if (setup->text[PIPESIM_SET_MODULES] == NULL &&
+		pipesim_framework(&plan->wish)->modules != NULL)
+		g_string_append_printf(
+			out, " --modules %s", pipesim_framework(&plan->wish)->modules);
 	for (char **trace = setup->list[PIPESIM_SET_TRACE]; trace != NULL && *trace != NULL;
 		trace++)
 		append_word(out, "--trace", *trace);
 	if (plan->wish.device != NULL)
-		g_string_append_printf(out, " --device %s", plan->wish.device->name);
+		append_word(out, "--device", plan->wish.device->name);
 	/* With ZeRO-3 gradients are reduced within the step, and nothing is left to overlap. */
-	if (plan->wish.training.overlap && plan->wish.training.zero != PIPESIM_ZERO_3)
+	if (plan->wish.training.overlap && training->zero != PIPESIM_ZERO_3)
 		g_string_append(out, " --overlap-reduce");
 }
 
@@ -104,13 +126,16 @@ void pipesim_plan_command(
 		" --layout '%s' --microbatch-size %" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT
 		" --dp %" G_GINT64_FORMAT,
 		layout->str, training->microbatch, training->tp, training->dp);
-	if (training->ep > 1)
-		g_string_append_printf(out, " --ep %" G_GINT64_FORMAT, training->ep);
+	for (guint i = 0; i < 3; i++)
+		if ((gint64[]){training->cp, training->ep, training->etp}[i] > 1)
+			g_string_append_printf(out, " --%s %" G_GINT64_FORMAT,
+				(const char *[]){"cp", "ep", "expert-tp"}[i],
+				(gint64[]){training->cp, training->ep, training->etp}[i]);
 	if (training->sequence_parallel)
 		g_string_append(out, " --sequence-parallel");
 	if (strcmp(recompute, "none") != 0)
 		g_string_append_printf(out, " --recompute %s", recompute);
-	append_given(plan, out);
+	append_given(plan, training, out);
 	/* Both of the plan where they were not given. */
 	g_string_append_printf(out, " --%s-bandwidth %sGB/s",
 		training->zero == PIPESIM_ZERO_3 ? "shard" : "dp",
@@ -121,5 +146,6 @@ void pipesim_plan_command(
 	if (costs != NULL && plan->wish.device != NULL)
 		g_string_append_printf(
 			out, " --times P2P=%s", pipesim_print_ms(p2p, costs->p2p));
-	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B", plan->wish.memory);
+	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B",
+		pipesim_planner_limit(&plan->wish, training, candidate->ranks));
 }

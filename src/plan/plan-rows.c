@@ -29,6 +29,8 @@ static void put_way(PipesimJson *json, const PipesimCandidate *candidate)
 	PIPESIM_MEMBER(json, "microbatch_size", COUNT, training->microbatch);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, candidate->microbatches);
 	PIPESIM_MEMBER(json, "recompute", TEXT, recompute);
+	PIPESIM_MEMBER(json, "expert_tp", COUNT, training->etp);
+	PIPESIM_MEMBER(json, "zero", TEXT, pipesim_plan_zero(training));
 }
 
 /* What that gives; nothing where it did not run. */
@@ -48,68 +50,106 @@ static void put_figures(PipesimJson *json, const PipesimCandidate *c)
 	PIPESIM_MEMBER(json, "fullest_rank", COUNT, PIPESIM_KNOWN(ran, c->fullest));
 }
 
-/* Candidates that are shown, of the list that is meant. */
-typedef struct {
-	const PipesimPlanning *plan;
-	const GArray *list;
-} Shown;
-
-static void put_candidate(PipesimJson *json, const Shown *shown, guint index)
+static const PipesimPlanRow *row_of(const GArray *rows, guint index)
 {
-	const PipesimCandidate *candidate =
-		shown != NULL ? &g_array_index(shown->list, PipesimCandidate, index) : NULL;
+	return rows != NULL ? &g_array_index(rows, PipesimPlanRow, index) : NULL;
+}
+
+static void put_candidate(PipesimJson *json, const GArray *rows, guint index)
+{
+	const PipesimPlanRow *row = row_of(rows, index);
+	const PipesimCandidate *candidate = PIPESIM_OF(row, candidate);
 	g_autoptr(PipesimStages) stages =
-		shown != NULL ? pipesim_plan_stages(shown->plan, candidate) : NULL;
+		row != NULL ? pipesim_plan_stages(row->of, candidate) : NULL;
 	g_autoptr(GString) layout = g_string_new(NULL), command = g_string_new(NULL);
 
 	if (stages != NULL)
 		pipesim_stages_print(stages, layout);
-	if (shown != NULL)
-		pipesim_plan_command(shown->plan, candidate, command);
+	if (row != NULL)
+		pipesim_plan_command(row->of, candidate, command);
+	PIPESIM_MEMBER(json, "for", TEXT, pipesim_framework(&row->of->wish)->name);
 	put_way(json, candidate);
 	PIPESIM_MEMBER(json, "layout", TEXT, layout->str);
 	PIPESIM_MEMBER(json, "layout_exact", YES_OR_NO, candidate->gap == 0);
 	PIPESIM_MEMBER(
 		json, "layout_gap", SHARE, candidate->gap < 1 ? candidate->gap : (double)NAN);
 	put_figures(json, candidate);
+	PIPESIM_MEMBER(json, "parameter_bytes", BYTES, candidate->parameters);
+	PIPESIM_MEMBER(json, "activation_bytes", BYTES, candidate->activations);
+	PIPESIM_MEMBER(json, "transient_bytes", BYTES, candidate->transient);
+	PIPESIM_MEMBER(json, "reserve_bytes", BYTES, candidate->reserve);
+	PIPESIM_MEMBER(json, "alike", TEXT, candidate->alike);
 	PIPESIM_MEMBER(json, "command", TEXT, command->str);
+}
+
+static void put_best(PipesimJson *json, const PipesimAdvice *plan, guint index)
+{
+	put_candidate(json, PIPESIM_OF(plan, rows), index);
+	PIPESIM_MEMBER(json, "error", SHARE, plan->error);
+	PIPESIM_MEMBER(json, "equal", YES_OR_NO, row_of(plan->rows, index)->equal);
+}
+
+static void put_miss(PipesimJson *json, const PipesimAdvice *plan, guint index)
+{
+	g_autofree char *cure =
+		plan != NULL ? pipesim_advice_cure(row_of(plan->misses, index)) : NULL;
+
+	put_candidate(json, PIPESIM_OF(plan, misses), index);
+	PIPESIM_MEMBER(json, "fits", TEXT, cure);
+}
+
+PipesimPlanned pipesim_advice_sum(const PipesimAdvice *plan)
+{
+	PipesimPlanned sum = {0};
+
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimPlanned *one = ((PipesimPlanning *)plan->asked->pdata[i])->planned;
+
+		sum.candidates += one->candidates;
+		sum.too_large += one->too_large;
+		sum.beaten += one->beaten;
+		sum.simulated += one->simulated;
+		sum.laid_out += one->laid_out;
+	}
+	return sum;
 }
 
 void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 {
-	const PipesimPlanning *plan = of;
-	const PipesimPlanned *planned = PIPESIM_OF(plan, planned);
-	const Shown best = {plan, PIPESIM_OF(planned, best)};
-	const Shown misses = {plan, PIPESIM_OF(planned, misses)};
+	const PipesimAdvice *plan = of;
+	const PipesimWish *wish =
+		plan != NULL ? &((PipesimPlanning *)plan->asked->pdata[0])->wish : NULL;
+	const PipesimPlanned all =
+		plan != NULL ? pipesim_advice_sum(plan) : (PipesimPlanned){0};
+	g_autofree char *decision = plan != NULL ? pipesim_advice_decision(plan) : NULL;
 
 	pipesim_json_open_document(json);
-	PIPESIM_MEMBER(json, "model", TEXT, plan->wish.model->name);
-	PIPESIM_MEMBER(json, "gpus", COUNT, plan->wish.gpus);
-	PIPESIM_MEMBER(json, "global_batch", COUNT, plan->wish.batch);
-	PIPESIM_MEMBER(json, "memory_bytes", BYTES, plan->wish.memory);
-	PIPESIM_MEMBER(json, "candidates", COUNT, planned->candidates);
-	PIPESIM_MEMBER(json, "too_large", COUNT, planned->too_large);
-	PIPESIM_MEMBER(json, "beaten", COUNT, planned->beaten);
-	PIPESIM_MEMBER(json, "simulated", COUNT, planned->simulated);
-	if (PIPESIM_WHERE(json, plan->wish.layouts))
-		PIPESIM_MEMBER(json, "laid_out", COUNT, planned->laid_out);
-	PIPESIM_EACH(json, "best", object, best.list->len, TRUE, put_candidate, &best);
-	PIPESIM_EACH(
-		json, "near_misses", object, misses.list->len, TRUE, put_candidate, &misses);
+	PIPESIM_MEMBER(json, "model", TEXT, wish->model->name);
+	PIPESIM_MEMBER(json, "gpus", COUNT, wish->gpus);
+	PIPESIM_MEMBER(json, "global_batch", COUNT, wish->batch);
+	PIPESIM_MEMBER(json, "memory_bytes", BYTES, wish->memory);
+	PIPESIM_MEMBER(json, "candidates", COUNT, all.candidates);
+	PIPESIM_MEMBER(json, "too_large", COUNT, all.too_large);
+	PIPESIM_MEMBER(json, "beaten", COUNT, all.beaten);
+	PIPESIM_MEMBER(json, "simulated", COUNT, all.simulated);
+	if (PIPESIM_WHERE(json, wish->layouts))
+		PIPESIM_MEMBER(json, "laid_out", COUNT, all.laid_out);
+	PIPESIM_MEMBER(json, "decision", TEXT, decision);
+	PIPESIM_EACH(json, "best", object, plan->rows->len, TRUE, put_best, plan);
+	PIPESIM_EACH(json, "near_misses", object, plan->misses->len, TRUE, put_miss, plan);
 	pipesim_json_close(json);
 }
 
 /* Of one that none beats in step and memory both. */
-static void put_trade(PipesimJson *json, const PipesimPlanning *plan, guint index)
+static void put_trade(PipesimJson *json, const GArray *rows, guint index)
 {
-	const PipesimCandidate *c =
-		plan != NULL ? &g_array_index(plan->planned->frontier, PipesimCandidate, index)
-			     : NULL;
+	const PipesimPlanRow *row = row_of(rows, index);
+	const PipesimCandidate *c = PIPESIM_OF(row, candidate);
 	g_autoptr(GString) command = g_string_new(NULL);
 	char mfu[G_ASCII_DTOSTR_BUF_SIZE] = "";
 
 	if (c != NULL)
-		pipesim_plan_command(plan, c, command);
+		pipesim_plan_command(row->of, c, command);
 	if (c != NULL && !isnan(c->mfu))
 		g_ascii_formatd(mfu, sizeof mfu, "%.4f", c->mfu);
 	put_way(json, c);
@@ -119,12 +159,26 @@ static void put_trade(PipesimJson *json, const PipesimPlanning *plan, guint inde
 	PIPESIM_MEMBER(json, "mfu", TEXT, mfu);
 	PIPESIM_MEMBER(json, "peak_bytes", BYTES, c->memory);
 	PIPESIM_MEMBER(json, "fullest_rank", COUNT, c->fullest);
+	PIPESIM_MEMBER(json, "for", TEXT, pipesim_framework(&row->of->wish)->name);
 	PIPESIM_MEMBER(json, "command", TEXT, command->str);
 }
 
-void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
+void pipesim_plan_csv(const PipesimAdvice *plan, GString *out)
 {
-	PIPESIM_CSV(out, plan->planned->frontier->len, put_trade, plan);
+	g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(PipesimPlanRow));
+
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimPlanning *of = plan->asked->pdata[i];
+
+		for (guint k = 0; k < of->planned->frontier->len; k++) {
+			const PipesimPlanRow row = {.of = of,
+				.candidate = &g_array_index(
+					of->planned->frontier, PipesimCandidate, k)};
+
+			g_array_append_val(rows, row);
+		}
+	}
+	PIPESIM_CSV(out, rows->len, put_trade, rows);
 }
 
 /* Rows of all candidates ----------------------------------------------------------------- */
@@ -153,8 +207,9 @@ PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat fo
 
 /* Files ---------------------------------------------------------------------------------- */
 
-const char *const pipesim_plan_files[] = {"plan.json", "layout.txt", "megatron.txt",
-	"torchtitan.toml", "torchtitan.py", "command.txt", "schedule.csv", "timeline.json",
+/* By number in pipesim_plan_folder(). */
+const char *const pipesim_plan_files[] = {"plan.json", "layout.txt", "command.txt",
+	"megatron.txt", "torchtitan.toml", "torchtitan.py", "schedule.csv", "timeline.json",
 	NULL};
 
 static char *path_in(const char *folder, const char *name)
@@ -168,67 +223,93 @@ static gboolean write_file(
 {
 	g_autofree char *path = path_in(folder, name);
 
+	/* What is of an earlier plan would be taken for this one. */
+	if (text->len == 0) {
+		g_unlink(path);
+		return TRUE;
+	}
 	return pipesim_write_file(path, text->str, text->len, error);
 }
 
-/* Order and timeline of @candidate, op by op. */
-static gboolean write_run(const PipesimPlanning *plan, const PipesimCandidate *candidate,
-	const char *folder, GError **error)
+/* Order, and in @timeline where it is not NULL the timeline, of @row, op by op. */
+static gboolean write_run(
+	const PipesimPlanRow *row, const char *timeline, GString *csv, GError **error)
 {
-	PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
-	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, error);
-	g_autofree char *timeline = path_in(folder, "timeline.json");
+	PipesimScenario scenario = pipesim_planner_scenario(&row->of->wish, row->candidate);
+	g_autoptr(PipesimCosts) costs =
+		pipesim_planner_costs(&row->of->wish, row->candidate, error);
 	g_autoptr(PipesimComparison) comparison = NULL;
-	g_autoptr(GString) csv = g_string_new(NULL), command = g_string_new(NULL);
+	g_autoptr(GString) command = g_string_new(NULL);
 	PipesimRun *run;
 
 	if (costs == NULL)
 		return FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
-	pipesim_plan_command(plan, candidate, command);
+	pipesim_plan_command(row->of, row->candidate, command);
 	comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command->str);
-	run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
+	run = pipesim_run_schedule(row->candidate->schedule, &scenario, costs);
 	g_ptr_array_add(comparison->runs, run);
 	if (run->error != NULL) {
 		g_propagate_error(error, g_error_copy(run->error));
 		return FALSE;
 	}
-	pipesim_schedule_write_csv(run->step->whole, csv);
-	return write_file(folder, "schedule.csv", csv, error) &&
-	       pipesim_chrome_trace_write(comparison, timeline, error);
+	if (csv != NULL)
+		pipesim_schedule_write_csv(run->step->whole, csv);
+	return timeline == NULL || pipesim_chrome_trace_write(comparison, timeline, error);
 }
 
-/* Everything about the best, in @folder. */
-gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error)
+/* Into @out a line for each framework of @plan: who runs what. */
+static void append_commands(const PipesimAdvice *plan, GString *out)
 {
-	const PipesimCandidate *best = &g_array_index(plan->planned->best, PipesimCandidate, 0);
-	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, best);
-	g_autoptr(GString) json = g_string_new(NULL);
-	g_autoptr(PipesimJson) writer = pipesim_json_new(json);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) megatron = g_string_new(NULL);
-	g_autoptr(GString) titan = g_string_new(NULL);
-	g_autoptr(GString) recipe = g_string_new(NULL);
-	g_autoptr(GString) command = g_string_new(NULL);
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimFramework *framework =
+			pipesim_framework(&((PipesimPlanning *)plan->asked->pdata[i])->wish);
+		const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
+
+		if (row == NULL)
+			continue;
+		if (plan->asked->len > 1)
+			g_string_append_printf(out, "# %s\n", framework->words);
+		pipesim_plan_command(row->of, row->candidate, out);
+		g_string_append_c(out, '\n');
+	}
+}
+
+gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GError **error)
+{
+	const PipesimPlanRow *first = pipesim_advice_best(plan, NULL);
+	const PipesimPlanRow *stock = pipesim_advice_best(plan, "megatron");
+	const PipesimPlanRow *torch = pipesim_advice_best(plan, "torchtitan");
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(first->of, first->candidate);
+	g_autofree char *timeline = path_in(folder, "timeline.json");
+	g_autoptr(PipesimJson) writer = NULL;
+	GString *text[7]; /* all but the timeline */
+	gboolean ok = FALSE;
 
 	if (g_mkdir_with_parents(folder, 0777) != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot make the folder %s: %s",
 			folder, g_strerror(errno));
-	pipesim_plan_members(writer, plan);
+	for (guint i = 0; i < G_N_ELEMENTS(text); i++)
+		text[i] = g_string_new(NULL);
+	pipesim_plan_members(writer = pipesim_json_new(text[0]), plan);
 	if (stages != NULL)
-		pipesim_stages_print(stages, layout);
-	g_string_append_c(layout, '\n');
-	pipesim_plan_megatron(plan, best, megatron);
-	pipesim_plan_torchtitan(plan, best, titan);
-	pipesim_plan_torchtitan_recipe(plan, best, recipe);
-	pipesim_plan_command(plan, best, command);
-	g_string_append_c(command, '\n');
-	return write_file(folder, "plan.json", json, error) &&
-	       write_file(folder, "layout.txt", layout, error) &&
-	       write_file(folder, "megatron.txt", megatron, error) &&
-	       write_file(folder, "torchtitan.toml", titan, error) &&
-	       write_file(folder, "torchtitan.py", recipe, error) &&
-	       write_file(folder, "command.txt", command, error) &&
-	       write_run(plan, best, folder, error);
+		pipesim_stages_print(stages, text[1]);
+	g_string_append_c(text[1], '\n');
+	append_commands(plan, text[2]);
+	if (stock != NULL)
+		pipesim_plan_megatron(stock->of, stock->candidate, text[3]);
+	if (torch != NULL) {
+		pipesim_plan_torchtitan(torch->of, torch->candidate, text[4]);
+		pipesim_plan_torchtitan_recipe(torch->of, torch->candidate, text[5]);
+	}
+	/* PyTorch's runtime takes an order from a file. */
+	ok = write_run(first, timeline, torch == NULL || torch == first ? text[6] : NULL,
+		     error) &&
+	     (torch == NULL || torch == first || write_run(torch, NULL, text[6], error));
+	for (guint i = 0; i < G_N_ELEMENTS(text); i++) {
+		ok = ok && write_file(folder, pipesim_plan_files[i], text[i], error);
+		g_string_free(text[i], TRUE);
+	}
+	return ok;
 }

@@ -5,15 +5,56 @@
 #include "setup/setup.h"
 #include "sweep/rows.h"
 
+/* What one framework is asked for, and what was found. */
 typedef struct {
 	PipesimSetup *setup;
 	PipesimWish wish;
+	GPtrArray *schedules; /* of PipesimSchedule, NULL-terminated */
+	PipesimPlanned *planned;
+} PipesimPlanning;
+
+/* A way to train of one of them; both belong to the plan. */
+typedef struct {
+	const PipesimPlanning *of;
+	const PipesimCandidate *candidate;
+	const PipesimCandidate *remedy; /* of a near miss that fits otherwise; or NULL */
+	gboolean equal; /* as short as the first, as far as a step can be trusted */
+} PipesimPlanRow;
+
+typedef struct {
+	PipesimSetup *setup;
 	PipesimPlanMeasured measured; /* steps 0: none were */
 	PipesimRates capture;
 	GString *capture_text; /* the costs that it was made of; NULL without --trace */
-	GPtrArray *schedules;  /* of PipesimSchedule, NULL-terminated */
-	PipesimPlanned *planned;
-} PipesimPlanning;
+	GPtrArray *asked;      /* of PipesimPlanning, in the order of pipesim_frameworks */
+	/* Of PipesimPlanRow, shortest step first: of each that was asked the ten best, or of several the three. */
+	GArray *rows, *misses;
+	double error; /* share by which steps may be off in the mean */
+} PipesimAdvice;
+
+/* Rows of each of several frameworks, and of a plan, at most. */
+#define PIPESIM_OF_SEVERAL 3
+#define PIPESIM_MOST_ROWS  12
+
+/** pipesim_advice_new: of nothing. */
+PipesimAdvice *pipesim_advice_new(PipesimSetup *setup);
+void pipesim_advice_free(PipesimAdvice *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimAdvice, pipesim_advice_free)
+
+/** pipesim_advice_collect: rows and near misses of all that were found. */
+void pipesim_advice_collect(PipesimAdvice *plan);
+
+/** pipesim_advice_best: the first row of what @framework runs (NULL: of all), or NULL. */
+const PipesimPlanRow *pipesim_advice_best(const PipesimAdvice *plan, const char *framework);
+
+/** pipesim_advice_sum: how many candidates all frameworks had. */
+PipesimPlanned pipesim_advice_sum(const PipesimAdvice *plan);
+
+/** pipesim_advice_decision: what to measure so that rows that are equal are told apart. For g_free(); NULL: none are. */
+char *pipesim_advice_decision(const PipesimAdvice *plan);
+
+/** pipesim_advice_cure: how the near miss @row fits. For g_free(). */
+char *pipesim_advice_cure(const PipesimPlanRow *row);
 
 /** pipesim_plan_schedule: "interleaved-1f1b:4", in @room where it must be made. */
 const char *pipesim_plan_schedule(const PipesimCandidate *candidate, char *room, gsize size);
@@ -21,6 +62,9 @@ const char *pipesim_plan_schedule(const PipesimCandidate *candidate, char *room,
 /** pipesim_plan_recompute: as --recompute takes it, its modules with @between between them. For
  * g_free(). */
 char *pipesim_plan_recompute(const PipesimTraining *training, const char *between);
+
+/** pipesim_plan_zero: as --zero takes it. */
+const char *pipesim_plan_zero(const PipesimTraining *training);
 
 /** pipesim_plan_stages: the stages of @candidate. (transfer full): NULL only where memory is
  * short. */
@@ -43,13 +87,13 @@ void pipesim_plan_torchtitan_recipe(
 /** pipesim_plan_text: appends the best as people read them, and where @explained > 0 more of
  * that number. */
 void pipesim_plan_text(
-	const PipesimPlanning *plan, guint explained, const PipesimStyle *style, GString *out);
+	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out);
 
-/** pipesim_plan_members: writes the best as JSON; @of: a PipesimPlanning, or NULL where names
+/** pipesim_plan_members: writes the best as JSON; @of: a PipesimAdvice, or NULL where names
  * alone are asked for. */
 void pipesim_plan_members(PipesimJson *json, gconstpointer of);
 /** pipesim_plan_csv: appends a row of each that none beats in step and memory both. */
-void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
+void pipesim_plan_csv(const PipesimAdvice *plan, GString *out);
 
 /** pipesim_plan_rows: all candidates of @planner as rows of a file, CSV or JSON lines; it must
  * outlive them. */
@@ -58,5 +102,6 @@ PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat fo
 /** pipesim_plan_files: the names of what pipesim_plan_folder() writes, NULL-terminated. */
 extern const char *const pipesim_plan_files[];
 
-/** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
-gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);
+/** pipesim_plan_folder: everything about the best, in @folder: flags of a runtime only of what it runs and what then fits;
+ * files of these names that it does not write it removes. FALSE with PIPESIM_ERROR_WRITE. */
+gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GError **error);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "plan/planner.h"
+#include "transformer/reserve.h"
 #include <math.h>
 
 gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training)
@@ -53,6 +54,27 @@ PipesimCosts *pipesim_planner_costs(
 	return costs;
 }
 
+gint64 pipesim_planner_reserved(
+	const PipesimWish *wish, const PipesimTraining *training, guint ranks, gint64 peak)
+{
+	PipesimReserve reserve;
+
+	if (wish->reserve >= 0)
+		return wish->reserve;
+	reserve = pipesim_reserve(training, ranks, wish->per_node, peak, PIPESIM_RESERVE_USUAL);
+	return pipesim_reserve_sum(&reserve);
+}
+
+gint64 pipesim_planner_limit(
+	const PipesimWish *wish, const PipesimTraining *training, guint ranks)
+{
+	const gint64 fixed = pipesim_planner_reserved(wish, training, ranks, 0);
+	/* Bytes more for each thousand of the peak. */
+	const gint64 more = pipesim_planner_reserved(wish, training, ranks, 1000) - fixed;
+
+	return MAX((wish->memory - fixed) / (1000 + more) * 1000, 1);
+}
+
 PipesimScenario pipesim_planner_scenario(
 	const PipesimWish *wish, const PipesimCandidate *candidate)
 {
@@ -61,7 +83,8 @@ PipesimScenario pipesim_planner_scenario(
 		.chunks = candidate->chunks,
 		.runtime = wish->runtime,
 		.issuing = wish->issuing,
-		.memory_limit = wish->memory,
+		.memory_limit =
+			pipesim_planner_limit(wish, &candidate->training, candidate->ranks),
 		.keep = PIPESIM_KEEP_NOTHING,
 		.seed = 1};
 }

@@ -173,23 +173,54 @@ static void clear_way(gpointer data)
 	g_clear_error(&way->refusal);
 }
 
-/* What may be computed again, from the least to the most. */
+/* What may be computed again, from the least to the most: modules of Megatron-LM, then whole layers. */
 static void add_recomputations(Ways *ways, PipesimTraining *training, guint ranks)
 {
-	const PipesimTransformer *model = ways->wish->model;
-	const guint some = model->experts > 0
-				   ? PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM |
-					     (model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0)
-				   : PIPESIM_RECOMPUTE_MLP;
+	const PipesimWish *wish = ways->wish;
+	const PipesimTransformer *model = wish->model;
+	const gboolean modules = !pipesim_framework(wish)->eager;
+	const guint mla = model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0;
+	const guint dense[] = {0, PIPESIM_RECOMPUTE_MLP};
+	const guint sparse[] = {0, PIPESIM_RECOMPUTE_MOE_ACT,
+		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | mla,
+		PIPESIM_RECOMPUTE_MOE | PIPESIM_RECOMPUTE_NORM | mla};
+	const guint *parts = model->experts > 0 ? sparse : dense;
+	const guint n = model->experts > 0 ? G_N_ELEMENTS(sparse) : G_N_ELEMENTS(dense);
 
-	if (ways->wish->recompute_given) {
+	if (wish->recompute_given) {
 		add_way(ways, training, ranks);
 		return;
 	}
-	for (guint much = 0; much < 3; much++) {
-		training->recompute = much == 1 ? some : 0;
-		training->full = much == 2;
-		add_way(ways, training, ranks);
+	training->full = FALSE;
+	for (guint i = 0; i < (modules ? n : 1); i++) {
+		training->recompute = parts[i];
+		/* DeepSeek's layers compute some always again. */
+		if (wish->training.deepseek)
+			training->recompute |= PIPESIM_RECOMPUTE_DEEPSEEK;
+		if (!wish->training.deepseek || i == 0 || i == 3)
+			add_way(ways, training, ranks);
+	}
+	if (wish->training.deepseek)
+		return;
+	training->recompute = 0;
+	training->full = TRUE;
+	add_way(ways, training, ranks);
+}
+
+/* What of states, gradients and parameters is shared: FSDP keeps parameters gathered in a step, or gathers each stage. */
+static void add_sharing(Ways *ways, PipesimTraining *training, guint ranks)
+{
+	static const PipesimZero fsdp[] = {PIPESIM_ZERO_FSDP_FP32, PIPESIM_ZERO_3};
+	const PipesimWish *wish = ways->wish;
+	const gboolean eager = pipesim_framework(wish)->eager;
+
+	if (wish->zero_given || !eager) {
+		add_recomputations(ways, training, ranks);
+		return;
+	}
+	for (guint i = 0; i < (training->dp * training->cp > 1 ? 2 : 1); i++) {
+		training->zero = fsdp[i];
+		add_recomputations(ways, training, ranks);
 	}
 }
 
@@ -197,18 +228,52 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
 	const gint64 all = training->tp * training->cp * training->dp;
-	const gint64 most = wish->model->experts > 0 ? MIN(wish->model->experts, all) : 1;
+	const gboolean experts = wish->model->experts > 0;
+	const gboolean eager = pipesim_framework(wish)->eager;
+	const gint64 most = experts ? MIN(wish->model->experts, all) : 1;
 	const gint64 given = wish->training.ep, one = wish->training.microbatch;
+	const gint64 etp = wish->training.etp;
+	/* Experts without TP, or with that of the rest. */
+	const gint64 widest = etp > 0 ? etp : experts && !eager ? training->tp : 1;
 
 	for (gint64 ep = given > 0 ? given : 1; ep <= (given > 0 ? given : most); ep *= 2) {
 		if (given == 0 &&
-			(all % ep != 0 || (most > 1 && wish->model->experts % ep != 0)))
+			(all % ep != 0 || (experts && wish->model->experts % ep != 0) ||
+				(experts && eager && ep < training->tp)))
 			continue;
 		training->ep = ep;
-		for (gint64 size = one > 0 ? one : 1; size <= (one > 0 ? one : 8); size *= 2) {
-			training->microbatch = size;
-			add_recomputations(ways, training, ranks);
+		for (training->etp = MAX(etp, 1); training->etp <= widest;
+			training->etp = training->etp < widest ? widest : widest + 1) {
+			if (given == 0 && etp == 0 && all % (ep * training->etp) != 0)
+				continue;
+			for (gint64 size = one > 0 ? one : 1; size <= (one > 0 ? one : 8);
+				size *= 2) {
+				training->microbatch = size;
+				add_sharing(ways, training, ranks);
+			}
 		}
+	}
+}
+
+/* What is left of the GPUs is data parallel. A rank has 8192 tokens of a sequence at least where context parallelism is
+ * searched: with fewer it only loses. */
+static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
+{
+	const PipesimWish *wish = ways->wish;
+	const gint64 given = wish->training.cp;
+	const gboolean none = pipesim_framework(wish)->no_cp;
+	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 8192, 1);
+
+	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
+		const gint64 used = training->tp * cp * ranks;
+
+		if (wish->gpus % used != 0 ||
+			(given == 0 && wish->training.seq % (2 * cp) != 0 && cp > 1))
+			continue;
+		training->cp = cp;
+		training->dp = wish->gpus / used;
+		if (wish->training.dp == 0 || training->dp == wish->training.dp)
+			add_experts(ways, training, ranks);
 	}
 }
 
@@ -216,28 +281,21 @@ static void add_all(Ways *ways)
 {
 	const PipesimWish *wish = ways->wish;
 	const gint64 layers = wish->model->layers;
+	const gboolean none = pipesim_framework(wish)->no_tp;
 
 	for (gint64 tp = 1; tp <= wish->per_node; tp++) {
 		PipesimTraining training = wish->training;
 
-		if (wish->training.tp > 0 ? tp != wish->training.tp
-					  : wish->per_node % tp != 0 || wish->gpus % tp != 0 ||
-						    wish->model->heads % tp != 0)
+		if (wish->training.tp > 0
+				? tp != wish->training.tp
+				: wish->per_node % tp != 0 || wish->gpus % tp != 0 ||
+					  wish->model->heads % tp != 0 || (none && tp > 1))
 			continue;
 		training.tp = tp;
-		training.cp = MAX(training.cp, 1);
-		training.etp = MAX(training.etp, 1);
 		training.sequence_parallel = tp > 1;
-		for (guint ranks = 1; ranks <= MIN(wish->gpus, layers + 2); ranks++) {
-			const gint64 used = tp * training.cp * ranks;
-
-			if ((wish->ranks > 0 && ranks != wish->ranks) || wish->gpus % used != 0)
-				continue;
-			training.dp = wish->gpus / used;
-			if (wish->training.dp > 0 && training.dp != wish->training.dp)
-				continue;
-			add_experts(ways, &training, ranks);
-		}
+		for (guint ranks = 1; ranks <= MIN(wish->gpus, layers + 2); ranks++)
+			if (wish->ranks == 0 || ranks == wish->ranks)
+				add_contexts(ways, &training, ranks);
 	}
 }
 
@@ -263,20 +321,10 @@ static gint64 nearest(gint64 value, gint64 step)
 	return MAX((value + step / 2) / step, 1) * step;
 }
 
-/* The most GPUs of a node, up to 8, that divide @gpus. */
-static guint node_of(guint gpus)
-{
-	guint most = 8;
-
-	while (gpus % most != 0)
-		most--;
-	return most;
-}
-
 /* Whether TP x PP x CP x DP, searched or given, can be @gpus with a share of the batch for each DP rank. */
 static gboolean divides(const PipesimWish *wish, guint gpus)
 {
-	const guint node = wish->node > 0 ? wish->node : node_of(gpus);
+	const guint node = wish->node > 0 ? wish->node : MIN(gpus, PIPESIM_NODE_GPUS);
 	const PipesimTraining *given = &wish->training;
 	const gint64 size = MAX(given->microbatch, 1) * MAX(wish->microbatches, 1u);
 	const gint64 cp = MAX(given->cp, 1);
@@ -299,12 +347,21 @@ static gboolean divides(const PipesimWish *wish, guint gpus)
 
 gboolean pipesim_planner_node(PipesimWish *wish, GError **error)
 {
-	wish->per_node = MIN(wish->node > 0 ? wish->node : node_of(wish->gpus), wish->gpus);
-	return wish->gpus % wish->per_node == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "--gpus-per-node: %u do not divide %u GPUs; nearest: %" G_GINT64_FORMAT
-		       " GPUs",
-		       wish->per_node, wish->gpus, nearest(wish->gpus, wish->per_node));
+	const guint node = wish->node > 0 ? wish->node : PIPESIM_NODE_GPUS;
+	const guint over = wish->gpus % node;
+
+	wish->per_node = MIN(node, wish->gpus);
+	if (over == 0 || wish->gpus < node)
+		return TRUE;
+	return wish->node > 0
+		       ? pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				 "--gpus-per-node: %u do not divide %u GPUs; nearest: %u and "
+				 "%u GPUs",
+				 node, wish->gpus, wish->gpus - over, wish->gpus - over + node)
+		       : pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				 "--gpus: nodes of %u do not divide %u; nearest: %u and %u, or "
+				 "give --gpus-per-node",
+				 node, wish->gpus, wish->gpus - over, wish->gpus - over + node);
 }
 
 gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error)

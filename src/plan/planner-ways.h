@@ -25,3 +25,11 @@ gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error);
 
 /** pipesim_plan_refuse: into @refusal @fault, which it takes: the first stays. */
 void pipesim_plan_refuse(GError **refusal, GError *fault);
+
+/** pipesim_plan_insert: into @list, by step, of which @most are kept, one of each way; of equals that with less memory, then the
+ * first. */
+void pipesim_plan_insert(GArray *list, const PipesimCandidate *candidate, guint most);
+
+/** pipesim_plan_is_beaten: whether one of @frontier has no longer a step than @step and no more memory than @memory. */
+gboolean pipesim_plan_is_beaten(const GArray *frontier, gint64 step, gint64 memory);
+void pipesim_plan_add_to_frontier(GArray *frontier, const PipesimCandidate *candidate);

@@ -9,9 +9,11 @@
 
 /* Ops that families keep at hand that nobody runs. */
 #define MOST_OPS (4u << 20)
-/* Candidates that are simulated before what they found prunes others, or where none is pruned. */
-#define BLOCK     64
-#define BIG_BLOCK 4096
+/* Candidates that are simulated before what they found prunes others, those whose messages wait for nothing first, or where
+ * none is pruned. */
+#define BLOCK      64
+#define LONG_BLOCK 512
+#define BIG_BLOCK  4096
 /* Candidates that are laid out before what they found rules out others. */
 #define LAID_OUT 16
 /* Near misses that are told. */
@@ -27,9 +29,10 @@ typedef struct {
 /* All candidates of a plan, and what those of one family share. */
 struct _PipesimPlanner {
 	const PipesimWish *wish;
-	GArray *ways;        /* of PipesimPlanWay */
-	GArray *items;       /* of Item, in the order of the search */
-	GPtrArray *families; /* of PipesimFamily, owned */
+	GArray *ways;  /* of PipesimPlanWay */
+	GArray *items; /* of Item, in the order of the search */
+	/* Of PipesimFamily, owned: two of each number, as asked for, and with messages that wait for nothing. */
+	GPtrArray *families;
 	GMutex lock;
 	guint *users; /* threads that run each family */
 };
@@ -46,6 +49,7 @@ typedef struct {
 	PipesimPlanner *planner;
 	Item **items;         /* by family */
 	guint *first;         /* of each bundle, and behind the last */
+	guint freely;         /* 1: messages wait for nothing */
 	PipesimBrief *briefs; /* PIPESIM_TOGETHER of each bundle */
 } Block;
 
@@ -53,6 +57,7 @@ typedef struct {
 	const PipesimWish *wish;
 	PipesimPlanner *candidates;
 	PipesimPlanned *planned;
+	GArray *found; /* of PipesimCandidate: those that fit, as they came */
 } Planner;
 
 /* Candidates ----------------------------------------------------------------------------- */
@@ -83,14 +88,16 @@ static void find_families(PipesimPlanner *planner)
 	}
 	for (guint i = 0; i < example->len; i++) {
 		const PipesimCandidate *candidate = g_ptr_array_index(example, i);
-		const PipesimScenario scenario =
-			pipesim_planner_scenario(planner->wish, candidate);
+		PipesimScenario scenario = pipesim_planner_scenario(planner->wish, candidate);
 
-		g_ptr_array_add(
-			planner->families, pipesim_family_new(candidate->schedule, &scenario,
-						   g_array_index(members, guint, i)));
+		for (guint freely = 0; freely < 2; freely++) {
+			g_ptr_array_add(planner->families,
+				pipesim_family_new(candidate->schedule, &scenario,
+					g_array_index(members, guint, i)));
+			scenario.runtime = NULL;
+		}
 	}
-	planner->users = g_new0(guint, MAX(example->len, 1u));
+	planner->users = g_new0(guint, MAX(planner->families->len, 1u));
 }
 
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
@@ -175,11 +182,11 @@ static guint find_bundles(Item **items, guint n, guint *first)
 	return bundles;
 }
 
-/* @n of @items, all of one family; from several threads at once. */
-static void run_bundle(
-	PipesimPlanner *planner, Item *const *items, guint n, PipesimBrief *briefs)
+/* @n of @items, all of one family, whose messages wait for nothing where @freely is 1; from several threads at once. */
+static void run_bundle(PipesimPlanner *planner, Item *const *items, guint n, guint freely,
+	PipesimBrief *briefs)
 {
-	const guint family = items[0]->family;
+	const guint family = 2 * items[0]->family + freely;
 	const PipesimCosts *costs[PIPESIM_TOGETHER];
 	guint64 ops = 0;
 
@@ -214,15 +221,15 @@ void pipesim_planner_simulate(
 		items[i] = begin + i;
 	bundles = find_bundles(items, n, at);
 	for (guint i = 0; i < bundles; i++) {
-		run_bundle(planner, &items[at[i]], at[i + 1] - at[i], own);
+		run_bundle(planner, &items[at[i]], at[i + 1] - at[i], 0, own);
 		for (guint k = at[i]; k < at[i + 1]; k++)
 			briefs[items[k] - begin] = own[k - at[i]];
 	}
 }
 
 /* What @brief says of @candidate at @way; nothing where it did not run. */
-static void take_brief(
-	const PipesimPlanWay *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+static void take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
+	const PipesimBrief *brief, PipesimCandidate *candidate)
 {
 	const double step = (double)MAX(brief->step, 1), ratio = (double)brief->makespan / step;
 	const double each = (double)candidate->microbatches / candidate->ranks / (step / 1e9);
@@ -234,7 +241,10 @@ static void take_brief(
 	candidate->tokens = brief->tokens;
 	candidate->mfu = brief->mfu;
 	candidate->memory = brief->memory;
-	candidate->fits = brief->fits;
+	candidate->fits =
+		brief->memory <= pipesim_planner_limit(wish, &way->training, way->ranks);
+	candidate->reserve =
+		pipesim_planner_reserved(wish, &way->training, way->ranks, brief->memory);
 	candidate->fullest = brief->fullest;
 	candidate->parameters = brief->parameters;
 	candidate->transient = brief->transient;
@@ -253,7 +263,7 @@ PipesimCandidate pipesim_planner_candidate(
 	PipesimCandidate candidate = item->candidate;
 
 	if (brief != NULL)
-		take_brief(item->way, brief, &candidate);
+		take_brief(planner->wish, item->way, brief, &candidate);
 	return candidate;
 }
 
@@ -265,9 +275,28 @@ void pipesim_planned_free(PipesimPlanned *planned)
 		return;
 	g_array_unref(planned->best);
 	g_array_unref(planned->misses);
+	g_array_unref(planned->remedies);
 	g_array_unref(planned->frontier);
 	g_array_unref(planned->all);
 	g_free(planned);
+}
+
+/* How many of the best are asked for. */
+static guint wanted(const PipesimWish *wish)
+{
+	return wish->most > 0 ? wish->most : PIPESIM_BEST;
+}
+
+/* The step from which on none is among them, nor in a row with the last of them, ns. */
+static gint64 worst(const PipesimWish *wish, const PipesimPlanned *planned)
+{
+	const GArray *best = planned->best;
+
+	const gint64 last = best->len == wanted(wish)
+				    ? g_array_index(best, PipesimCandidate, best->len - 1).step
+				    : G_MAXINT64 / 2;
+
+	return last + last / 100 + 1;
 }
 
 /* Whether this process is to do number @item of what all share. */
@@ -290,7 +319,7 @@ static gboolean simulate(
 
 	if (is_ours(block->planner->wish, item))
 		run_bundle(block->planner, &block->items[first], block->first[item + 1] - first,
-			&block->briefs[item * PIPESIM_TOGETHER]);
+			block->freely, &block->briefs[item * PIPESIM_TOGETHER]);
 	return TRUE;
 }
 
@@ -302,53 +331,11 @@ static int compare_bounds(gconstpointer a, gconstpointer b)
 	return (x->bound > y->bound) - (x->bound < y->bound);
 }
 
-/* Into @list, by step, of which @most are kept; of equals that with less memory, then the first. */
-static void insert(GArray *list, const PipesimCandidate *candidate, guint most)
+/* Whether @candidate, which does not fit, needs hardly more than there is. */
+static gboolean is_near(const PipesimWish *wish, const PipesimCandidate *candidate)
 {
-	guint at = 0;
-
-	for (; at < list->len; at++) {
-		const PipesimCandidate *other = &g_array_index(list, PipesimCandidate, at);
-
-		if (other->step > candidate->step ||
-			(other->step == candidate->step && other->memory > candidate->memory))
-			break;
-	}
-	if (at >= most)
-		return;
-	g_array_insert_val(list, at, *candidate);
-	if (list->len > most)
-		g_array_set_size(list, most);
-}
-
-/* Whether one of the frontier has no longer a step than @step and no more memory than @memory. */
-static gboolean is_beaten(const GArray *frontier, gint64 step, gint64 memory)
-{
-	for (guint i = 0; i < frontier->len; i++) {
-		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
-
-		if (other->step <= step && other->memory <= memory)
-			return TRUE;
-	}
-	return FALSE;
-}
-
-static void add_to_frontier(GArray *frontier, const PipesimCandidate *candidate)
-{
-	guint at = 0;
-
-	if (is_beaten(frontier, candidate->step, candidate->memory))
-		return;
-	for (guint i = frontier->len; i-- > 0;) {
-		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
-
-		if (other->step >= candidate->step && other->memory >= candidate->memory)
-			g_array_remove_index(frontier, i);
-	}
-	while (at < frontier->len &&
-		g_array_index(frontier, PipesimCandidate, at).step < candidate->step)
-		at++;
-	g_array_insert_val(frontier, at, *candidate);
+	return (double)candidate->memory + (double)candidate->reserve <=
+	       PIPESIM_NEAR * (double)wish->memory;
 }
 
 static void take(Planner *planner, const PipesimCandidate *candidate)
@@ -359,42 +346,59 @@ static void take(Planner *planner, const PipesimCandidate *candidate)
 	if (candidate->step == 0)
 		return;
 	if (candidate->fits && planner->wish->frontier)
-		add_to_frontier(planned->frontier, candidate);
-	if (candidate->fits)
-		insert(planned->best, candidate, PIPESIM_BEST);
-	else
-		insert(planned->misses, candidate, MISSES);
+		pipesim_plan_add_to_frontier(planned->frontier, candidate);
+	if (candidate->fits) {
+		pipesim_plan_insert(planned->best, candidate, wanted(planner->wish));
+		g_array_append_vals(planner->found, candidate, 1);
+	} else if (is_near(planner->wish, candidate)) {
+		pipesim_plan_insert(planned->misses, candidate, MISSES);
+	}
 }
 
 /* Whether @candidate is worth a simulation. */
 static gboolean can_win(Planner *planner, const PipesimCandidate *candidate)
 {
+	const PipesimWish *wish = planner->wish;
 	PipesimPlanned *planned = planner->planned;
-	const GArray *best = planned->best;
 
-	if ((planner->wish->layouts ? candidate->mean : candidate->least) >
-		planner->wish->memory) {
+	if ((wish->layouts ? candidate->mean : candidate->least) >
+		pipesim_planner_limit(wish, &candidate->training, candidate->ranks)) {
 		planned->too_large++;
 		return FALSE;
 	}
-	if (best->len == PIPESIM_BEST &&
-		candidate->bound >
-			g_array_index(best, PipesimCandidate, PIPESIM_BEST - 1).step &&
-		(!planner->wish->frontier ||
-			is_beaten(planned->frontier, candidate->bound, candidate->least))) {
+	if (candidate->bound > worst(wish, planned) &&
+		(!wish->frontier || pipesim_plan_is_beaten(planned->frontier, candidate->bound,
+					    candidate->least))) {
 		planned->beaten++;
 		return FALSE;
 	}
 	return TRUE;
 }
 
+/* The same, where with messages that wait for nothing it took bound and held so much memory: its runtime takes no less of
+ * both. */
+static gboolean can_still_win(Planner *planner, const PipesimCandidate *candidate)
+{
+	const GArray *best = planner->planned->best;
+	const gboolean behind =
+		best->len > 0 &&
+		candidate->bound > g_array_index(best, PipesimCandidate, 0).step;
+
+	if (candidate->step > 0 && !candidate->fits &&
+		(behind || !is_near(planner->wish, candidate))) {
+		planner->planned->too_large++;
+		return FALSE;
+	}
+	return can_win(planner, candidate);
+}
+
 /* All of @items, of which those of one family run side by side. */
-static gboolean run_block(Planner *planner, Item **items, guint n, GError **error)
+static gboolean run_block(Planner *planner, Item **items, guint n, guint freely, GError **error)
 {
 	g_autofree guint *first = g_new(guint, n + 1);
 	g_autofree PipesimBrief *briefs = NULL;
 	const guint bundles = find_bundles(items, n, first);
-	Block block = {planner->candidates, items, first, NULL};
+	Block block = {planner->candidates, items, first, freely, NULL};
 	const PipesimParallel work = {.n_items = bundles,
 		.threads = planner->wish->threads,
 		.run = simulate,
@@ -406,17 +410,73 @@ static gboolean run_block(Planner *planner, Item **items, guint n, GError **erro
 	exchange(planner->wish, briefs, PIPESIM_TOGETHER * sizeof *briefs, bundles);
 	for (guint i = 0; i < bundles; i++)
 		for (guint k = first[i]; k < first[i + 1]; k++)
-			take_brief(items[k]->way, &briefs[i * PIPESIM_TOGETHER + k - first[i]],
+			take_brief(planner->wish, items[k]->way,
+				&briefs[i * PIPESIM_TOGETHER + k - first[i]],
 				&items[k]->candidate);
+	return TRUE;
+}
+
+/* @n of @items as they are asked for, in a block. */
+static gboolean run_and_take(Planner *planner, Item **items, guint n, GError **error)
+{
+	g_autofree Item **sorted = g_memdup2(items, MAX(n, 1u) * sizeof *items);
+
+	if (!run_block(planner, sorted, n, 0, error))
+		return FALSE;
+	for (guint i = 0; i < n; i++)
+		take(planner, &items[i]->candidate);
+	return TRUE;
+}
+
+static int compare_item_bounds(gconstpointer a, gconstpointer b)
+{
+	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
+	const int order = compare_bounds(x, y);
+
+	return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* @n of @items under a runtime whose messages wait: with messages that wait for nothing first, which is many times as fast and
+ * leaves few of them. */
+static gboolean run_waiting(Planner *planner, Item **items, guint n, GError **error)
+{
+	g_autofree Item **sorted = g_memdup2(items, MAX(n, 1u) * sizeof *items);
+	Item *block[BLOCK];
+	guint some = 0;
+
+	if (!run_block(planner, sorted, n, 1, error))
+		return FALSE;
+	for (guint i = 0; i < n; i++)
+		items[i]->candidate.bound =
+			MAX(items[i]->candidate.bound, items[i]->candidate.step);
+	if (n > 0)
+		qsort(items, n, sizeof *items, compare_item_bounds);
+	for (guint i = 0; i <= n; i++) {
+		if (i < n && can_still_win(planner, &items[i]->candidate)) {
+			block[some++] = items[i];
+		} else if (i < n) {
+			items[i]->candidate.step = 0;
+			continue;
+		}
+		if (some < BLOCK / 4 && i < n)
+			continue;
+		for (guint k = 0; k < some; k++)
+			block[k]->candidate.step = 0;
+		if (!run_and_take(planner, block, some, error))
+			return FALSE;
+		some = 0;
+	}
 	return TRUE;
 }
 
 static gboolean simulate_all(Planner *planner, GError **error)
 {
 	const PipesimWish *wish = planner->wish;
-	const guint most = wish->every ? BIG_BLOCK : BLOCK;
+	/* Under any layout the balanced one is no bound. */
+	const gboolean freely =
+		pipesim_runtime_waits(wish->runtime) && !wish->every && !wish->layouts;
+	const guint most = wish->every ? BIG_BLOCK : freely ? LONG_BLOCK : BLOCK;
 	g_autofree Item **block = g_new(Item *, most);
-	g_autofree Item **sorted = g_new(Item *, most);
 	const GArray *items = planner->candidates->items;
 	guint n = 0;
 
@@ -428,11 +488,8 @@ static gboolean simulate_all(Planner *planner, GError **error)
 			block[n++] = item;
 		if (n < most && !last)
 			continue;
-		memcpy(sorted, block, n * sizeof *sorted);
-		if (!run_block(planner, sorted, n, error))
+		if (!(freely ? run_waiting : run_and_take)(planner, block, n, error))
 			return FALSE;
-		for (guint k = 0; k < n; k++)
-			take(planner, &block[k]->candidate);
 		n = 0;
 		if (wish->progress != NULL)
 			wish->progress(i, items->len, wish->data);
@@ -440,26 +497,36 @@ static gboolean simulate_all(Planner *planner, GError **error)
 	return TRUE;
 }
 
-/* The layout that is best for a candidate, in place of the balanced one; step 0 where none is of interest. */
+/* The layout that is best for a candidate, in place of the balanced one; step 0 where none is of interest. Where messages
+ * wait that is the best one without waits, if it is no longer with them: others take many times as long to find. */
 static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 {
-	const PipesimScenario scenario = pipesim_planner_scenario(layouts->wish, candidate);
+	const PipesimWish *wish = layouts->wish;
+	const gboolean freely = pipesim_runtime_waits(wish->runtime) && !wish->layouts;
+	PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
 	g_autoptr(PipesimFamily) family = pipesim_family_new(candidate->schedule, &scenario, 1);
 	PipesimPlanWay way = {.training = candidate->training,
 		.ranks = candidate->ranks,
 		.costs = pipesim_planner_balanced(
-			layouts->wish, &candidate->training, candidate->ranks, NULL)};
+			wish, &candidate->training, candidate->ranks, NULL)};
 	g_autoptr(PipesimStages) layout = NULL;
+	PipesimCandidate other = *candidate;
 	PipesimBrief brief;
 	PipesimShape shape;
 
-	candidate->gap = 1;
+	candidate->gap = other.gap = 1;
 	if (way.costs == NULL ||
 		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
 		return;
 	pipesim_plan_way_measure(&way);
+	if (freely)
+		scenario.runtime = NULL;
 	layout = pipesim_layouts_search(candidate->schedule, &scenario, &shape, way.costs,
-		layouts->below, &candidate->gap);
+		freely ? G_MAXINT64 : layouts->below, &other.gap);
+	if (freely)
+		other.gap = 1;
+	else
+		candidate->gap = other.gap;
 	if (layout == NULL && candidate->gap == 0)
 		candidate->step = 0;
 	if (layout != NULL) {
@@ -467,11 +534,15 @@ static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 		const PipesimCosts *costs = way.costs;
 
 		pipesim_stages_print(layout, text);
-		candidate->layout = g_intern_string(text->str);
+		other.layout = g_intern_string(text->str);
 		pipesim_costs_set_cutter(way.costs,
 			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout), NULL));
 		pipesim_family_run(family, &costs, 1, &brief);
-		take_brief(&way, &brief, candidate);
+		take_brief(wish, &way, &brief, &other);
+		if (!freely ||
+			(brief.step > 0 && (other.fits || !candidate->fits) &&
+				(other.fits > candidate->fits || other.step < candidate->step)))
+			*candidate = other;
 	}
 	pipesim_costs_free(way.costs);
 }
@@ -490,7 +561,7 @@ static gboolean lay_out(
 static void exchange_layouts(const Layouts *layouts, guint n)
 {
 	PipesimCandidate *candidates = layouts->candidates;
-	g_autofree const PipesimSchedule **schedules = g_new(const PipesimSchedule *, n + 1);
+	g_autofree PipesimCandidate *own = g_memdup2(candidates, MAX(n, 1u) * sizeof *own);
 	g_autofree gsize *lengths = g_new0(gsize, n + 1);
 	g_autofree char *texts = NULL;
 	gsize longest = 0;
@@ -498,7 +569,6 @@ static void exchange_layouts(const Layouts *layouts, guint n)
 	if (layouts->wish->peers.size < 2)
 		return;
 	for (guint i = 0; i < n; i++) {
-		schedules[i] = candidates[i].schedule;
 		if (is_ours(layouts->wish, i) && candidates[i].layout != NULL)
 			lengths[i] = strlen(candidates[i].layout) + 1;
 	}
@@ -512,7 +582,8 @@ static void exchange_layouts(const Layouts *layouts, guint n)
 	exchange(layouts->wish, texts, longest, n);
 	exchange(layouts->wish, candidates, sizeof *candidates, n);
 	for (guint i = 0; i < n; i++) {
-		candidates[i].schedule = schedules[i];
+		candidates[i].schedule = own[i].schedule;
+		candidates[i].alike = own[i].alike;
 		candidates[i].layout =
 			lengths[i] > 0 ? g_intern_string(texts + i * longest) : NULL;
 	}
@@ -532,16 +603,19 @@ static GArray *to_lay_out(const Planner *planner)
 {
 	const PipesimPlanned *planned = planner->planned;
 	const GArray *items = planner->candidates->items;
-	GArray *all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	GArray *all;
 
 	if (!planner->wish->layouts) {
-		g_array_append_vals(all, planned->best->data, planned->best->len);
+		g_array_sort(planner->found, compare_steps); /* stable */
+		all = pipesim_plan_group(planner->wish, planner->found, wanted(planner->wish));
 		g_array_append_vals(all, planned->misses->data, planned->misses->len);
+	} else {
+		all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	}
 	for (guint i = 0; i < items->len && planner->wish->layouts; i++)
 		if (g_array_index(items, Item, i).candidate.step > 0)
 			g_array_append_val(all, g_array_index(items, Item, i).candidate);
-	g_array_sort(all, compare_steps); /* stable */
+	g_array_sort(all, compare_steps);
 	return all;
 }
 
@@ -555,14 +629,11 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	PipesimCandidate block[LAID_OUT];
 	guint next = 0;
 
+	g_array_set_size(planner->found, 0);
 	g_array_set_size(planned->best, 0);
 	g_array_set_size(planned->misses, 0);
 	while (next < all->len) {
-		const gboolean full = planned->best->len == PIPESIM_BEST;
-		Layouts layouts = {wish, block,
-			full ? g_array_index(planned->best, PipesimCandidate, PIPESIM_BEST - 1)
-					.step
-			     : G_MAXINT64};
+		Layouts layouts = {wish, block, worst(wish, planned)};
 		PipesimParallel work = {
 			.threads = wish->threads, .run = lay_out, .data = &layouts};
 
@@ -577,11 +648,55 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 			if (block[i].step == 0)
 				continue;
 			planned->laid_out++;
-			insert(block[i].fits ? planned->best : planned->misses, &block[i],
-				block[i].fits ? PIPESIM_BEST : MISSES);
+			if (block[i].fits) {
+				pipesim_plan_insert(planned->best, &block[i], wanted(wish));
+				g_array_append_val(planner->found, block[i]);
+			} else if (is_near(wish, &block[i])) {
+				pipesim_plan_insert(planned->misses, &block[i], MISSES);
+			}
 		}
 		if (wish->progress != NULL)
 			wish->progress(next, all->len, wish->data);
+	}
+	g_array_sort(planner->found, compare_steps);
+	g_array_unref(planned->best);
+	planned->best = pipesim_plan_group(wish, planner->found, wanted(wish));
+	return TRUE;
+}
+
+/* What makes each near miss fit: another recomputation or size, with the same sizes and schedule. */
+static gboolean find_remedies(Planner *planner, GError **error)
+{
+	PipesimPlanned *planned = planner->planned;
+	const GArray *items = planner->candidates->items;
+
+	for (guint m = 0; m < planned->misses->len; m++) {
+		const PipesimCandidate *miss =
+			&g_array_index(planned->misses, PipesimCandidate, m);
+		g_autoptr(GPtrArray) tried = g_ptr_array_new();
+		PipesimCandidate best = {0};
+
+		for (guint i = 0; i < items->len; i++) {
+			Item *item = &g_array_index(items, Item, i);
+			PipesimCandidate like = item->candidate;
+
+			like.training.microbatch = miss->training.microbatch;
+			if (like.schedule == miss->schedule && like.chunks == miss->chunks &&
+				pipesim_plan_same_way(&like, miss) &&
+				like.least <= pipesim_planner_limit(planner->wish,
+						      &like.training, like.ranks))
+				g_ptr_array_add(tried, item);
+		}
+		if (!run_block(planner, (Item **)tried->pdata, tried->len, 0, error))
+			return FALSE;
+		for (guint i = 0; i < tried->len; i++) {
+			const PipesimCandidate *one = &((Item *)tried->pdata[i])->candidate;
+
+			if (one->fits && one->step > 0 &&
+				(best.step == 0 || one->step < best.step))
+				best = *one;
+		}
+		g_array_append_val(planned->remedies, best);
 	}
 	return TRUE;
 }
@@ -600,6 +715,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 {
 	g_autoptr(PipesimPlanner) candidates = pipesim_planner_new(wish, error);
 	g_autoptr(PipesimPlanned) planned = NULL;
+	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	Planner planner = {.wish = wish, .candidates = candidates};
 
 	if (candidates == NULL)
@@ -607,6 +723,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	planner.planned = planned = g_new0(PipesimPlanned, 1);
 	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->remedies = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->candidates = candidates->items->len;
@@ -619,6 +736,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	}
 	if (!wish->every)
 		g_array_sort(candidates->items, compare_bounds); /* stable */
+	planner.found = found;
 	if (!simulate_all(&planner, error))
 		return NULL;
 	for (guint i = 0; i < candidates->items->len; i++) {
@@ -632,5 +750,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	if (!wish->every && !lay_out_all(&planner, error))
 		return NULL;
 	drop_misses(planned);
+	if (!wish->every && !find_remedies(&planner, error))
+		return NULL;
 	return g_steal_pointer(&planned);
 }

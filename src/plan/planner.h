@@ -12,18 +12,42 @@ typedef struct {
 	void (*exchange)(gpointer results, gsize each, gsize n);
 } PipesimPeers;
 
+/* Who runs what is planned. */
+typedef struct {
+	const char *name;              /* after --for */
+	const char *words;             /* what people call it */
+	const PipesimRuntime *runtime; /* NULL: messages wait for nothing */
+	const char *runtimes; /* those of --runtime that are its own, a blank around each */
+	/* PyTorch's own modules and FSDP, whose states are shared; whole layers are computed again, or none, and experts have
+	 * no TP of their own, but at least as many ranks as TP: torchtitan's rules. */
+	gboolean eager;
+	gboolean no_tp, no_cp; /* it has none */
+	const char *modules; /* after --modules, unless others are given; NULL: Megatron-LM's */
+	gboolean experts;    /* not asked for, it is for models with experts alone */
+} PipesimFramework;
+
+/** pipesim_frameworks: NULL-terminated; the last is any. */
+extern const PipesimFramework *const pipesim_frameworks[];
+
+/** pipesim_framework_of: whose @runtime is (NULL: async); that of any where it is nobody's. */
+const PipesimFramework *pipesim_framework_of(const PipesimRuntime *runtime);
+
 /* What is asked. Of sizes 0 = searched. */
 typedef struct {
+	const PipesimFramework *framework; /* NULL: any */
 	const PipesimTransformer *model;
 	PipesimTraining
 		training; /* sequence, precision, optimizer ...; sizes and microbatch 0 = searched */
 	gboolean recompute_given; /* as in training; else searched */
+	gboolean zero_given;      /* the same */
 	PipesimDevice *device;
 	const PipesimRates *capture; /* of a trace; NULL: of the device */
 	guint gpus, per_node, ranks, chunks, microbatches;
 	guint node;    /* GPUs of one as asked for; 0 = as pipesim_planner_node() says */
 	gint64 batch;  /* sequences of a step */
 	gint64 memory; /* bytes of a GPU */
+	/* Of these not for tensors: so many bytes, or where it is negative what transformer/reserve.h says. */
+	gint64 reserve;
 	const PipesimSchedule *const *schedules; /* NULL-terminated */
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
 	PipesimIssuing issuing;                  /* what is asked of it */
@@ -31,6 +55,7 @@ typedef struct {
 	gboolean layouts;
 	gboolean frontier; /* also find those that none beats in step and memory both */
 	gboolean every;    /* simulate and keep all candidates, whatever they lose by or hold */
+	guint most;        /* of the best, up to PIPESIM_BEST; 0: as many */
 	guint threads;     /* 0 = one a core */
 	PipesimPeers peers;
 	void (*progress)(guint done, guint all, gpointer data); /* now and then; or NULL */
@@ -40,7 +65,7 @@ typedef struct {
 /* What measured steps made of described ones. */
 typedef struct {
 	guint steps, factors;
-	double pace[2];       /* what kernels, and messages within ops, take over what is described */
+	double pace[2]; /* what kernels, and messages within ops, take over what is described */
 	double before, after; /* mean errors of these steps: shares */
 } PipesimPlanMeasured;
 
@@ -54,6 +79,9 @@ typedef struct {
 gboolean pipesim_planner_measure(
 	const PipesimWish *wish, const char *path, PipesimPlanMeasured *found, GError **error);
 
+/** pipesim_framework: of @wish, never NULL. */
+const PipesimFramework *pipesim_framework(const PipesimWish *wish);
+
 /* One way to train. */
 typedef struct {
 	PipesimTraining training;
@@ -64,26 +92,34 @@ typedef struct {
 	gint64 mean; /* bytes that ranks hold all the time in the mean, where any layout may come */
 	/* Where it was simulated: step 0 = not. */
 	gint64 step, makespan, tokens, memory;
-	guint fullest;                             /* rank */
-	double mfu;                                /* NAN = unknown */
-	double bubble;                             /* shares of the step: idle ranks, */
-	double again;                              /* recomputation, */
-	double messages;                           /* of tensor and expert parallelism, */
-	double after;                              /* reduction and optimizer */
+	gint64 reserve;  /* bytes of a GPU besides memory, that are not for tensors */
+	guint fullest;   /* rank */
+	double mfu;      /* NAN = unknown */
+	double bubble;   /* shares of the step: idle ranks, */
+	double again;    /* recomputation, */
+	double messages; /* of tensor and expert parallelism, */
+	double after;    /* reduction and optimizer */
 	gint64 parameters, activations, transient; /* of the fullest rank at its peak, bytes */
 	gboolean fits;
 	const char *
 		layout; /* as --layout takes it, where that was searched, for ever; NULL: balanced */
 	double gap; /* share by which another layout of whole layers may be shorter at most; 1 = not known */
+	const char *
+		alike; /* what takes as long but for 1 %, ", " between them, for ever; NULL: nothing */
 } PipesimCandidate;
 
 #define PIPESIM_BEST 10
+#define PIPESIM_NEAR 1.3
 
 typedef struct {
-	/* Of PipesimCandidate: those that fit, shortest step first, at most PIPESIM_BEST. Found with balanced layers;
-	 * these and the misses then have the layout that is best for their schedule. */
+	/* Of PipesimCandidate: those that fit as pipesim_plan_group() puts them together, shortest step first, at most
+	 * PIPESIM_BEST. Found with balanced layers; these and the misses then have the layout that is best for their schedule. */
 	GArray *best;
-	GArray *misses; /* the shortest that do not fit and would beat the best; at most 3 */
+	/* The shortest that would beat the best and need at most PIPESIM_NEAR more memory than there is; at most 3, each of
+	 * other sizes. */
+	GArray *misses;
+	/* Of each of these: the shortest that fits with the same sizes and schedule; step 0: none does. */
+	GArray *remedies;
 	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
 	 * shortest step first. */
 	GArray *frontier;
@@ -96,7 +132,15 @@ typedef struct {
 	guint laid_out; /* where that was asked for: of these, those whose layout was looked for */
 } PipesimPlanned;
 
-/** pipesim_planner_node: wish->per_node: wish->node, or the most GPUs, up to 8, that divide all. FALSE with
+/** pipesim_plan_group: of @found, PipesimCandidates, sorted by step: the first @most ways to train. What has the same sizes and
+ * takes as long but for 1 % is one row, the simplest, with the others as ->alike: other schedules, chunks, and more that is
+ * computed again; other chunks alone are never another row. (transfer full). */
+GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint most);
+
+/** pipesim_plan_same_way: whether @a and @b have the same sizes, of micro-batches too, and share the same between ranks. */
+gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate *b);
+
+/** pipesim_planner_node: wish->per_node: wish->node, or 8, or all GPUs where they are fewer. FALSE with
  * PIPESIM_ERROR_CONSTRAINT. */
 gboolean pipesim_planner_node(PipesimWish *wish, GError **error);
 
@@ -140,6 +184,14 @@ PipesimCosts *pipesim_planner_balanced(
  * own, up to the links. Ranks are numbered by TP, CP, DP and PP, or by TP of experts, EP, their DP and PP, as
  * Megatron-LM and torchtitan do: those of the fewer in a node count, of dense layers or of experts. */
 gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training);
+
+/** pipesim_planner_reserved: bytes of a GPU that are not for tensors, where these take @peak. */
+gint64 pipesim_planner_reserved(
+	const PipesimWish *wish, const PipesimTraining *training, guint ranks, gint64 peak);
+
+/** pipesim_planner_limit: bytes that tensors of a rank may take, at least 1. */
+gint64 pipesim_planner_limit(
+	const PipesimWish *wish, const PipesimTraining *training, guint ranks);
 
 /** pipesim_planner_scenario: what it is run at. */
 PipesimScenario pipesim_planner_scenario(

@@ -386,6 +386,9 @@ SETTING(GPUS_PER_NODE, "--gpus-per-node", 0, "N",
 	"GPUs of a node, which TP stays in (default: 8)", NO_GROUP, COUNT(gpus_per_node, 1024))
 SETTING(MEMORY, "--memory", 0, "N", "memory of a GPU: 80GiB", NO_GROUP,
 	AMOUNT(Setup, memory, bytes))
+SETTING(RESERVE, "--reserve", 0, "N",
+	"of --memory not for tensors: 6GiB (default: as measured)", NO_GROUP,
+	AMOUNT(Setup, reserve, bytes))
 SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", NO_GROUP,
 	COUNT(global_batch, 1u << 30))
 SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run number N of the table", NO_GROUP)

@@ -216,6 +216,9 @@ static PipesimCutter *make_cutter(
 	} else if (timed && !pipesim_capture_rates(costs, &rates, error)) {
 		return NULL;
 	}
+	/* With ZeRO-3 gradients are reduced within the step, where that has a bandwidth. */
+	if (training.zero == PIPESIM_ZERO_3 && setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL)
+		rates.reduce = 0;
 	/* Megatron's string, or a file of torchtitan's lists. */
 	if (text != NULL && !automatic) {
 		layout = pipesim_setup_layout_is_file(text)

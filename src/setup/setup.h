@@ -24,6 +24,7 @@ struct _PipesimSetup {
 	} sizes;                                 /* of the training of a model; 0 = not given */
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
 	gint64 memory;                           /* of a GPU of a plan, bytes; 0 = not given */
+	gint64 reserve; /* of that not for tensors, bytes */
 	guint memory_model, placement, objective; /* words of their settings, from 0 */
 	guint resident_sms, threads;              /* 0 = not given */
 	PipesimView view;                         /* of timelines; borrows the texts */

@@ -66,7 +66,8 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 {
 	PipesimWish every = *wish;
 	g_autoptr(PipesimPlanned) all = NULL;
-	guint n = 0;
+	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	g_autoptr(GArray) rows = NULL;
 
 	every.every = TRUE;
 	every.layouts = FALSE;
@@ -93,9 +94,12 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 	}
 	g_array_sort(all->all, compare_steps);
 	memset(ten, 0, PIPESIM_BEST * sizeof *ten);
-	for (guint i = 0; i < all->all->len && n < PIPESIM_BEST; i++)
+	for (guint i = 0; i < all->all->len; i++)
 		if (g_array_index(all->all, PipesimCandidate, i).fits)
-			ten[n++] = g_array_index(all->all, PipesimCandidate, i).step;
+			g_array_append_val(found, g_array_index(all->all, PipesimCandidate, i));
+	rows = pipesim_plan_group(wish, found, PIPESIM_BEST);
+	for (guint i = 0; i < rows->len; i++)
+		ten[i] = g_array_index(rows, PipesimCandidate, i).step;
 }
 
 /* Pruned or not, the ten best are the same: with balanced layers, and with all candidates laid out. */
@@ -133,6 +137,10 @@ START_TEST(prunes_safely)
 		wish.training.mfu = 0.4;
 		wish.training.zero = PIPESIM_ZERO_1;
 		wish.training.overlap = g_rand_boolean(random);
+		/* Messages that wait are simulated only where they would win if they did not. */
+		if (round % 8 == 1)
+			wish.runtime = round % 16 == 1 ? &pipesim_runtime_megatron
+						       : &pipesim_runtime_pytorch_2_15;
 		find_ten(&wish, layouts, ten);
 		planned = pipesim_planner_run(&wish, NULL);
 		beaten += planned->beaten;
@@ -148,8 +156,9 @@ START_TEST(prunes_safely)
 					"%u, %u: %" G_GINT64_FORMAT
 					" ns, not %" G_GINT64_FORMAT,
 					round, i, best->step, ten[i]);
-			else
-				ck_assert_int_le(best->step, ten[i]);
+			/* Then two may have become one. */
+			else if (i == 0)
+				ck_assert_int_le(best->step, ten[i] + ten[i] / 100);
 		}
 		if (layouts)
 			ck_assert(planned->best->len == PIPESIM_BEST ||

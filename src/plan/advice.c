@@ -1,0 +1,165 @@
+/* Plans of several frameworks as one. */
+#include "config.h"
+
+#include "plan/plan.h"
+#include "transformer/errors.h"
+#include <string.h>
+
+static void free_planning(PipesimPlanning *planning)
+{
+	pipesim_planned_free(planning->planned);
+	if (planning->schedules != NULL)
+		g_ptr_array_unref(planning->schedules);
+	g_free(planning);
+}
+
+PipesimAdvice *pipesim_advice_new(PipesimSetup *setup)
+{
+	PipesimAdvice *plan = g_new0(PipesimAdvice, 1);
+
+	plan->setup = setup;
+	plan->asked = g_ptr_array_new_with_free_func((GDestroyNotify)free_planning);
+	plan->rows = g_array_new(FALSE, FALSE, sizeof(PipesimPlanRow));
+	plan->misses = g_array_new(FALSE, FALSE, sizeof(PipesimPlanRow));
+	return plan;
+}
+
+void pipesim_advice_free(PipesimAdvice *plan)
+{
+	if (plan == NULL)
+		return;
+	g_ptr_array_unref(plan->asked);
+	g_array_unref(plan->rows);
+	g_array_unref(plan->misses);
+	if (plan->capture_text != NULL)
+		g_string_free(plan->capture_text, TRUE);
+	g_free(plan);
+}
+
+static int compare_rows(gconstpointer a, gconstpointer b)
+{
+	const PipesimCandidate *x = ((const PipesimPlanRow *)a)->candidate;
+	const PipesimCandidate *y = ((const PipesimPlanRow *)b)->candidate;
+
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+void pipesim_advice_collect(PipesimAdvice *plan)
+{
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimPlanning *of = plan->asked->pdata[i];
+		const PipesimPlanned *planned = of->planned;
+		const PipesimTraining *training = &of->wish.training;
+
+		plan->error = pipesim_step_error(
+			of->wish.model->experts > 0, training->fp8, of->wish.capture != NULL);
+		for (guint k = 0; k < planned->best->len; k++) {
+			const PipesimPlanRow row = {.of = of,
+				.candidate =
+					&g_array_index(planned->best, PipesimCandidate, k)};
+
+			g_array_append_val(plan->rows, row);
+		}
+		/* Of several frameworks each has one. */
+		for (guint k = 0; k < MIN(planned->misses->len, plan->asked->len > 1 ? 1 : 3);
+			k++) {
+			const PipesimCandidate *remedy =
+				&g_array_index(planned->remedies, PipesimCandidate, k);
+			const PipesimPlanRow row = {.of = of,
+				.candidate =
+					&g_array_index(planned->misses, PipesimCandidate, k),
+				.remedy = remedy->step > 0 ? remedy : NULL};
+
+			g_array_append_val(plan->misses, row);
+		}
+	}
+	g_array_sort(plan->rows, compare_rows); /* stable */
+	g_array_sort(plan->misses, compare_rows);
+	for (guint i = 0; i < plan->rows->len; i++) {
+		PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
+		const PipesimPlanRow *first = &g_array_index(plan->rows, PipesimPlanRow, 0);
+
+		row->equal =
+			i > 0 && (double)row->candidate->step <=
+					 (1 + plan->error) * (double)first->candidate->step;
+	}
+}
+
+const PipesimPlanRow *pipesim_advice_best(const PipesimAdvice *plan, const char *framework)
+{
+	for (guint i = 0; i < plan->rows->len; i++) {
+		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
+
+		if (framework == NULL ||
+			g_str_equal(pipesim_framework(&row->of->wish)->name, framework))
+			return row;
+	}
+	return NULL;
+}
+
+/* "2,4": of both, the smaller first. */
+static char *both(gint64 a, gint64 b)
+{
+	return g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT, MIN(a, b), MAX(a, b));
+}
+
+char *pipesim_advice_decision(const PipesimAdvice *plan)
+{
+	const char *model = plan->setup->text[PIPESIM_SET_MODEL];
+	const PipesimPlanRow *first = NULL, *second = NULL;
+	const PipesimTraining *x, *y;
+	g_autofree char *tp = NULL, *size = NULL;
+
+	/* A user has one framework: what is equal within it. */
+	for (guint i = 0; i < plan->rows->len && second == NULL; i++) {
+		first = &g_array_index(plan->rows, PipesimPlanRow, i);
+		for (guint k = i + 1; k < plan->rows->len && second == NULL; k++) {
+			const PipesimPlanRow *row =
+				&g_array_index(plan->rows, PipesimPlanRow, k);
+
+			if (row->of == first->of &&
+				(double)row->candidate->step <=
+					(1 + plan->error) * (double)first->candidate->step)
+				second = row;
+		}
+	}
+	if (second == NULL)
+		return NULL;
+	x = &first->candidate->training;
+	y = &second->candidate->training;
+	if (x->tp == y->tp && x->microbatch == y->microbatch && x->ep == y->ep)
+		return g_strdup_printf(
+			"The first two rows of %s differ in no op, but in the pipeline: run "
+			"some "
+			"steps of the first, and pipesim diagnose says how far its waits are "
+			"as computed",
+			pipesim_framework(&first->of->wish)->words);
+	tp = both(x->tp, y->tp);
+	size = both(x->microbatch, y->microbatch);
+	if (x->tp == y->tp && x->microbatch == y->microbatch)
+		return g_strdup_printf("EP decides between the first two rows of %s: measure "
+				       "dispatch and combine over %" G_GINT64_FORMAT
+				       " and %" G_GINT64_FORMAT " ranks (pipesim-microbench)",
+			pipesim_framework(&first->of->wish)->words, MIN(x->ep, y->ep),
+			MAX(x->ep, y->ep));
+	return g_strdup_printf("One layer on one GPU decides between the first two rows of %s: "
+			       "python -m pipesim_torch measure --model %s --tp %s "
+			       "--microbatch-size %s, then --device with what it writes",
+		pipesim_framework(&first->of->wish)->words, model,
+		x->tp == y->tp ? strchr(tp, ',') + 1 : tp,
+		x->microbatch == y->microbatch ? strchr(size, ',') + 1 : size);
+}
+
+char *pipesim_advice_cure(const PipesimPlanRow *row)
+{
+	const PipesimCandidate *miss = row->candidate, *remedy = row->remedy;
+	const double gib = (double)(miss->memory + miss->reserve) / (1 << 30);
+	g_autofree char *recompute = NULL;
+
+	if (remedy == NULL)
+		return g_strdup_printf("with %.1f GiB a GPU", gib);
+	recompute = pipesim_plan_recompute(&remedy->training, "+");
+	return g_strdup_printf("with micro-batches of %" G_GINT64_FORMAT
+			       " and recompute %s, in %.3f s, or with %.1f GiB a GPU",
+		remedy->training.microbatch, recompute, (double)remedy->step / 1e9, gib);
+}

@@ -1,0 +1,162 @@
+/* Ways to train, told apart and put together. */
+#include "config.h"
+
+#include "plan/plan.h"
+#include "plan/planner-ways.h"
+#include <string.h>
+
+gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate *b)
+{
+	const PipesimTraining *x = &a->training, *y = &b->training;
+
+	return a->ranks == b->ranks && x->tp == y->tp && x->cp == y->cp && x->dp == y->dp &&
+	       x->ep == y->ep && x->etp == y->etp && x->microbatch == y->microbatch &&
+	       x->zero == y->zero;
+}
+
+/* What is simple: little is computed again, then schedules as they stand in their list, then fewer chunks. */
+static guint64 complexity(const PipesimWish *wish, const PipesimCandidate *candidate)
+{
+	const PipesimTraining *training = &candidate->training;
+	guint64 at = training->full ? 32 : (guint64)__builtin_popcount(training->recompute);
+
+	at *= PIPESIM_MAX_CHUNKS;
+	for (guint i = 0;
+		wish->schedules[i] != NULL && wish->schedules[i] != candidate->schedule; i++)
+		at++;
+	return at * (PIPESIM_MAX_CHUNKS + 1) + candidate->chunks;
+}
+
+/* Whether @a and @b differ in their chunks alone, of one way. */
+static gboolean is_same_order(const PipesimCandidate *a, const PipesimCandidate *b)
+{
+	return a->schedule == b->schedule && a->training.full == b->training.full &&
+	       a->training.recompute == b->training.recompute;
+}
+
+/* Members of the row that @first began, which is shorter than any, as one. */
+static PipesimCandidate put_together(
+	const PipesimWish *wish, const PipesimCandidate *first, const GPtrArray *members)
+{
+	const PipesimCandidate *simplest = first;
+	g_autoptr(GString) alike = g_string_new(NULL);
+	PipesimCandidate row;
+	char room[64];
+
+	for (guint i = 0; i < members->len; i++)
+		if (complexity(wish, members->pdata[i]) < complexity(wish, simplest))
+			simplest = members->pdata[i];
+	for (guint i = 0; i < members->len; i++) {
+		const PipesimCandidate *other = members->pdata[i];
+		g_autofree char *recompute = pipesim_plan_recompute(&other->training, "+");
+		const gboolean same = other->training.full == simplest->training.full &&
+				      other->training.recompute == simplest->training.recompute;
+
+		if (other != simplest)
+			g_string_append_printf(alike, "%s%s%s%s", alike->len > 0 ? ", " : "",
+				pipesim_plan_schedule(other, room, sizeof room),
+				same ? "" : " with recompute ", same ? "" : recompute);
+		if (other->alike != NULL)
+			g_string_append_printf(
+				alike, "%s%s", alike->len > 0 ? ", " : "", other->alike);
+	}
+	row = *simplest;
+	row.alike = alike->len > 0 ? g_intern_string(alike->str) : NULL;
+	return row;
+}
+
+GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint most)
+{
+	g_autoptr(GPtrArray) rows =
+		g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+	GArray *grouped = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+
+	for (guint i = 0; i < found->len; i++) {
+		const PipesimCandidate *one = &g_array_index(found, PipesimCandidate, i);
+		guint at = 0;
+
+		for (; at < rows->len; at++) {
+			GPtrArray *row = rows->pdata[at];
+			const PipesimCandidate *first = row->pdata[0];
+			const gboolean near = (double)one->step <= 1.01 * (double)first->step;
+			gboolean has = FALSE;
+
+			if (!pipesim_plan_same_way(first, one))
+				continue;
+			for (guint k = 0; k < row->len; k++)
+				has |= is_same_order(row->pdata[k], one);
+			if (near)
+				g_ptr_array_add(row, (gpointer)one);
+			if (near || has)
+				break;
+		}
+		if (at < rows->len || rows->len == most)
+			continue;
+		g_ptr_array_add(rows, g_ptr_array_new());
+		g_ptr_array_add(rows->pdata[at], (gpointer)one);
+	}
+	for (guint i = 0; i < rows->len; i++) {
+		GPtrArray *row = rows->pdata[i];
+		const PipesimCandidate one = put_together(wish, row->pdata[0], row);
+
+		g_array_append_val(grouped, one);
+	}
+	return grouped;
+}
+
+/* Lists ----------------------------------------------------------------------------------- */
+
+void pipesim_plan_insert(GArray *list, const PipesimCandidate *candidate, guint most)
+{
+	guint at = 0, same = 0;
+
+	for (; at < list->len; at++) {
+		const PipesimCandidate *other = &g_array_index(list, PipesimCandidate, at);
+
+		if (other->step > candidate->step ||
+			(other->step == candidate->step && other->memory > candidate->memory))
+			break;
+		if (pipesim_plan_same_way(other, candidate))
+			return;
+	}
+	if (at >= most)
+		return;
+	g_array_insert_val(list, at, *candidate);
+	for (same = at + 1; same < list->len; same++)
+		if (pipesim_plan_same_way(
+			    &g_array_index(list, PipesimCandidate, same), candidate)) {
+			g_array_remove_index(list, same);
+			break;
+		}
+	if (list->len > most)
+		g_array_set_size(list, most);
+}
+
+gboolean pipesim_plan_is_beaten(const GArray *frontier, gint64 step, gint64 memory)
+{
+	for (guint i = 0; i < frontier->len; i++) {
+		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
+
+		if (other->step <= step && other->memory <= memory)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+void pipesim_plan_add_to_frontier(GArray *frontier, const PipesimCandidate *candidate)
+{
+	guint at = 0;
+
+	if (pipesim_plan_is_beaten(frontier, candidate->step, candidate->memory))
+		return;
+	for (guint i = frontier->len; i-- > 0;) {
+		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
+
+		if (other->step >= candidate->step && other->memory >= candidate->memory)
+			g_array_remove_index(frontier, i);
+	}
+	while (at < frontier->len &&
+		g_array_index(frontier, PipesimCandidate, at).step < candidate->step)
+		at++;
+	g_array_insert_val(frontier, at, *candidate);
+}
