@@ -201,7 +201,13 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
 			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
-	return pipesim_planner_node(wish, error) && choose_times(plan, wish, error);
+	if (!pipesim_planner_node(wish, error) || !choose_times(plan, wish, error))
+		return FALSE;
+	/* Free collectives would make the widest TP the best. */
+	return wish->capture == NULL || wish->per_node == 1 || setup->sizes.tp > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--trace does not tell what collectives of TP take, so that sizes of TP "
+		       "cannot be compared; give one, for example --tp 1, or --device");
 }
 
 /* How @framework trains, under @runtime. */

@@ -50,13 +50,13 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 		const PipesimPlanning *of = plan->asked->pdata[i];
 		const PipesimPlanned *planned = of->planned;
 		const PipesimTraining *training = &of->wish.training;
+		const double error = pipesim_step_error(of->wish.model->experts > 0,
+			training->fp8, training->eager, of->wish.capture != NULL);
 
-		plan->error = pipesim_step_error(
-			of->wish.model->experts > 0, training->fp8, of->wish.capture != NULL);
 		for (guint k = 0; k < planned->best->len; k++) {
 			const PipesimPlanRow row = {.of = of,
-				.candidate =
-					&g_array_index(planned->best, PipesimCandidate, k)};
+				.candidate = &g_array_index(planned->best, PipesimCandidate, k),
+				.error = error};
 
 			g_array_append_val(plan->rows, row);
 		}
@@ -79,9 +79,9 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 		PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
 		const PipesimPlanRow *first = &g_array_index(plan->rows, PipesimPlanRow, 0);
 
-		row->equal =
-			i > 0 && (double)row->candidate->step <=
-					 (1 + plan->error) * (double)first->candidate->step;
+		row->equal = i > 0 && (double)row->candidate->step <=
+					      (1 + MAX(row->error, first->error)) *
+						      (double)first->candidate->step;
 	}
 }
 
@@ -110,18 +110,20 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 	const PipesimTraining *x, *y;
 	g_autofree char *tp = NULL, *size = NULL;
 
-	/* A user has one framework: what is equal within it. */
+	/* A user has one framework: whether its second row is as short as its first. */
 	for (guint i = 0; i < plan->rows->len && second == NULL; i++) {
-		first = &g_array_index(plan->rows, PipesimPlanRow, i);
-		for (guint k = i + 1; k < plan->rows->len && second == NULL; k++) {
-			const PipesimPlanRow *row =
-				&g_array_index(plan->rows, PipesimPlanRow, k);
+		const PipesimPlanRow *next = NULL;
 
-			if (row->of == first->of &&
-				(double)row->candidate->step <=
-					(1 + plan->error) * (double)first->candidate->step)
-				second = row;
-		}
+		first = &g_array_index(plan->rows, PipesimPlanRow, i);
+		if (first !=
+			pipesim_advice_best(plan, pipesim_framework(&first->of->wish)->name))
+			continue;
+		for (guint k = i + 1; k < plan->rows->len && next == NULL; k++)
+			if (g_array_index(plan->rows, PipesimPlanRow, k).of == first->of)
+				next = &g_array_index(plan->rows, PipesimPlanRow, k);
+		if (next != NULL && (double)next->candidate->step <=
+					    (1 + first->error) * (double)first->candidate->step)
+			second = next;
 	}
 	if (second == NULL)
 		return NULL;

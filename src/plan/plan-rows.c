@@ -85,7 +85,7 @@ static void put_candidate(PipesimJson *json, const GArray *rows, guint index)
 static void put_best(PipesimJson *json, const PipesimAdvice *plan, guint index)
 {
 	put_candidate(json, PIPESIM_OF(plan, rows), index);
-	PIPESIM_MEMBER(json, "error", SHARE, plan->error);
+	PIPESIM_MEMBER(json, "error", SHARE, row_of(plan->rows, index)->error);
 	PIPESIM_MEMBER(json, "equal", YES_OR_NO, row_of(plan->rows, index)->equal);
 }
 

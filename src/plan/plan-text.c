@@ -3,6 +3,7 @@
 
 #include "output/figures.h"
 #include "plan/plan.h"
+#include "transformer/errors.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -86,11 +87,33 @@ static void G_GNUC_PRINTF(2, 3) say(GString *out, const char *format, ...)
 		g_string_append_c(out, '\n');
 }
 
+/* How far steps may be off: a sentence for Megatron-LM's modules, and one for PyTorch's. */
+static void append_errors(const PipesimAdvice *plan, GString *out)
+{
+	double told = 0;
+
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
+		const double error = pipesim_step_error(wish->model->experts > 0,
+			wish->training.fp8, wish->training.eager, wish->capture != NULL);
+		g_autofree char *share = percent(error);
+
+		if (error == told || (told > 0 && !wish->training.eager))
+			continue;
+		told = error;
+		say(out,
+			"A step%s may be off by %s %%, the mean where %s was %s (docs/plan.md)",
+			wish->training.eager ? " of PyTorch's modules" : "", share,
+			wish->model->experts > 0 ? "a model with experts" : "a dense model",
+			wish->capture != NULL ? "measured" : "described");
+	}
+}
+
 static void append_asked(const PipesimAdvice *plan, GString *out)
 {
 	const PipesimPlanning *first = plan->asked->pdata[0];
 	const PipesimWish *wish = &first->wish;
-	g_autofree char *limit = gib(wish->memory), *share = percent(plan->error);
+	g_autofree char *limit = gib(wish->memory);
 	const PipesimPlanned all = pipesim_advice_sum(plan);
 	PipesimNumber mfu;
 
@@ -119,9 +142,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 		"Collectives and messages at shares of a node's links, %.0f GB/s per GPU "
 		"between nodes",
 		PIPESIM_NETWORK / 1e9);
-	say(out, "A step may be off by %s %%, the mean where %s was %s (docs/plan.md)", share,
-		wish->model->experts > 0 ? "a model with experts" : "a dense model",
-		wish->capture != NULL ? "measured" : "described");
+	append_errors(plan, out);
 	say(out,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",

@@ -18,6 +18,7 @@ typedef struct {
 	const PipesimPlanning *of;
 	const PipesimCandidate *candidate;
 	const PipesimCandidate *remedy; /* of a near miss that fits otherwise; or NULL */
+	double error;                   /* share by which its step may be off in the mean */
 	gboolean equal; /* as short as the first, as far as a step can be trusted */
 } PipesimPlanRow;
 
@@ -29,7 +30,6 @@ typedef struct {
 	GPtrArray *asked;      /* of PipesimPlanning, in the order of pipesim_frameworks */
 	/* Of PipesimPlanRow, shortest step first: of each that was asked the ten best, or of several the three. */
 	GArray *rows, *misses;
-	double error; /* share by which steps may be off in the mean */
 } PipesimAdvice;
 
 /* Rows of each of several frameworks, and of a plan, at most. */
