@@ -132,8 +132,8 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 {
 	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
 		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
-	static const PipesimSettingId of_best[] = {
-		PIPESIM_SET_PARETO, PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
+	static const PipesimSettingId of_best[] = {PIPESIM_SET_PARETO, PIPESIM_SET_REPORT,
+		PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
 
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
 		if (plan->setup->text[needed[i]] == NULL)
@@ -406,10 +406,17 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	if (explain != NULL && !pipesim_parse_count(explain, "--explain", 1, PIPESIM_MOST_ROWS,
 				       &explained, error))
 		return FALSE;
-	if (!pipesim_plan_picture_check(pareto, error))
+	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--report -: a plan's page goes into a file; name one");
+	if (!pipesim_plan_picture_check(pareto, error) ||
+		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error))
 		return FALSE;
 	pipesim_begin_progress("candidates");
-	ok = find(plan, as == PIPESIM_AS_CSV || pareto != NULL, error);
+	ok = find(plan,
+		as == PIPESIM_AS_CSV || pareto != NULL ||
+			setup->text[PIPESIM_SET_REPORT] != NULL,
+		error);
 	pipesim_end_progress();
 	if (!ok)
 		return FALSE;
@@ -430,6 +437,7 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 		pipesim_plan_text(plan, (guint)explained, &style, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->rows->len == 0 ||
 		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
+	       pipesim_plan_page(plan, setup->text[PIPESIM_SET_REPORT], error) &&
 	       pipesim_plan_picture_draw(&last->wish, last->planned, pareto, error) &&
 	       pipesim_print(NULL, out, error);
 }
@@ -474,10 +482,11 @@ const PipesimCommand pipesim_command_plan = {
 		    "Exit status: 0 done, 1 nothing fits, 2 usage, 3 bad input file, 5 cannot "
 		    "write.\n",
 	.takes = {PIPESIM_SET_GPUS, PIPESIM_SET_GPUS_PER_NODE, PIPESIM_SET_MEMORY,
-		PIPESIM_SET_RESERVE, PIPESIM_SET_FOR, PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE,
-		PIPESIM_SET_RUNTIME, PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD,
-		PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
+		PIPESIM_SET_RESERVE, PIPESIM_SET_REPORT, PIPESIM_SET_FOR,
+		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
+		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
+		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
+		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
 		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,

@@ -231,9 +231,9 @@ static gboolean write_file(
 	return pipesim_write_file(path, text->str, text->len, error);
 }
 
-/* Order, and in @timeline where it is not NULL the timeline, of @row, op by op. */
-static gboolean write_run(
-	const PipesimPlanRow *row, const char *timeline, GString *csv, GError **error)
+gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
+	gboolean (*write)(const PipesimComparison *, const char *, GError **), GString *csv,
+	GError **error)
 {
 	PipesimScenario scenario = pipesim_planner_scenario(&row->of->wish, row->candidate);
 	g_autoptr(PipesimCosts) costs =
@@ -256,7 +256,7 @@ static gboolean write_run(
 	}
 	if (csv != NULL)
 		pipesim_schedule_write_csv(run->step->whole, csv);
-	return timeline == NULL || pipesim_chrome_trace_write(comparison, timeline, error);
+	return write == NULL || write(comparison, path, error);
 }
 
 /* Into @out a line for each framework of @plan: who runs what. */
@@ -304,9 +304,10 @@ gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GErr
 		pipesim_plan_torchtitan_recipe(torch->of, torch->candidate, text[5]);
 	}
 	/* PyTorch's runtime takes an order from a file. */
-	ok = write_run(first, timeline, torch == NULL || torch == first ? text[6] : NULL,
-		     error) &&
-	     (torch == NULL || torch == first || write_run(torch, NULL, text[6], error));
+	ok = pipesim_plan_run(first, timeline, pipesim_chrome_trace_write,
+		     torch == NULL || torch == first ? text[6] : NULL, error) &&
+	     (torch == NULL || torch == first ||
+		     pipesim_plan_run(torch, NULL, NULL, text[6], error));
 	for (guint i = 0; i < G_N_ELEMENTS(text); i++) {
 		ok = ok && write_file(folder, pipesim_plan_files[i], text[i], error);
 		g_string_free(text[i], TRUE);
