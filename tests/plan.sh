@@ -42,6 +42,17 @@ rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --act
 rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --for megatron --overlap-reduce
 rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
 
+# However much there is to say, the table and what stands below it keep to a page.
+for wide in "deepseek-v3 --gpus 64 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
+	# shellcheck disable=SC2086 # words
+	pipesim plan --model $wide --global-batch 128 >text 2>error || fail "$(cat error): plan $wide"
+	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 100' | grep .; then
+		pass
+	else
+		fail "wider than 100 columns: plan --model $wide"
+	fi
+done
+
 # Names that a shell takes apart.
 name="it's 1 model; \$x.ini"
 cp "$models/llama-3-8b.ini" "$name" || exit 99
