@@ -24,7 +24,7 @@ export PYTHONPATH
 
 mkdir plain
 "$PYTHON" "$sources/tests/pytorch/plain.py" "$scratch/plain" >plain.log 2>&1 || cat plain.log
-for name in memory names writable gpus script; do
+for name in shapes device memory names writable gpus script; do
 	if grep -q "^ok: $name$" plain.log; then pass; else fail "plain.py: $name did not run"; fi
 done
 # What cells and memory say on the command line.

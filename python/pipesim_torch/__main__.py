@@ -4,7 +4,7 @@ import argparse
 import runpy
 import sys
 
-from . import cells, memory
+from . import cells, device, memory, shapes
 from .place import as_script
 
 
@@ -45,6 +45,31 @@ def run_memory(arguments):
         raise SystemExit(f"{arguments.capture}: {error}") from None
 
 
+def whole(text):
+    """"1,2,4": numbers above 0."""
+    numbers = [int(word) for word in text.split(",")]
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
+
+
+whole.__name__ = "list of whole numbers above 0"  # as argparse names it
+
+
+def run_measure(arguments):
+    try:
+        models = [shapes.read_model(device.model_path(name)) for name in arguments.model]
+        shared = [tp for tp in arguments.tp if any(shapes.can_share(model, tp) for model in models)]
+        if not shared:
+            raise ValueError(f"no --tp of {arguments.tp} divides the heads and the MLP of {models[0].name}")
+        from .kernels import Plan, measure
+
+        plan = Plan(models, shared, arguments.microbatch_size, arguments.seq, arguments.ep, arguments.precision, arguments.seconds)
+        print(measure(plan, arguments.like, arguments.output))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"pipesim_torch measure: {error}") from None
+
+
 def main():
     parser = argparse.ArgumentParser(prog="pipesim_torch", description=__doc__)
     commands = parser.add_subparsers(required=True)
@@ -64,6 +89,17 @@ def main():
     one.add_argument("capture", metavar="mine.csv")
     one.add_argument("orders", nargs="+", metavar="ORDER.csv", help="schedule files")
     one.set_defaults(run=run_memory)
+    one = commands.add_parser("measure", help="describe this GPU for pipesim's --device, by kernels that a model has")
+    one.add_argument("--model", required=True, action="append", metavar="FILE", help="config.json or INI; may be repeated")
+    one.add_argument("--tp", type=whole, default=[1, 2, 4, 8], metavar="N,...", help="ranks that share a layer (1,2,4,8)")
+    one.add_argument("--ep", type=whole, default=[1], metavar="N,...", help="ranks that share the experts (1)")
+    one.add_argument("--microbatch-size", type=whole, default=[1], metavar="N,...", help="sequences (1)")
+    one.add_argument("--seq", type=int, default=4096, metavar="N", help="tokens of a sequence (4096)")
+    one.add_argument("--precision", choices=("bf16", "fp8"), default="bf16", help="fp8: both")
+    one.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of each shape (0.5)")
+    one.add_argument("--like", metavar="FILE", help="a device file for what is not measured (the one shipped for this GPU)")
+    one.add_argument("-o", "--output", required=True, metavar="FILE.ini", help="and FILE.csv with every time")
+    one.set_defaults(run=run_measure)
     arguments = parser.parse_args()
     arguments.run(arguments)
 

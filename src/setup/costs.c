@@ -456,9 +456,16 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 		PipesimNumber share;
 
 		g_string_append_printf(source,
-			"kernels of %s on %s, products at %s of its peak, not measured",
+			"kernels of %s on %s, products at %s of its peak, ",
 			setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
-			pipesim_print_double(share, pipesim_device_share(setup->device, training)));
+			pipesim_print_double(
+				share, pipesim_device_share(setup->device, training)));
+		if (setup->device->measured != NULL)
+			g_string_append_printf(source,
+				"%u shapes and %u other terms of it measured, the model not",
+				setup->device->measured->len, setup->device->terms);
+		else
+			g_string_append(source, "not measured");
 	}
 	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
 		g_string_append_printf(source,

@@ -52,6 +52,9 @@ static const Key keys[] = {
 	{REACH, "copies", KEY_SHARE, AT(copies), TRUE},
 	{REACH, "elements", KEY_SHARE, AT(elements), TRUE},
 	{REACH, "rows", KEY_SHARE, AT(rows), TRUE},
+	{REACH, "norms", KEY_SHARE, AT(norms), FALSE},
+	{REACH, "turns", KEY_SHARE, AT(turns), FALSE},
+	{REACH, "indexed", KEY_SHARE, AT(indexed), FALSE},
 	{REACH, "loss", KEY_SHARE, AT(loss), TRUE},
 	{REACH, "ring", KEY_SHARE, AT(ring), TRUE},
 	{REACH, "messages", KEY_SHARE, AT(messages), TRUE},
@@ -160,6 +163,15 @@ static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line,
 	return TRUE;
 }
 
+/* [measured] has keys of [reach] and [host] too, which say more than what stands there. */
+static const Key *find_measured(const char *name)
+{
+	for (gsize i = 0; name != NULL && i < G_N_ELEMENTS(keys); i++)
+		if (strcmp(keys[i].group, DEVICE) != 0 && strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
 static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice *device)
 {
 	const gboolean measured = g_strcmp0(line->group, MEASURED) == 0;
@@ -167,7 +179,8 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 		measured ||
 		(line->group != NULL && pipesim_ini_find_row(keys, G_N_ELEMENTS(keys),
 						sizeof *keys, line->group, NULL) != NULL);
-	const Key *key = line->key != NULL && known && !measured
+	const Key *key = measured ? find_measured(line->key)
+			 : line->key != NULL && known
 				 ? pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
 					   line->group, line->key)
 				 : NULL;
@@ -191,8 +204,8 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 		pipesim_ini_fault(
 			ini, line->line, line->column, "'%.60s' is given twice", line->key);
 	else if (line->key != NULL && known &&
-		 !(measured ? read_measured(device, line, &error)
-			    : read_key(device, key, line->value, &error)))
+		 !(key != NULL ? read_key(device, key, line->value, &error)
+			       : read_measured(device, line, &error)))
 		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
 }
 
@@ -213,8 +226,13 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 	device = g_atomic_rc_box_new0(PipesimDevice);
 	device->name = g_strdup(name);
 	device->pace[0] = device->pace[1] = 1;
+	for (guint pass = 0; pass < 2; pass++)
+		for (guint i = 0; i < ini->n_lines; i++)
+			if ((g_strcmp0(ini->lines[i].group, MEASURED) == 0) == pass)
+				read_line(ini, &ini->lines[i], device);
 	for (guint i = 0; i < ini->n_lines; i++)
-		read_line(ini, &ini->lines[i], device);
+		device->terms += g_strcmp0(ini->lines[i].group, MEASURED) == 0 &&
+				 find_measured(ini->lines[i].key) != NULL;
 	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const PipesimIniLine *group = pipesim_ini_find(ini, keys[i].group, NULL);
 

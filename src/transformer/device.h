@@ -36,6 +36,8 @@ typedef struct {
 	double copies;                    /* of bandwidth: long copies, gradients, optimizer */
 	double elements;                  /* element-wise kernels */
 	double rows;                      /* rows into the order of experts and back */
+	/* PyTorch's own norms, rotations, and rows that are indexed; 0 = not known. */
+	double norms, turns, indexed;
 	double loss;                      /* TransformerEngine's cross entropy */
 	double ring;                      /* of link: collectives of tensor parallelism */
 	double messages;                  /* of link: messages from stage to stage */
@@ -49,6 +51,7 @@ typedef struct {
 	/* What kernels, and messages within ops, take over what is described: 1 until measured
 	 * steps say otherwise. */
 	double pace[2];
+	guint terms; /* of the above, that [measured] has instead of what is described */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;
 

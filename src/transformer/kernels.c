@@ -54,6 +54,8 @@ static void init(List *x, const PipesimTransformer *model, const PipesimTraining
 				      training->bf16_gradients
 			      ? 2
 			      : 4;
+	if (training->eager && training->optimizer == PIPESIM_SGD)
+		x->gradient = 2;
 	x->cast = casts[training->precision];
 }
 
@@ -97,10 +99,14 @@ static void move(
 	move_by(x, what, at, forward, backward, x->training->eager ? apart : 1);
 }
 
-/* A norm reads and writes its input; backward it reads that and the gradient, and writes one. */
+/* A norm reads and writes its input; backward it reads that and the gradient, and writes one.
+ * PyTorch's reads both once more for the gradient of its weights. */
 static void add_norm(List *x, double width)
 {
-	move(x, "norm", PIPESIM_MOVE_ELEMENTS, 4 * width, 6 * width, 2);
+	if (x->training->eager)
+		move_by(x, "norm", PIPESIM_MOVE_NORMS, 4 * width, 10 * width, 2);
+	else
+		move(x, "norm", PIPESIM_MOVE_ELEMENTS, 4 * width, 6 * width, 2);
 }
 
 /* An add reads two and writes one; backward the gradient of both ways is added up. */
@@ -112,22 +118,24 @@ static void add_residual(List *x)
 /* Reads what comes out of the first product and writes the input of the second; backward reads
  * both and the gradient, and writes one. PyTorch's SiLU and the product with it are two kernels,
  * and backward four. */
-static void add_activation(List *x, double elements)
+static void add_activation(List *x, double elements, guint groups)
 {
 	const gboolean apart = x->training->eager && x->g == 2;
 
 	move(x, "activation", PIPESIM_MOVE_ELEMENTS, (apart ? 10 : 2 * (x->g + 1)) * elements,
-		(apart ? 18 : 2 * (2 * x->g + 1)) * elements, 3);
+		(apart ? 18 : 2 * (2 * x->g + 1)) * elements, 3 * groups);
 }
 
 /* Gradients of @parameters are read, added to and written for each micro-batch. */
-static void add_up(List *x, double parameters)
+static void add_up(List *x, double parameters, double groups)
 {
 	add(x, (PipesimKernel){.what = "gradients added up",
 		       .kind = PIPESIM_KERNEL_MOVE,
 		       .phase = W,
 		       .move = PIPESIM_MOVE_COPIES,
-		       .bytes = 2 * x->gradient * parameters});
+		       /* PyTorch's products write theirs first. */
+		       .bytes = (2 * x->gradient + (x->training->eager ? 2 : 0)) * parameters,
+		       .launches = x->training->eager ? (guint)groups : 1});
 }
 
 /* Products --------------------------------------------------------------------------------- */
@@ -157,8 +165,9 @@ static void add_groups(List *x, PipesimWork work, const char *what, double rows,
 			       .k = k[phase],
 			       .groups = groups,
 			       .flops = 2 * rows * in * out * groups,
-			       .launches = 1 + (guint)groups / 8});
-	add_up(x, in * out * groups);
+			       .launches = x->training->eager ? (guint)groups
+							      : 1 + (guint)groups / 8});
+	add_up(x, in * out * groups, groups);
 }
 
 static void add_linear(
@@ -223,7 +232,15 @@ static void add_heads(List *x)
 		(x->q + 2 * x->kv) / x->t);
 	if (x->model->qk_norm)
 		add_norm(x, rotated);
-	move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
+	/* Halves of a head negated and put together, both products and their sum; backward too,
+	 * and gradients of q, k and v side by side. */
+	if (x->training->eager) {
+		move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
+		move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
+			4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
+	} else {
+		move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
+	}
 }
 
 /* Keys and values of other ranks pass by, each hop beside the attention of the one before; or
@@ -275,8 +292,11 @@ static void add_attention(List *x)
 	else
 		add_heads(x);
 	add_context(x, out, head, flops);
-	/* Backward, flash attention first reads its output and the gradient of that. */
-	move(x, "attention's output", PIPESIM_MOVE_ELEMENTS, 0, 4 * x->q * x->T / x->t, 1);
+	/* Backward, flash attention first reads its output and the gradient of that; it is part of
+	 * what PyTorch's takes. */
+	if (!training->eager)
+		move(x, "attention's output", PIPESIM_MOVE_ELEMENTS, 0, 4 * x->q * x->T / x->t,
+			1);
 	x->again = training->unfused && drops(x, PIPESIM_RECOMPUTE_CORE);
 	for (guint phase = F; phase <= I; phase++)
 		add(x, (PipesimKernel){.what = "attention",
@@ -284,6 +304,7 @@ static void add_attention(List *x)
 			       .work = PIPESIM_WORK_CORE,
 			       .phase = phase,
 			       .k = head,
+			       .groups = (double)(model->heads * training->microbatch) / x->t,
 			       .flops = phases[phase]});
 	/* Written, masked and normalized, dropped, read; backward the same of gradients. */
 	if (training->unfused)
@@ -299,8 +320,15 @@ static void add_attention(List *x)
 
 static void add_mlp(List *x, double ffn)
 {
-	add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, x->g * ffn / x->t);
-	add_activation(x, ffn * x->T / x->t);
+	/* PyTorch's are two matrices, whose gradients of the input are added. */
+	for (guint i = 0; x->training->eager && i < x->g; i++)
+		add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, ffn / x->t);
+	if (!x->training->eager)
+		add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, x->g * ffn / x->t);
+	else if (x->g > 1)
+		move_by(x, "gradients of the input", PIPESIM_MOVE_ELEMENTS, 0, 6 * x->h * x->T,
+			1);
+	add_activation(x, ffn * x->T / x->t, 1);
 	add_linear(x, PIPESIM_WORK_MLP, "MLP, second", x->T, ffn / x->t, x->h);
 }
 
@@ -378,16 +406,22 @@ static void add_experts(List *x)
 		add_tensor(x, x->g * fe, fe);
 	add(x, (PipesimKernel){
 		       .what = "rows counted", .kind = PIPESIM_KERNEL_WAIT, .phase = F});
-	move_by(x, "rows in order", PIPESIM_MOVE_ROWS, copies * x->h * rows,
-		copies * x->h * rows, 6);
+	/* Gathered, put together, weighted and added up by index; backward the same of gradients. */
+	if (training->eager)
+		move_by(x, "rows in order", PIPESIM_MOVE_INDEXED, 18 * x->h * rows,
+			24 * x->h * rows, 8);
+	else
+		move_by(x, "rows in order", PIPESIM_MOVE_ROWS, copies * x->h * rows,
+			copies * x->h * rows, 6);
 	send_rows(x, "dispatch", F, rows, narrow * x->h);
 	send_rows(x, "combine", F, rows, 2 * x->h);
 	send_rows(x, "dispatch", I, rows, 2 * x->h);
 	send_rows(x, "combine", I, rows, 2 * x->h);
-	add_groups(
-		x, PIPESIM_WORK_EXPERT, "experts, first", each, x->h, x->g * fe, experts, TRUE);
+	for (guint i = 0; i < (training->eager ? x->g : 1); i++)
+		add_groups(x, PIPESIM_WORK_EXPERT, "experts, first", each, x->h,
+			training->eager ? fe : x->g * fe, experts, TRUE);
 	x->again = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
-	add_activation(x, fe * rows);
+	add_activation(x, fe * rows, (guint)experts);
 	x->again = all;
 	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", each, fe, x->h, experts, TRUE);
 	x->again = all || drops(x, PIPESIM_RECOMPUTE_SHARED);
@@ -460,8 +494,9 @@ static double product_seconds(
 				 : training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
 									: PIPESIM_TYPE_FP8;
 	const double element = type == PIPESIM_TYPE_BF16 ? 2 : 1;
-	const double reach = pipesim_device_product(
-		device, type, training->mfu, kernel->m, kernel->n, kernel->k, kernel->groups);
+	/* PyTorch's own run one after the other. */
+	const double reach = pipesim_device_product(device, type, training->mfu, kernel->m,
+		kernel->n, kernel->k, training->eager ? 1 : kernel->groups);
 	const double loaded =
 		element * kernel->groups * (kernel->m * kernel->k + kernel->k * kernel->n);
 
@@ -469,7 +504,7 @@ static double product_seconds(
 	const double weights = element * kernel->groups * kernel->n * kernel->k;
 
 	/* An expert's products wait for its weights (traces/experts-h200). */
-	if (kernel->work == PIPESIM_WORK_EXPERT)
+	if (kernel->work == PIPESIM_WORK_EXPERT && !training->eager)
 		return kernel->flops / (device->peak[type] * reach * device->grouped) +
 		       weights / memory;
 	return MAX(kernel->flops / (device->peak[type] * reach), loaded / memory);
@@ -487,8 +522,16 @@ static double attention_seconds(
 	 * FlashAttention-3 publishes 0.7 of the rate of 128. */
 	const double head = MIN(1, sqrt(kernel->k / 128));
 
+	/* cuDNN's on an H200, as PyTorch calls it (traces/described-h200): tiles of 128 queries
+	 * that do not fill the chip, of which some see more keys than others, too. */
+	const double tiles = kernel->groups * seq / 128;
+	const double slower =
+		training->eager ? (1 + (kernel->phase == F ? 500 : 1000) / seq) *
+					  (1 + 0.65 * (double)device->units / MAX(tiles, 1))
+				: 1 + PIPESIM_SHORT_SEQUENCE / seq;
+
 	return kernel->flops / (device->peak[PIPESIM_TYPE_BF16] * reach[kernel->phase] * head) *
-	       (1 + PIPESIM_SHORT_SEQUENCE / seq);
+	       slower;
 }
 
 /* Of what products beside them do not hide. */
@@ -558,7 +601,14 @@ double pipesim_kernel_seconds(
 		const double shares[] = {[PIPESIM_MOVE_COPIES] = device->copies,
 			[PIPESIM_MOVE_ELEMENTS] = device->elements,
 			[PIPESIM_MOVE_ROWS] = device->rows,
-			[PIPESIM_MOVE_LOSS] = device->loss};
+			[PIPESIM_MOVE_LOSS] = device->loss,
+			/* Of element-wise kernels, what they reach on an H200. */
+			[PIPESIM_MOVE_NORMS] =
+				device->norms > 0 ? device->norms : 0.66 * device->elements,
+			[PIPESIM_MOVE_TURNS] =
+				device->turns > 0 ? device->turns : 0.39 * device->elements,
+			[PIPESIM_MOVE_INDEXED] = device->indexed > 0 ? device->indexed
+								     : 0.45 * device->elements};
 
 		return pace * (device->gap + kernel->bytes / (device->bandwidth *
 								     shares[kernel->move]));

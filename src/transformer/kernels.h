@@ -21,6 +21,10 @@ typedef enum {
 	PIPESIM_MOVE_ELEMENTS,
 	PIPESIM_MOVE_ROWS,
 	PIPESIM_MOVE_LOSS,
+	/* PyTorch's own modules: norms, rotations of broadcast operands, rows by their index. */
+	PIPESIM_MOVE_NORMS,
+	PIPESIM_MOVE_TURNS,
+	PIPESIM_MOVE_INDEXED,
 } PipesimMove;
 
 typedef struct {

@@ -91,7 +91,65 @@ def check_script(folder):
     assert said.stdout == "42 --mine\n", said
 
 
-CHECKS = (check_memory, check_names, check_writable, check_gpus, check_script)
+def check_shapes(folder):
+    """What a rank computes of a model in either format, and what is none."""
+    from pipesim_torch import shapes
+
+    path = os.path.join(folder, "config.json")
+    with open(path, "w", encoding="ascii") as file:
+        file.write('{"hidden_size": 64, "intermediate_size": 160, "num_attention_heads": 8, "num_key_value_heads": 2}')
+    model = shapes.read_model(path)
+    assert (model.head_dim, model.gated, model.experts) == (8, True, 0), model
+    assert shapes.linears(model, 2, 10) == [(10, 64, 48), (10, 64, 8), (10, 32, 64), (10, 64, 80), (10, 80, 64), (10, 64, 160)]
+    found = shapes.products([model], [2, 3], [10])  # three ranks do not divide eight heads
+    assert len(found) == 18 and shapes.Product(80, 64, 10, "W") in found, found
+    assert found == sorted(found, key=lambda p: (-p.m * p.n * p.k, p))
+    assert not shapes.products([model], [2], [10], multiple=16)  # FP8: no size may be left over
+    ini = os.path.join(folder, "model.ini")
+    with open(ini, "w", encoding="ascii") as file:
+        file.write("[pipesim-model]\nhidden = 64\nheads = 8\nactivation = gelu\n[experts]\nnumber = 4\nper_token = 2\nffn = 32\n")
+    model = shapes.read_model(ini)
+    assert (model.gated, model.experts, model.kv_heads) == (False, 4, 8), model
+    assert (5, 64, 32) in shapes.linears(model, 1, 10), "each of four experts has half of ten rows"
+    for text in ("{", '{"hidden_size": 0}', '{"hidden_size": 64}', "no model", "[pipesim-model]\nhidden = -1\n"):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        try:
+            shapes.read_model(path)
+        except ValueError as error:
+            assert path in str(error), error
+        else:
+            raise AssertionError(f"{text} was taken")
+
+
+def check_device(folder):
+    """Which file a GPU has, and what stands in one that was measured."""
+    from pipesim_torch import device
+
+    names = {"NVIDIA H200": "h200", "NVIDIA H100 80GB HBM3": "h100", "NVIDIA GB200": "gb200", "NVIDIA A100-SXM4-80GB": "a100"}
+    for gpu, name in names.items():
+        assert device.find(gpu).stem == name, gpu
+    try:
+        device.find("none")
+    except ValueError as error:
+        assert "h200" in str(error) and "--like" in str(error), error
+    else:
+        raise AssertionError("a device for none")
+    shipped = device.find("NVIDIA H200")
+    groups = device.read(shipped)
+    assert device.peak(groups, "bf16") == 989.4e12 and device.bandwidth(groups) == 4.8e12
+    assert device.peak(groups, "fp4") is None
+    found = device.Measured({"sdpa": 0.5, "gap": 1.5e-6}, {("bf16", 8, 16, 32): 1.2, ("bf16", 800, 16, 32): 0.7})
+    assert device.large(found.products, "bf16") == 0.7 and device.large(found.products, "fp8") is None
+    path = os.path.join(folder, "mine.ini")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(device.render(shipped.read_text(), found, ["by hand"]))
+    again = device.read(path)
+    assert again["measured"] == {"sdpa": "0.5000", "gap": "1.50us", "bf16 8 16 32": "1.0000", "bf16 800 16 32": "0.7000"}
+    assert {**again, "measured": 0} == {**groups, "measured": 0}
+
+
+CHECKS = (check_shapes, check_device, check_memory, check_names, check_writable, check_gpus, check_script)
 
 
 def main():
