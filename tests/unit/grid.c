@@ -2,7 +2,7 @@
 #include "analysis/best-order.h"
 #include "reference-engine.h"
 #include "runtime/csv.h"
-#include <check.h>
+#include "suites.h"
 
 static const guint shapes[][2] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {2, 2}, {2, 3}, {2, 4},
 	{2, 8}, {2, 10}, {3, 1}, {3, 3}, {3, 6}, {3, 7}, {4, 2}, {4, 3}, {4, 4}, {4, 6}, {4, 8},

@@ -1,7 +1,7 @@
 /* Models and devices that are shipped, for tests. */
 #pragma once
+#include "suites.h"
 #include "transformer/cutter.h"
-#include <check.h>
 
 /** read_shipped: models/NAME.ini. */
 static inline PipesimTransformer *read_shipped(const char *name)
