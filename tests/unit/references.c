@@ -29,7 +29,8 @@ static void write_files(const char *text)
 
 		*end = '\0';
 		path = g_build_filename(folder, parts[i], NULL);
-		if (!g_file_set_contents(path, end + 1, -1, NULL))
+		if (!g_file_set_contents_full(
+			    path, end + 1, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL))
 			g_error("%s cannot be written", path);
 	}
 }
@@ -49,7 +50,8 @@ static void copy_shared(void)
 
 		if (g_str_has_suffix(name, ".csv") &&
 			g_file_get_contents(from, &text, NULL, NULL) &&
-			!g_file_set_contents(to, text, -1, NULL))
+			!g_file_set_contents_full(
+				to, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL))
 			g_error("%s cannot be written", to);
 	}
 }
