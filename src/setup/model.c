@@ -121,6 +121,8 @@ gboolean pipesim_setup_training(
 		training->deepseek =
 			g_strcmp0(setup->text[PIPESIM_SET_RUNTIME], "deepseek") == 0;
 	training->no_dummies |= training->deepseek;
+	/* Rows of its experts travel beside the other op of a pair: what DualPipe was made for. */
+	training->ep_overlap |= training->deepseek;
 	training->recompute |= training->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
 	/* PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and the loss is
 	 * their own unless another is given. */
