@@ -259,8 +259,7 @@ static void lay_out(MemoryRow *row)
 }
 
 /* A run of the row's training with @rates, or without times. (transfer full) */
-static PipesimRun *run_row(
-	const MemoryRow *row, const PipesimTraining *training, const PipesimRates *rates)
+static PipesimRun *run_row(const MemoryRow *row, const PipesimTraining *training)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimSchedule *schedule = pipesim_schedule_find(row->schedule, NULL);
@@ -272,7 +271,7 @@ static PipesimRun *run_row(
 
 	pipesim_costs_set_cutter(
 		costs, pipesim_cutter_new(pipesim_transformer_copy(row->model), training,
-			       pipesim_stages_copy(row->layout), rates));
+			       pipesim_stages_copy(row->layout), NULL));
 	return pipesim_run_schedule(schedule, &scenario, costs);
 }
 
@@ -313,38 +312,33 @@ static gint64 moments(const MemoryRow *row, const PipesimTraining *training)
 	return bytes;
 }
 
-static void predict(MemoryRow *row, double mfu)
+static void predict(MemoryRow *row)
 {
-	PipesimDevice *device = shipped_device("b200");
 	PipesimTraining training;
-	PipesimRates rates;
 	PipesimRun *run;
 
-	row->training.mfu = mfu;
-	rates = pipesim_device_rates(device, &row->training);
 	if (!pipesim_training_check(row->model, &row->training, &row->error))
 		return;
 	row->adam_share = moments(row, &row->training);
 	training = row->training;
-	run = run_row(row, &training, mfu > 0 ? &rates : NULL);
+	run = run_row(row, &training);
 	if (run->error != NULL) {
 		row->error = g_error_copy(run->error);
 		pipesim_run_free(run);
 		return;
 	}
 	row->balanced = in_use(row, peak_of(row, run));
-	row->computed = run->report->training.step;
 	pipesim_run_free(run);
 	row->predicted = row->balanced;
 	if (row->model->experts == 0 || row->training.routing.den > 0)
 		return;
 	training.routing = (PipesimFraction){11, 10};
-	run = run_row(row, &training, NULL);
+	run = run_row(row, &training);
 	row->tenth = in_use(row, peak_of(row, run)) - row->balanced;
 	pipesim_run_free(run);
 }
 
-static MemoryRow *make_row(GHashTable *fields, double mfu)
+static MemoryRow *make_row(GHashTable *fields)
 {
 	MemoryRow *row = g_new0(MemoryRow, 1);
 
@@ -370,7 +364,7 @@ static MemoryRow *make_row(GHashTable *fields, double mfu)
 	describe(row);
 	train(row);
 	lay_out(row);
-	predict(row, mfu);
+	predict(row);
 	return row;
 }
 
@@ -392,7 +386,7 @@ static void free_row(gpointer data)
 	g_free(row);
 }
 
-static gboolean read_file(const char *path, GPtrArray *rows, double mfu)
+static gboolean read_file(const char *path, GPtrArray *rows)
 {
 	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, NULL));
 	g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func(g_free);
@@ -412,19 +406,19 @@ static gboolean read_file(const char *path, GPtrArray *rows, double mfu)
 		for (guint i = 0; i < MIN(record->n_cells, columns->len); i++)
 			g_hash_table_insert(fields, g_strdup(g_ptr_array_index(columns, i)),
 				g_strdup(record->cells[i].text));
-		g_ptr_array_add(rows, make_row(fields, mfu));
+		g_ptr_array_add(rows, make_row(fields));
 	}
 	return TRUE;
 }
 
-GPtrArray *memory_rows_read(const char *folder, const char *const *names, double mfu)
+GPtrArray *memory_rows_read(const char *folder, const char *const *names)
 {
 	g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(free_row);
 
 	for (; *names != NULL; names++) {
 		g_autofree char *path = g_build_filename(folder, *names, NULL);
 
-		if (!read_file(path, rows, mfu))
+		if (!read_file(path, rows))
 			return NULL;
 	}
 	return g_steal_pointer(&rows);

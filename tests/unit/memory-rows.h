@@ -16,17 +16,16 @@ typedef struct {
 	gint64 peak,
 		first;    /* measured, bytes: of the run and of its first step; 0 = not known */
 	gint64 predicted; /* 0 = refused, see error */
-	gint64 balanced; /* the same */
+	gint64 balanced;  /* the same */
 	gint64 tenth; /* what the fullest rank needs more where it has 1.1 times the mean of rows */
-	gint64 step;     /* measured, ns; 0 = not known */
-	gint64 computed;   /* at a share of a B200's peak, ns; 0 = not computed */
+	gint64 step;       /* measured, ns; 0 = not known */
 	gint64 adam_share; /* of the optimizer's moments, which the first step lacks */
 	GError *error;
 } MemoryRow;
 
-/** memory_rows_read: of the files @names in @folder; where @mfu is above 0 steps are computed at that share of a
- * B200's peak. (transfer full): of MemoryRow; NULL where one is not there. */
-GPtrArray *memory_rows_read(const char *folder, const char *const *names, double mfu);
+/** memory_rows_read: of the files @names in @folder. (transfer full): of MemoryRow; NULL where one is not
+ * there. */
+GPtrArray *memory_rows_read(const char *folder, const char *const *names);
 
 /** memory_row_text: a column of it; "" where it has none. */
 const char *memory_row_text(const MemoryRow *row, const char *column);

@@ -1,6 +1,5 @@
 /* memory-table FOLDER: the rows of measured memory in FOLDER beside what pipesim says of them, as the table of
- * docs/memory.md. memory-table FOLDER SHARE: their steps, at that share of a B200's peak, as that of
- * docs/accuracy.md. */
+ * docs/memory.md. */
 #include "memory-rows.h"
 #include <math.h>
 #include <stdio.h>
@@ -38,41 +37,19 @@ static void print_row(const MemoryRow *row)
 		100 * (double)row->tenth / (double)row->peak);
 }
 
-/* Steps that were measured on B200s, once a case. */
-static void print_steps(const GPtrArray *rows)
-{
-	printf("| case | measured, ms | computed, ms | error, %% |\n|---|---|---|---|\n");
-	for (guint i = 0; i < rows->len; i++) {
-		const MemoryRow *row = g_ptr_array_index(rows, i);
-
-		if (row->step > 0 && row->computed > 0 && row->rank == 0)
-			printf("| %s | %.1f | %.1f | %+.1f |\n", memory_row_text(row, "case"),
-				(double)row->step / 1e6, (double)row->computed / 1e6,
-				100 * ((double)row->computed / (double)row->step - 1));
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static const char *const names[] = {"simumax.csv", "megatron.csv", "others.csv", NULL};
-	static const char *const steps[] = {"simumax.csv", NULL};
-	const double mfu = argc == 3 ? g_ascii_strtod(argv[2], NULL) : 0;
-	g_autoptr(GPtrArray) rows =
-		argc >= 2 ? memory_rows_read(argv[1], mfu > 0 ? steps : names, mfu) : NULL;
+	g_autoptr(GPtrArray) rows = argc == 2 ? memory_rows_read(argv[1], names) : NULL;
 	Mean means[] = {{.name = "SimuMax, dense"}, {.name = "SimuMax, experts"},
 		{.name = "Megatron-LM above 10 GB, experts"},
 		{.name = "Megatron-LM above 10 GB, dense"}, {.name = "Megatron-LM below"},
 		{.name = "mbridge"}};
 
 	if (rows == NULL) {
-		fprintf(stderr,
-			"memory-table FOLDER [SHARE]: a folder with simumax.csv, megatron.csv "
-			"and others.csv\n");
+		fprintf(stderr, "memory-table FOLDER: a folder with simumax.csv, megatron.csv "
+				"and others.csv\n");
 		return 2;
-	}
-	if (mfu > 0) {
-		print_steps(rows);
-		return 0;
 	}
 	printf("| case | rank | measured, GB | counted, GB | error, %% | first step, %% | 0.1 "
 	       "of routing, %% |\n"

@@ -107,7 +107,7 @@ START_TEST(meets_measured_peaks)
 	const char *shared = g_getenv("PIPESIM_SHARED");
 	g_autofree char *folder =
 		g_build_filename(shared != NULL ? shared : "../shared", "memory", NULL);
-	g_autoptr(GPtrArray) rows = memory_rows_read(folder, names, 0);
+	g_autoptr(GPtrArray) rows = memory_rows_read(folder, names);
 	double sum = 0;
 	guint large = 0;
 
