@@ -235,7 +235,8 @@ static void add_heads(List *x)
 	/* Halves of a head negated and put together, both products and their sum; backward too,
 	 * and gradients of q, k and v side by side. */
 	if (x->training->eager) {
-		move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
+		if (x->model->positions == 0)
+			move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
 		move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
 			4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
 	} else {
