@@ -53,6 +53,29 @@ for wide in "deepseek-v3 --gpus 64 --memory 300GiB --seq 32768" "mixtral-8x7b --
 	fi
 done
 
+# What was measured counts instead of what is described, wherever it stands; a plan says so.
+shipped=$(dirname "$models")/devices/h200.ini
+{
+	printf '[measured]\nsdpa = 0.1\nbf16 4096 4096 4096 = 0.3\n'
+	cat "$shipped"
+} >first.ini
+sed 's/^sdpa = .*/sdpa = 0.1/' "$shipped" >second.ini
+printf '[measured]\nbf16 4096 4096 4096 = 0.3\n' >>second.ini
+for device in first second; do
+	pipesim --model llama-3-8b --modules pytorch --device $device.ini --pp 2 -m 4 -s 1f1b -f csv | column step_ms >$device.ms
+done
+if [ -s first.ms ] && cmp -s first.ms second.ms; then
+	pass
+else
+	fail "[measured] is not what counts: $(cat first.ms second.ms)"
+fi
+if pipesim plan --model llama-3-8b --gpus 8 --memory 80GB --global-batch 64 --device first.ini | tr -s '\n ' '  ' |
+	grep -q '1 shapes of products and 1 other terms of it measured'; then
+	pass
+else
+	fail "a plan that does not say what was measured"
+fi
+
 # Names that a shell takes apart.
 name="it's 1 model; \$x.ini"
 cp "$models/llama-3-8b.ini" "$name" || exit 99

@@ -126,6 +126,11 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 		say(out, "Times from the trace, scaled: attention and MLP by FLOPs, rows of "
 			 "experts "
 			 "by bytes, the head as the MLP");
+	else if (wish->device->measured != NULL)
+		say(out,
+			"Times from kernels on %s: %u shapes of products and %u other terms of "
+			"it measured, links, network and the model not",
+			wish->device->name, wish->device->measured->len, wish->device->terms);
 	else
 		say(out, "Times from FLOPs on %s at %s of its peak, not measured",
 			wish->device->name,
