@@ -268,11 +268,10 @@ SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
 SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
 	"of --device: reduces gradients beside the last backward", ALL_MODEL,
 	FLAG(Training, overlap))
-SETTING(MEASURED, "--measured", 0, "FILE.csv",
-	"steps that were run correct described times", NO_GROUP, PATH(READ),
-	.values = "csv csv.gz")
-SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL,
-	"of --device: collectives of TP beside products", ALL_MODEL, FLAG(Training, tp_overlap))
+SETTING(MEASURED, "--measured", 0, "FILE.csv", "steps that were run correct described times",
+	NO_GROUP, PATH(READ), .values = "csv csv.gz")
+SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL, "of --device: collectives of TP beside products",
+	ALL_MODEL, FLAG(Training, tp_overlap))
 SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
 	"of --device: rows of experts beside the other op of a pair", ALL_MODEL,
 	FLAG(Training, ep_overlap))

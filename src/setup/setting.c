@@ -303,7 +303,7 @@ READER(modules)
 }
 
 /* In the order of PipesimPrecision; behind them, kept in FP8. */
-#define PRECISIONS                                                                          \
+#define PRECISIONS                                                                           \
 	"bf16 fp16 fp8 fp8-cs fp8-ds fp8-mx fp8-block fp8-tensorwise fp8-rowwise nvfp4 fp8-" \
 	"params"
 #define PARAMETERS (PIPESIM_NVFP4 + 1)

@@ -24,7 +24,7 @@ struct _PipesimSetup {
 	} sizes;                                 /* of the training of a model; 0 = not given */
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
 	gint64 memory;                           /* of a GPU of a plan, bytes; 0 = not given */
-	gint64 reserve; /* of that not for tensors, bytes */
+	gint64 reserve;                          /* of that not for tensors, bytes */
 	guint memory_model, placement, objective; /* words of their settings, from 0 */
 	guint resident_sms, threads;              /* 0 = not given */
 	PipesimView view;                         /* of timelines; borrows the texts */
@@ -68,8 +68,7 @@ char *pipesim_setup_shipped(
 
 /** pipesim_setup_load_device: the same as pipesim_setup_load_model() of what --device names, or of @otherwise
  * (nullable). */
-gboolean pipesim_setup_load_device(
-	PipesimSetup *setup, const char *otherwise, GError **error);
+gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, GError **error);
 
 /** pipesim_setup_layout_is_file: whether @text, of --layout, is a path: one of .json, or "-". */
 gboolean pipesim_setup_layout_is_file(const char *text);

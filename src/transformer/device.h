@@ -38,20 +38,20 @@ typedef struct {
 	double rows;                      /* rows into the order of experts and back */
 	/* PyTorch's own norms, rotations, and rows that are indexed; 0 = not known. */
 	double norms, turns, indexed;
-	double loss;                      /* TransformerEngine's cross entropy */
-	double ring;                      /* of link: collectives of tensor parallelism */
-	double messages;                  /* of link: messages from stage to stage */
-	double exchange;                  /* of link: all-to-alls */
-	double far;                       /* of network: collectives and all-to-alls */
-	double latency;                   /* of a collective */
-	double gap;                       /* between two kernels */
+	double loss;     /* TransformerEngine's cross entropy */
+	double ring;     /* of link: collectives of tensor parallelism */
+	double messages; /* of link: messages from stage to stage */
+	double exchange; /* of link: all-to-alls */
+	double far;      /* of network: collectives and all-to-alls */
+	double latency;  /* of a collective */
+	double gap;      /* between two kernels */
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
-	double kernel;    /* and of one of PyTorch's own */
-	double wait;      /* of the host for the number of rows of experts, of a layer */
+	double kernel; /* and of one of PyTorch's own */
+	double wait;   /* of the host for the number of rows of experts, of a layer */
 	/* What kernels, and messages within ops, take over what is described: 1 until measured
 	 * steps say otherwise. */
 	double pace[2];
-	guint terms; /* of the above, that [measured] has instead of what is described */
+	guint terms;      /* of the above, that [measured] has instead of what is described */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;
 

@@ -242,8 +242,9 @@ static void add_attention(Terms *x)
 	const gboolean latent = x->rk > 0;
 	const PipesimWide out = latent ? x->a * x->dv : x->q;
 	const PipesimWide core = latent ? x->a * (x->dn + x->dr + x->dv) : 2 * x->q;
-	const PipesimWide flops =
-		core * x->T * (PipesimWide)pipesim_transformer_seen(model, training->seq) / x->t;
+	const PipesimWide flops = core * x->T *
+				  (PipesimWide)pipesim_transformer_seen(model, training->seq) /
+				  x->t;
 	/* Scores of every head of the rank, against the whole sequence. */
 	const PipesimWide scores = x->T * training->seq * x->a / x->t;
 	const gboolean kept = training->unfused && !drops(x, PIPESIM_RECOMPUTE_CORE);

@@ -28,14 +28,14 @@ typedef struct {
 	gboolean gated;   /* SwiGLU: three matrices, else two */
 	/* Experts: 0 = none. */
 	gint64 experts, per_token, expert_ffn, shared_ffn;
-	gboolean router_bias; /* a value per expert beside the router */
-	gboolean shared_gate; /* a gate of one column for the shared experts */
-	guint8 *sparse;       /* by layer: whether it has experts; NULL = none does; owned */
-	gint64 node_limit;    /* nodes that a token's experts are on at most; 0 = any */
+	gboolean router_bias;    /* a value per expert beside the router */
+	gboolean shared_gate;    /* a gate of one column for the shared experts */
+	guint8 *sparse;          /* by layer: whether it has experts; NULL = none does; owned */
+	gint64 node_limit;       /* nodes that a token's experts are on at most; 0 = any */
 	gint64 window, windowed; /* tokens that a layer's attention sees at most, and in how
 				  * many layers; 0 = all in all */
-	gint64 mtp;           /* layers for multi-token prediction */
-	gboolean layer_norm;  /* LayerNorm: with a bias; else RMSNorm */
+	gint64 mtp;              /* layers for multi-token prediction */
+	gboolean layer_norm;     /* LayerNorm: with a bias; else RMSNorm */
 	gboolean qkv_bias, output_bias, ffn_bias;
 	gboolean tied;    /* embedding and head are one matrix */
 	gint64 positions; /* learned, on the first stage; 0 = rotary */
