@@ -21,6 +21,14 @@ static void pipesim_error_private_clear(PipesimErrorPrivate *priv)
 
 G_DEFINE_EXTENDED_ERROR(PipesimError, pipesim_error)
 
+char *pipesim_shell_word(const char *text)
+{
+	static const char safe[] = "%+,-./:=@_" G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS;
+
+	return *text != '\0' && text[strspn(text, safe)] == '\0' ? g_strdup(text)
+								 : g_shell_quote(text);
+}
+
 char *pipesim_printable(const char *text)
 {
 	GString *out = g_string_sized_new(strlen(text));

@@ -211,13 +211,9 @@ static char *join_arguments(int argc, char *const *argv)
 	GString *line = g_string_new(g_get_prgname());
 
 	for (int i = 1; i < argc; i++) {
-		const gboolean plain =
-			argv[i][0] != '\0' &&
-			argv[i][strspn(argv[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
-						"uvwxyz0123456789_@%+=:,./-")] == '\0';
-		g_autofree char *quoted = plain ? NULL : g_shell_quote(argv[i]);
+		g_autofree char *word = pipesim_shell_word(argv[i]);
 
-		g_string_append_printf(line, " %s", plain ? argv[i] : quoted);
+		g_string_append_printf(line, " %s", word);
 	}
 	return g_string_free(line, FALSE);
 }

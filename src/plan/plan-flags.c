@@ -57,18 +57,15 @@ PipesimStages *pipesim_plan_stages(
 /* " --model 'my model.json'": @text as a shell reads it back. */
 static void append_word(GString *out, const char *option, const char *text)
 {
-	static const char safe[] = "%+,-./:=@_" G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS;
-	g_autofree char *quoted =
-		*text == '\0' || text[strspn(text, safe)] != '\0' ? g_shell_quote(text) : NULL;
+	g_autofree char *word = pipesim_shell_word(text);
 
-	g_string_append_printf(out, " %s %s", option, quoted != NULL ? quoted : text);
+	g_string_append_printf(out, " %s %s", option, word);
 }
 
 /* Options of the command line that say what the model is and how it is trained, but for sizes. */
 static void append_given(
 	const PipesimPlanning *plan, const PipesimTraining *training, GString *out)
 {
-
 	/* What is written of the candidate, whether it was given or not. */
 	static const PipesimSettingId own[] = {PIPESIM_SET_MODEL, PIPESIM_SET_LAYOUT,
 		PIPESIM_SET_MICROBATCH_SIZE, PIPESIM_SET_TP, PIPESIM_SET_CP, PIPESIM_SET_EP,
