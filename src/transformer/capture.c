@@ -8,11 +8,8 @@
 
 double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training)
 {
-	const PipesimType type = training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
-				 : training->fp8                      ? PIPESIM_TYPE_FP8
-								      : PIPESIM_TYPE_BF16;
-
-	return training->mfu > 0 ? training->mfu : device->products[type];
+	return training->mfu > 0 ? training->mfu
+				 : device->products[pipesim_training_type(training)];
 }
 
 gboolean pipesim_device_check(
@@ -27,12 +24,6 @@ gboolean pipesim_device_check(
 		       "%s has no products of FP8; give --precision bf16", device->name);
 }
 
-static double network(const PipesimDevice *device, const PipesimTraining *training)
-{
-	return training->node_bandwidth > 0 ? (double)training->node_bandwidth
-					    : device->network;
-}
-
 double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining *training)
 {
 	const gint64 ranks = training->tp * training->cp * training->dp;
@@ -42,7 +33,7 @@ double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining 
 
 	if (ranks <= training->node)
 		return link;
-	return MIN(link, (double)near * network(device, training) * device->far);
+	return MIN(link, (double)near * pipesim_device_network(device, training));
 }
 
 double pipesim_device_message(
@@ -50,7 +41,7 @@ double pipesim_device_message(
 {
 	return training->tp * training->cp * training->dp * ranks <= training->node
 		       ? device->link * device->messages
-		       : network(device, training) * device->far;
+		       : pipesim_device_network(device, training);
 }
 
 gint64 pipesim_device_hop(
@@ -63,8 +54,6 @@ gint64 pipesim_device_hop(
 
 PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *training)
 {
-	const gboolean narrow = training->precision == PIPESIM_NVFP4;
-
 	return (PipesimRates){.device = device,
 		/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that. */
 		.reduce = training->reduce > 0 ? (double)training->reduce
@@ -73,9 +62,7 @@ PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *
 				  : pipesim_device_reduce(device, training),
 		.overlap = training->overlap,
 		.memory = device->bandwidth * device->copies,
-		.peak = device->peak[narrow          ? PIPESIM_TYPE_FP4
-				     : training->fp8 ? PIPESIM_TYPE_FP8
-						     : PIPESIM_TYPE_BF16]};
+		.peak = device->peak[pipesim_training_type(training)]};
 }
 
 static const char *const phases[] = {"F", "I", "W"};

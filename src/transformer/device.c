@@ -131,6 +131,29 @@ static gboolean read_key(
 	return TRUE;
 }
 
+/* What tiles cost in rate: a smaller one loads more for what it computes. */
+static const struct {
+	double m, n, reach;
+} tiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {64, 128, 0.75}, {128, 64, 0.75}};
+
+/* K at which filling and draining a tile's pipeline takes as long as computing it. */
+#define RAMP 160
+
+static double fill(const PipesimDevice *device, double m, double n, double k, double groups)
+{
+	double best = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(tiles); i++) {
+		const double count = groups * ceil(m / tiles[i].m) * ceil(n / tiles[i].n);
+		const double waves = ceil(count / (double)device->units);
+		const double full = groups * m * n /
+				    (waves * (double)device->units * tiles[i].m * tiles[i].n);
+
+		best = MAX(best, full * tiles[i].reach);
+	}
+	return best * k / (k + RAMP);
+}
+
 /* "bf16 4096 8192 8192 = 0.71". */
 static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line, GError **error)
 {
@@ -155,8 +178,9 @@ static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line,
 			return FALSE;
 		*to[i] = (double)size;
 	}
-	if (!read_share(line->value, line->key, &product.reach, error))
+	if (!read_share(line->value, line->key, &product.over, error))
 		return FALSE;
+	product.over = log(product.over / fill(device, product.m, product.n, product.k, 1));
 	if (device->measured == NULL)
 		device->measured = g_array_new(FALSE, FALSE, sizeof product);
 	g_array_append_val(device->measured, product);
@@ -271,34 +295,12 @@ void pipesim_device_unref(PipesimDevice *device)
 
 /* Products ------------------------------------------------------------------------------- */
 
-/* What tiles cost in rate: a smaller one loads more for what it computes. */
-static const struct {
-	double m, n, reach;
-} tiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {64, 128, 0.75}, {128, 64, 0.75}};
-
-/* K at which filling and draining a tile's pipeline takes as long as computing it. */
-#define RAMP 160
-
-static double fill(const PipesimDevice *device, double m, double n, double k, double groups)
-{
-	double best = 0;
-
-	for (guint i = 0; i < G_N_ELEMENTS(tiles); i++) {
-		const double count = groups * ceil(m / tiles[i].m) * ceil(n / tiles[i].n);
-		const double waves = ceil(count / (double)device->units);
-		const double full = groups * m * n /
-				    (waves * (double)device->units * tiles[i].m * tiles[i].n);
-
-		best = MAX(best, full * tiles[i].reach);
-	}
-	return best * k / (k + RAMP);
-}
-
-/* Of measured ones near it: what they reach beside what fill() says of them, weighted by how
- * near they are in the logarithms of their sizes. */
+/* Of measured ones near it: what they reach beside @large and what fill() says of them, weighted by
+ * how near they are in the logarithms of their sizes. */
 static double correct(const PipesimDevice *device, PipesimType type, double large, double m,
 	double n, double k)
 {
+	const double said = log(large);
 	double sum = 0, weights = 0;
 
 	for (guint i = 0; device->measured != NULL && i < device->measured->len; i++) {
@@ -310,8 +312,7 @@ static double correct(const PipesimDevice *device, PipesimType type, double larg
 
 		if (one->type != type)
 			continue;
-		sum += weight *
-		       log(one->reach / (large * fill(device, one->m, one->n, one->k, 1)));
+		sum += weight * (one->over - said);
 		weights += weight;
 	}
 	return weights > 0 ? exp(sum / weights) : 1;

@@ -15,7 +15,8 @@ typedef enum {
 typedef struct {
 	PipesimType type;
 	double m, n, k;
-	double reach; /* share of the peak of its type */
+	/* The logarithm of the share of the peak that it reached, over how well it fills the chip. */
+	double over;
 } PipesimMeasuredProduct;
 
 /* Seconds, bytes and bytes or FLOPs per second; shares are of what the maker says. */

@@ -7,7 +7,7 @@
 
 /* Tokens of a sequence at which attention takes twice what long ones take for a FLOP: SimuMax publishes 0.87
  * of the rate of products at 4096 tokens and 1.12 from 32768 on, on B200s. */
-#define PIPESIM_SHORT_SEQUENCE 1400
+#define SHORT_SEQUENCE 1400
 
 typedef struct {
 	const PipesimTransformer *model;
@@ -16,8 +16,9 @@ typedef struct {
 	double h, t, T, Tp, V, g; /* as in terms.h */
 	double q, kv;             /* widths of queries, and of keys and values */
 	double gradient;          /* bytes of a gradient that is added up */
-	double cast;    /* bytes moved to convert an element of an operand; 0 = BF16 */
-	gboolean again; /* what is added now is computed again in I */
+	double cast;     /* bytes moved to convert an element of an operand; 0 = BF16 */
+	gboolean again;  /* what is added now is computed again in I */
+	gboolean spared; /* its product is not, where a whole layer is */
 } List;
 
 static void init(List *x, const PipesimTransformer *model, const PipesimTraining *training)
@@ -61,12 +62,13 @@ static void init(List *x, const PipesimTransformer *model, const PipesimTraining
 
 static gboolean drops(const List *x, PipesimRecompute module)
 {
-	return (x->training->recompute & module) != 0;
+	return pipesim_training_drops(x->training, module);
 }
 
 static void add(List *x, PipesimKernel kernel)
 {
 	kernel.again = x->again && kernel.phase == F;
+	kernel.spared = x->spared && kernel.phase == F && kernel.kind == PIPESIM_KERNEL_PRODUCT;
 	kernel.launches = MAX(kernel.launches, 1);
 	/* What a model has none of is no kernel; rows that stay on a rank take time in captures. */
 	if (kernel.bytes + kernel.flops > 0 || kernel.kind == PIPESIM_KERNEL_WAIT ||
@@ -208,7 +210,7 @@ static void add_latent(List *x)
 	const double rope = (double)model->rope;
 
 	if (rq > 0)
-		add_groups(x, PIPESIM_WORK_PROJECTION, "q down", x->Tp, x->h, rq, 1, TRUE);
+		add_linear(x, PIPESIM_WORK_PROJECTION, "q down", x->Tp, x->h, rq);
 	else
 		add_linear(x, PIPESIM_WORK_PROJECTION, "q", x->T, x->h, qk);
 	add_groups(
@@ -330,7 +332,10 @@ static void add_mlp(List *x, double ffn)
 		move_by(x, "gradients of the input", PIPESIM_MOVE_ELEMENTS, 0, 6 * x->h * x->T,
 			1);
 	add_activation(x, ffn * x->T / x->t, 1);
+	/* checkpoint() stops ahead of the product behind the last tensor that is saved. */
+	x->spared = x->training->eager;
 	add_linear(x, PIPESIM_WORK_MLP, "MLP, second", x->T, ffn / x->t, x->h);
+	x->spared = FALSE;
 }
 
 static void add_dense(List *x)
@@ -491,9 +496,8 @@ static double product_seconds(
 	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
 {
 	const PipesimDevice *device = rates->device;
-	const PipesimType type = !kernel->narrow                        ? PIPESIM_TYPE_BF16
-				 : training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
-									: PIPESIM_TYPE_FP8;
+	const PipesimType type =
+		kernel->narrow ? pipesim_training_type(training) : PIPESIM_TYPE_BF16;
 	const double element = type == PIPESIM_TYPE_BF16 ? 2 : 1;
 	/* PyTorch's own run one after the other. */
 	const double reach = pipesim_device_product(device, type, training->mfu, kernel->m,
@@ -529,7 +533,7 @@ static double attention_seconds(
 	const double slower =
 		training->eager ? (1 + (kernel->phase == F ? 500 : 1000) / seq) *
 					  (1 + 0.65 * (double)device->units / MAX(tiles, 1))
-				: 1 + PIPESIM_SHORT_SEQUENCE / seq;
+				: 1 + SHORT_SEQUENCE / seq;
 
 	return kernel->flops / (device->peak[PIPESIM_TYPE_BF16] * reach[kernel->phase] * head) *
 	       slower;
@@ -540,9 +544,7 @@ static double message_seconds(
 	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
 {
 	const PipesimDevice *device = rates->device;
-	const double network = (training->node_bandwidth > 0 ? (double)training->node_bandwidth
-							     : device->network) *
-			       device->far;
+	const double network = pipesim_device_network(device, training);
 	const gint64 span = kernel->kind == PIPESIM_KERNEL_TENSOR ? training->tp
 								  : training->tp * training->cp;
 	const double near =
@@ -556,14 +558,11 @@ static double message_seconds(
 		return device->latency + MAX(kernel->bytes / near, kernel->far / network);
 	seconds = kernel->bytes / (span <= training->node ? near : network);
 	/* A ring passes on what is computed next; its last hop has nothing to hide behind. */
-	if (kernel->kind == PIPESIM_KERNEL_CONTEXT && kernel->flops > 0) {
-		PipesimKernel core = *kernel;
-
+	if (kernel->kind == PIPESIM_KERNEL_CONTEXT && kernel->flops > 0)
 		return device->latency +
-		       MAX(0, seconds - attention_seconds(rates, training, &core) *
+		       MAX(0, seconds - attention_seconds(rates, training, kernel) *
 						(double)(training->cp - 1) /
 						(double)training->cp);
-	}
 	/* Pieces of a collective go while others are computed; the first has nothing beside it. */
 	if (kernel->kind == PIPESIM_KERNEL_TENSOR && training->tp_overlap) {
 		PipesimKernel beside = *kernel;
@@ -586,8 +585,6 @@ double pipesim_kernel_seconds(
 		/* Both ways were measured together. */
 		if (kernel->kind == PIPESIM_KERNEL_ROWS)
 			return kernel->m * kernel->k / 2 * rates->row[kernel->phase];
-		if (kernel->kind == PIPESIM_KERNEL_TENSOR)
-			return kernel->bytes * rates->tensor;
 		return rate > 0 && kernel->kind != PIPESIM_KERNEL_CONTEXT ? kernel->flops / rate
 									  : 0;
 	}
@@ -655,10 +652,6 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
 		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
 					 kernel->kind == PIPESIM_KERNEL_CONTEXT;
-		/* checkpoint() stops ahead of the product behind the last tensor that is
-		 * saved. */
-		const gboolean spared = training->eager && part == PIPESIM_PART_DENSE &&
-					g_strcmp0(kernel->what, "MLP, second") == 0;
 
 		for (guint phase = kernel->phase; phase <= (kernel->again ? I : kernel->phase);
 			phase++) {
@@ -668,7 +661,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 			times->rows[phase] += rows ? seconds : 0;
 		}
 		times->recomputed += kernel->again ? seconds : 0;
-		if (kernel->phase != F || spared)
+		if (kernel->phase != F || (kernel->spared && part == PIPESIM_PART_DENSE))
 			continue;
 		times->again += seconds;
 		times->again_launched += own;

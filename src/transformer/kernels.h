@@ -33,6 +33,7 @@ typedef struct {
 	PipesimWork work; /* of products and attention */
 	guint phase;      /* F, I, W */
 	gboolean again;   /* of F: once more in I, its part of the layer is computed again */
+	gboolean spared;  /* not done again where its whole layer is */
 	gboolean narrow;  /* a product in the precision of linear layers, else BF16 */
 	double m, n, k, groups; /* of a product; m rows of k bytes that go to experts */
 	double flops;           /* of attention, causal; of a product 2 m n k groups */
@@ -49,9 +50,8 @@ typedef struct {
 	double messages[3]; /* of busy: collectives and all-to-alls */
 	double rows[3];     /* of these: rows of experts */
 	double recomputed;  /* of busy[1]: modules that are computed again */
-	/* F once more, as far as checkpoint() of a whole layer computes it again; the same of
-	 * what W of a split backward computes once more. */
-	double again, again_launched, again_messages, again_rows, walked;
+	/* F once more, as far as checkpoint() of a whole layer computes it again. */
+	double again, again_launched, again_messages, again_rows;
 } PipesimPartTimes;
 
 /* What work takes: by @device, or where that is NULL by the rates of a measured layer. */
@@ -59,12 +59,27 @@ typedef struct {
 	PipesimDevice *device;          /* (nullable); whoever keeps rates has a reference */
 	double rate[PIPESIM_N_WORK][3]; /* FLOPs per second, by phase: F, I, W */
 	double row[3]; /* seconds for a byte of rows, dispatched and combined, of the phase */
-	double tensor; /* seconds for a byte of tensor parallelism's collectives; 0 = free */
 	double memory; /* bytes per second that the optimizer reaches; 0 = it takes no time */
 	double peak;   /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
 	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = free */
 	gboolean overlap; /* they are reduced beside the last backward */
 } PipesimRates;
+
+/** pipesim_training_type: what linear layers compute in. */
+static inline PipesimType pipesim_training_type(const PipesimTraining *training)
+{
+	return training->precision == PIPESIM_NVFP4 ? PIPESIM_TYPE_FP4
+	       : training->fp8                      ? PIPESIM_TYPE_FP8
+						    : PIPESIM_TYPE_BF16;
+}
+
+/** pipesim_device_network: bytes per second that a GPU reaches to other nodes. */
+static inline double pipesim_device_network(
+	const PipesimDevice *device, const PipesimTraining *training)
+{
+	return device->far * (training->node_bandwidth > 0 ? (double)training->node_bandwidth
+							   : device->network);
+}
 
 /** pipesim_kernels: of one @part. @training has passed its check. Returns: (transfer full): of
  * PipesimKernel. */

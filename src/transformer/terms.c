@@ -154,9 +154,7 @@ static void again(Terms *terms, PipesimWork work, const char *what, PipesimWide 
 
 static gboolean drops(const Terms *terms, PipesimRecompute module)
 {
-	const guint own = terms->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
-
-	return ((terms->training->recompute | own) & module) != 0;
+	return pipesim_training_drops(terms->training, module);
 }
 
 /* Attention ------------------------------------------------------------------------------ */

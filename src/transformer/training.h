@@ -142,6 +142,15 @@ static inline PipesimTraining pipesim_training_on_one(gint64 seq, gint64 microba
 		.vocab_multiple = 1};
 }
 
+/** pipesim_training_drops: whether what @module keeps is computed again instead. */
+static inline gboolean pipesim_training_drops(
+	const PipesimTraining *training, PipesimRecompute module)
+{
+	const guint own = training->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
+
+	return ((training->recompute | own) & module) != 0;
+}
+
 /** pipesim_training_tokens: T: of a micro-batch on a rank. */
 static inline gint64 pipesim_training_tokens(const PipesimTraining *training)
 {
