@@ -124,6 +124,35 @@ gconstpointer pipesim_ini_find_row(
 	return NULL;
 }
 
+gconstpointer pipesim_ini_take(PipesimIni *ini, const PipesimIniLine *line, gconstpointer rows,
+	gsize n, gsize size, const char *groups, const char *what)
+{
+	const gboolean known = line->group != NULL &&
+			       pipesim_ini_find_row(rows, n, size, line->group, NULL) != NULL;
+	gconstpointer row = line->key != NULL && known ? pipesim_ini_find_row(rows, n, size,
+								 line->group, line->key)
+						       : NULL;
+
+	if (line->junk != NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' is neither [group] nor key = value", line->junk);
+	else if (line->group == NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' comes before [%s]; is this %s?", line->key,
+			*(const char *const *)rows, what);
+	else if (line->key == NULL && !known)
+		pipesim_ini_fault(ini, line->line, line->column, "no such group as [%.60s]; %s",
+			line->group, groups);
+	else if (line->key != NULL && known && row == NULL)
+		pipesim_ini_fault(ini, line->line, line->column,
+			"[%s] has no key '%.60s'; remove or correct it", line->group,
+			line->key);
+	else if (row != NULL && line->first_line != line->line)
+		pipesim_ini_fault(
+			ini, line->line, line->column, "'%s' is given twice", line->key);
+	return row;
+}
+
 char *pipesim_ini_text(const PipesimIniLine *line)
 {
 	g_autoptr(GString) text = g_string_new(NULL);

@@ -56,6 +56,16 @@ const PipesimIniLine *pipesim_ini_find(
 gconstpointer pipesim_ini_find_row(
 	gconstpointer rows, gsize n, gsize size, const char *group, const char *key);
 
+/**
+ * pipesim_ini_take: the row that says how @line is read, a key's, as pipesim_ini_find_row() finds it;
+ * NULL where it is no key, or one that was noted as a fault: keys and groups of no row, keys ahead of
+ * a group, what is neither. A key that is given twice is a fault, and read.
+ * @groups: all there are: "[a] and [b] are known"
+ * @what: what the file is to be: "a model's description"; it begins with the group of the first row
+ */
+gconstpointer pipesim_ini_take(PipesimIni *ini, const PipesimIniLine *line, gconstpointer rows,
+	gsize n, gsize size, const char *groups, const char *what);
+
 /** pipesim_ini_text: the value of @line, a key's, with \s (blank), \t, \n, \r and \\ resolved;
  * NULL where another letter, or nothing, follows a backslash. */
 char *pipesim_ini_text(const PipesimIniLine *line);

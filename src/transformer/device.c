@@ -198,38 +198,20 @@ static const Key *find_measured(const char *name)
 
 static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice *device)
 {
-	const gboolean measured = g_strcmp0(line->group, MEASURED) == 0;
-	const gboolean known =
-		measured ||
-		(line->group != NULL && pipesim_ini_find_row(keys, G_N_ELEMENTS(keys),
-						sizeof *keys, line->group, NULL) != NULL);
+	const gboolean measured = line->junk == NULL && g_strcmp0(line->group, MEASURED) == 0;
 	const Key *key = measured ? find_measured(line->key)
-			 : line->key != NULL && known
-				 ? pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys,
-					   line->group, line->key)
-				 : NULL;
+				  : pipesim_ini_take(ini, line, keys, G_N_ELEMENTS(keys),
+					    sizeof *keys, GROUPS, "a device's description");
 	g_autoptr(GError) error = NULL;
 
-	if (line->junk != NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' is neither [group] nor key = value", line->junk);
-	else if (line->group == NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' comes before [" DEVICE "]; is this a device's description?",
-			line->key);
-	else if (!known && line->key == NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"no such group as [%.60s]; " GROUPS, line->group);
-	else if (line->key != NULL && known && !measured && key == NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"[%s] has no key '%.60s'; remove or correct it", line->group,
-			line->key);
-	else if (line->key != NULL && known && line->first_line != line->line)
+	if (measured && line->key != NULL && line->first_line != line->line)
 		pipesim_ini_fault(
 			ini, line->line, line->column, "'%.60s' is given twice", line->key);
-	else if (line->key != NULL && known &&
-		 !(key != NULL ? read_key(device, key, line->value, &error)
-			       : read_measured(device, line, &error)))
+	else if (key != NULL)
+		read_key(device, key, line->value, &error);
+	else if (measured && line->key != NULL)
+		read_measured(device, line, &error);
+	if (error != NULL)
 		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
 }
 

@@ -76,11 +76,6 @@ static const Key keys[] = {
 	{EXPERTS, "shared_gate", CHOICE(shared_gate, "no yes")},
 };
 
-static const Key *find_key(const char *group, const char *name)
-{
-	return pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys, group, name);
-}
-
 static gboolean read_value(Fields *fields, const Key *key, const char *value, GError **error)
 {
 	gpointer to = G_STRUCT_MEMBER_P(fields, key->offset);
@@ -111,32 +106,12 @@ static gboolean read_value(Fields *fields, const Key *key, const char *value, GE
 
 static void read_line(PipesimIni *ini, const PipesimIniLine *line, Fields *fields)
 {
-	const gboolean known = line->group != NULL && find_key(line->group, NULL) != NULL;
-	const Key *key = line->key != NULL && known ? find_key(line->group, line->key) : NULL;
+	const Key *key = pipesim_ini_take(ini, line, keys, G_N_ELEMENTS(keys), sizeof *keys,
+		GROUPS, "a model's description");
 	g_autoptr(GError) error = NULL;
 
-	if (key != NULL) {
-		if (line->first_line != line->line)
-			pipesim_ini_fault(ini, line->line, line->column, "'%s' is given twice",
-				line->key);
-		if (!read_value(fields, key, line->value, &error))
-			pipesim_ini_fault(
-				ini, line->line, line->value_column, "%s", error->message);
-	} else if (line->junk != NULL) {
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' is neither [group] nor key = value", line->junk);
-	} else if (line->key == NULL && !known) {
-		pipesim_ini_fault(ini, line->line, line->column,
-			"no such group as [%.60s]; " GROUPS, line->group);
-	} else if (line->key != NULL && known) {
-		pipesim_ini_fault(ini, line->line, line->column,
-			"[%s] has no key '%.60s'; remove or correct it", line->group,
-			line->key);
-	} else if (line->key != NULL && line->group == NULL) {
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' comes before [" MODEL "]; is this a model's description?",
-			line->key);
-	}
+	if (key != NULL && !read_value(fields, key, line->value, &error))
+		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
 }
 
 static void check_required(PipesimIni *ini)
