@@ -7,6 +7,6 @@ command -v python3 >/dev/null || skip 'no python3'
 export PYTHONDONTWRITEBYTECODE=1
 table()
 {
-	python3 "$TOP_SRCDIR/tests/pytorch/channels_table.py" --pipesim "$PIPESIM" table "$TOP_SRCDIR/traces/channels-h200x2"
+	python3 "$TOP_SRCDIR/python/measuring/channels_table.py" --pipesim "$PIPESIM" table "$TOP_SRCDIR/traces/channels-h200x2"
 }
 table_is docs/runtimes.md channels-table "$@"

@@ -5,7 +5,7 @@
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 verdict() # SCHEDULE PP MICROBATCHES CHANNELS: a cell
 {
-	if "$PIPESIM" export "$1" --pp "$2" -m "$3" --runtime pytorch-2.15 --defer-recv --channels "$4" \
+	if "$PIPESIM" export "$1" --pp "$2" -m "$3" --runtime pytorch-2.15 --defer-recv --communicators "$4" \
 		>/dev/null 2>"$scratch/why"; then
 		echo runs
 	elif grep -q 'takes what' "$scratch/why"; then
@@ -26,7 +26,7 @@ table()
 		case $name in *-auto) continue ;; esac # searches an order for each
 		for ranks in 2 4 8; do
 			count=$((2 * ranks))
-			"$PIPESIM" export --for pytorch "$name" --pp $ranks -m $count >/dev/null 2>&1 || continue
+			"$PIPESIM" export --framework pytorch "$name" --pp $ranks -m $count >/dev/null 2>&1 || continue
 			cells="| $name | $ranks/$count |"
 			for channels in edge pair rank; do
 				cells="$cells $(verdict "$name" $ranks $count $channels) |"

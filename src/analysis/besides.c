@@ -1,6 +1,6 @@
 /* What ranks hold besides activations and parameters where a runtime's list says so: messages, and stages gathered
  * under FSDP. The list decides, as a host issues it without waiting; times do not matter. Sources: PyTorch's
- * stage.py and schedules.py of 2.11 and 2.15, by when tensors were seen to go (tests/pytorch/lifetimes.py);
+ * stage.py and schedules.py of 2.11 and 2.15, by when tensors were seen to go (python/measuring/lifetimes.py);
  * Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
 #include "config.h"
 

@@ -102,7 +102,7 @@ gboolean pipesim_report_comm(
 	PipesimCommReport *comm;
 	gint64 moved, still, sharding;
 
-	if (!pipesim_runtime_waits(job->runtime))
+	if (!pipesim_runtime_waits(job->runtime) || step->timeline == NULL)
 		return TRUE;
 	if ((moved = free_makespan(step, job->network, job->times->p2p, error)) < 0 ||
 		(still = free_makespan(step, NULL, 0, error)) < 0 ||

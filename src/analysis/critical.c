@@ -463,12 +463,12 @@ gboolean pipesim_report_critical(
 
 	/* What an op takes hangs on the order: the durations of this one bound no other. */
 	if (pipesim_times_vary(step->job.times)) {
-		if (step->program != NULL)
+		if (step->timeline != NULL)
 			find_critical_path(step, path);
 		return TRUE;
 	}
 	path->has_bound = bound_from_order(step, &path->lower_bound);
-	if (step->program == NULL)
+	if (step->timeline == NULL)
 		return TRUE;
 	if (!path->has_bound && !bound_from_ops(step, &path->lower_bound, error))
 		return FALSE;

@@ -53,7 +53,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 		add(report, "ops take another time after idle time and beside messages "
 			    "(--power off has the times of the formula)");
 	if (subject->step->job.times->launch[PIPESIM_F] != NULL)
-		add(report, "hosts take time to launch ops (--launches off: none)");
+		add(report, "hosts take time to launch ops (--cpu-launch off: none)");
 	if (subject->step->job.times->slow != NULL)
 		add(report, "ranks differ in speed; the formula assumes equal ranks");
 	if (report->published.reasons->len == 0)

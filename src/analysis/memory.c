@@ -6,8 +6,9 @@
 #include "analysis/parts.h"
 #include <string.h>
 
-const char *const pipesim_held_names[PIPESIM_N_HELD] = {"parameters", "activations until I",
-	"activations until W", "between I and W", "messages", "gathered stages", "transient"};
+const char *const pipesim_held_names[PIPESIM_N_HELD] = {"parameters", "activations until dgrad",
+	"activations until wgrad", "between dgrad and wgrad", "messages", "gathered stages",
+	"transient"};
 const char *const pipesim_held_keys[PIPESIM_N_HELD] = {"parameters", "until_input",
 	"until_weight", "waiting", "messages", "gathered", "transient"};
 

@@ -17,7 +17,7 @@ gboolean pipesim_report_critical(
 /* What links do, where the step ran over a network. */
 gboolean pipesim_report_links(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
-/* What waiting for messages costs, where a runtime's rules ran. */
+/* What waiting for messages costs, where a runtime's rules ran and times of ops are there. */
 gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* What power, residence and hosts cost or save, where the costs know them. */

@@ -114,6 +114,14 @@ void pipesim_run_op(const PipesimRun *run, guint rank, guint index, PipesimRunOp
 	}
 }
 
+void pipesim_run_ops(const PipesimRun *run, guint rank, PipesimRunOp *ops)
+{
+	const guint n = pipesim_run_n_ops(run, rank);
+
+	for (guint i = 0; i < n; i++)
+		pipesim_run_op(run, rank, i, &ops[i]);
+}
+
 guint pipesim_run_n_messages(const PipesimRun *run)
 {
 	return run->step->timeline != NULL ? run->step->timeline->n_transfers : 0;

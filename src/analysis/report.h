@@ -97,7 +97,7 @@ typedef enum {
 	PIPESIM_N_HELD,
 } PipesimHeldPart;
 
-/* pipesim_held_names: "parameters", "activations until I" ...; pipesim_held_keys: "parameters",
+/* pipesim_held_names: "parameters", "activations until dgrad" ...; pipesim_held_keys: "parameters",
  * "until_input" ... */
 extern const char *const pipesim_held_names[PIPESIM_N_HELD];
 extern const char *const pipesim_held_keys[PIPESIM_N_HELD];

@@ -33,10 +33,12 @@ static void multiply(PipesimFraction *value, guint factor)
  * is drawn at random goes op by op. */
 static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
 {
-	const gboolean streams = !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
-				 !pipesim_times_vary(job->times) && scenario->samples == 0;
+	const gboolean streams = (!pipesim_runtime_waits(job->runtime) ||
+					 scenario->keep == PIPESIM_KEEP_FIGURES) &&
+				 job->network == NULL && !pipesim_times_vary(job->times) &&
+				 scenario->samples == 0;
 	const gboolean enough =
-		scenario->keep == PIPESIM_KEEP_NOTHING ||
+		scenario->keep >= PIPESIM_KEEP_NOTHING ||
 		(scenario->keep != PIPESIM_KEEP_OPS && job->order->n_ops > PIPESIM_MAX_OPS);
 
 	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
@@ -306,6 +308,7 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	if (comparison == NULL)
 		return;
 	g_ptr_array_unref(comparison->runs);
+	pipesim_run_free(comparison->base);
 	pipesim_costs_free(comparison->laid_out);
 	g_free(comparison->about);
 	g_free(comparison->command);
@@ -321,23 +324,22 @@ const PipesimRun *pipesim_comparison_find(
 	return NULL;
 }
 
-static gint64 find_baseline(const PipesimComparison *comparison)
+static void find_baseline(PipesimComparison *comparison)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
-	const PipesimRun *found = pipesim_comparison_find(comparison, schedule);
+	const PipesimRun *run = pipesim_comparison_find(comparison, schedule);
 	PipesimScenario scenario = comparison->scenario;
-	PipesimRun *run;
-	gint64 baseline;
 
-	if (found != NULL)
-		return found->report->makespan;
 	scenario.samples = 0;
 	scenario.keep = PIPESIM_KEEP_NOTHING;
-	run = pipesim_run_schedule(schedule, &scenario,
-		comparison->laid_out != NULL ? comparison->laid_out : comparison->costs);
-	baseline = run->report != NULL ? run->report->makespan : -1;
-	pipesim_run_free(run);
-	return baseline;
+	if (run == NULL) {
+		run = comparison->base = pipesim_run_schedule(schedule, &scenario,
+			comparison->laid_out != NULL ? comparison->laid_out
+						     : comparison->costs);
+	}
+	comparison->baseline = run->report != NULL ? run->report->makespan : -1;
+	if (run->report == NULL)
+		g_clear_pointer(&comparison->base, pipesim_run_free);
 }
 
 /* Whether @run does more micro-batches a second and rank in @sample than @best. */
@@ -382,7 +384,7 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 	if (comparison->scenario.sort != PIPESIM_UNSORTED)
 		g_ptr_array_sort_with_data(
 			comparison->runs, compare_runs, &comparison->scenario.sort);
-	comparison->baseline = find_baseline(comparison);
+	find_baseline(comparison);
 	/* Of equals the first wins. */
 	for (guint sample = 0; sample < comparison->scenario.samples; sample++) {
 		PipesimRun *best = NULL;
@@ -406,37 +408,51 @@ static const PipesimRuntime *waiting_runtime(const PipesimRun *run)
 	return run->error == NULL && runtime->waits ? runtime : NULL;
 }
 
+/* @most_ops: of it, one by one */
+static void run_native(PipesimRun *run, guint64 most_ops)
+{
+	const PipesimRuntime *runtime = waiting_runtime(run);
+	g_autoptr(PipesimStep) step = NULL;
+	g_autoptr(GError) error = NULL;
+	PipesimJob job;
+
+	if (runtime == NULL)
+		return;
+	job = run->step->job;
+	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
+	job.issuing = pipesim_runtime_asked(
+		job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
+	job.most_ops = most_ops;
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+	run->native = step != NULL ? step->makespan : 0;
+	run->native_hangs = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
+	run->native_left_out = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT);
+}
+
 void pipesim_comparison_run_native(PipesimComparison *comparison)
 {
-	guint64 n_ops = 0;
+	guint n = 1;
 
 	if (comparison->scenario.runtime != NULL)
 		return;
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (waiting_runtime(run) != NULL)
-			n_ops += run->step->job.order->n_ops;
-	comparison->native_left_out = n_ops > PIPESIM_MAX_NATIVE_OPS;
-	for (guint i = 0; i < comparison->runs->len && !comparison->native_left_out; i++) {
-		PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-		const PipesimRuntime *runtime = waiting_runtime(run);
-		g_autoptr(PipesimStep) step = NULL;
-		g_autoptr(GError) error = NULL;
-		PipesimJob job;
-
-		if (runtime == NULL)
-			continue;
-		job = run->step->job;
-		job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
-		job.issuing = pipesim_runtime_asked(
-			job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
-		step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
-		run->native = step != NULL ? step->makespan : 0;
-		run->native_hangs =
-			g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
-	}
+		n += waiting_runtime(run) != NULL;
+	pipesim_each_in (PipesimRun, run, comparison->runs)
+		run_native(run, PIPESIM_MAX_NATIVE_OPS / n);
+	if (comparison->base != NULL)
+		run_native(comparison->base, PIPESIM_MAX_NATIVE_OPS / n);
 }
 
-int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native)
+gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run)
+{
+	const PipesimCosts *costs = comparison->costs;
+
+	return costs->cutter != NULL || costs->model_layers == 0 ||
+	       costs->model_layers >= run->shape.stages;
+}
+
+/* @all: those that do not exist too */
+static int find_best(const PipesimComparison *comparison, gboolean native, gboolean all)
 {
 	double best_rate = -1;
 	int best = -1;
@@ -447,7 +463,8 @@ int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native
 		double rate;
 
 		if (run->report == NULL || !run->report->memory.fits ||
-			(native && run->native_hangs))
+			(native && (run->native_hangs || run->native_left_out)) ||
+			(!all && !pipesim_run_exists(comparison, run)))
 			continue;
 		makespan = native && run->native > 0 ? run->native : run->report->makespan;
 		/* Files may have their own number of micro-batches: rates compare, makespans
@@ -462,7 +479,19 @@ int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native
 	return best;
 }
 
-GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison)
+int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native)
+{
+	return find_best(comparison, native, TRUE);
+}
+
+int pipesim_comparison_choose(const PipesimComparison *comparison, gboolean native)
+{
+	const int best = find_best(comparison, native, FALSE);
+
+	return best >= 0 ? best : find_best(comparison, native, TRUE);
+}
+
+GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison, gboolean existing)
 {
 	GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
 	const GPtrArray *runs = comparison->runs;
@@ -471,6 +500,8 @@ GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison)
 		const PipesimRun *run = g_ptr_array_index(runs, i);
 		GString *line = NULL;
 
+		if (existing && run->error == NULL && !pipesim_run_exists(comparison, run))
+			continue;
 		for (guint k = 0; run->error == NULL && run->layers != NULL && k < runs->len;
 			k++) {
 			const PipesimRun *other = g_ptr_array_index(runs, k);

@@ -28,7 +28,8 @@ struct _PipesimRun {
 	/* Makespan by the rules of the runtime that it comes from, ns; 0: it has none, or see
 	 * pipesim_comparison_run_native(). */
 	gint64 native;
-	gboolean native_hangs;
+	gboolean native_hangs,
+		native_left_out; /* it deadlocks; it has too many ops that do not repeat */
 };
 
 /** pipesim_run_split: whether overlapped pairs of @run ran in halves. */
@@ -82,11 +83,15 @@ typedef struct {
 	gboolean
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
-	gboolean native_left_out; /* too many ops for pipesim_comparison_run_native() */
+	PipesimRun *base; /* that run, where it is none of @runs; NULL: it is one, or refused */
+	gboolean named;   /* the runs were asked for by name: people are shown them all */
 	char *about; /* what is said above everything on a page, lines of characters of one width; or NULL */
 	char *command; /* the command line that made it, for headers of files */
 	const GPtrArray
 		*notices; /* of char *: what was said of the costs; the caller's, or NULL */
+	/* What the caller says itself, of char *, or NULL: sentences in place of those that say which run is best,
+	 * notes before all others, and what more there is to ask for. */
+	const GPtrArray *verdict, *remarks, *more;
 } PipesimComparison;
 
 PipesimComparison *pipesim_comparison_new(
@@ -102,13 +107,19 @@ const PipesimRun *pipesim_comparison_find(
  * @native: by the rules of native, where they were run */
 int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native);
 
-/* Most ops of all runs together that are run once more by the rules of their runtimes: about a
- * tenth of a second. */
-#define PIPESIM_MAX_NATIVE_OPS (1u << 17)
+/** pipesim_run_exists: whether there is a model for @run: FALSE where it has fewer layers than stages. */
+gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run);
+
+/** pipesim_comparison_choose: the same of those that exist; where none does, of all. */
+int pipesim_comparison_choose(const PipesimComparison *comparison, gboolean native);
+
+/* Most ops of all runs together that are run once more by the rules of their runtimes: about half a second. */
+#define PIPESIM_MAX_NATIVE_OPS (3u << 20)
 
 /** pipesim_comparison_run_native: where the scenario names no rules for messages, finds what
  * the makespan of each run would be by those of its own runtime: the plain figures flatter
- * schedules whose messages would wait. Not where there are more than PIPESIM_MAX_NATIVE_OPS. */
+ * schedules whose messages would wait. Not of runs with more than their part of PIPESIM_MAX_NATIVE_OPS that do
+ * not repeat. */
 void pipesim_comparison_run_native(PipesimComparison *comparison);
 
 /** pipesim_comparison_finish: called once all runs are in: sorts them as the scenario says
@@ -118,9 +129,10 @@ void pipesim_comparison_finish(PipesimComparison *comparison);
 
 /** pipesim_comparison_layers: what is to be said of the layers of stages, once for all runs of
  * which it is true: "zb-v, hanayo: 80 layers in 32 stages ...".
+ * @existing: only of runs that exist (pipesim_run_exists())
  *
  * Returns: (transfer full): of char *. */
-GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison);
+GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison, gboolean existing);
 
 /** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan
  * / its ranks) over 1F1B's; NAN where there is no baseline. */

@@ -4,6 +4,7 @@
 #include "engine/comm.h"
 #include "engine/edges.h"
 #include "engine/events.h"
+#include "engine/ruled.h"
 #include "engine/shards.h"
 #include "engine/slowdown.h"
 #include "runtime/rules.h"
@@ -469,7 +470,16 @@ static void add_transfers(Engine *engine)
 	}
 }
 
-static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
+static gboolean fail_memory(const Engine *engine, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"%u ops and their messages do not fit in memory; take fewer ranks or "
+		"micro-batches",
+		engine->lowering->program->n_ops);
+}
+
+/* Room for what is told, and all messages. */
+static gboolean lay_out(Engine *engine, PipesimArena *arena, GError **error)
 {
 	const PipesimLowering *lowering = engine->lowering;
 	const PipesimProgram *program = lowering->program;
@@ -477,7 +487,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	const gsize ranks = program->shape.ranks;
 	const gsize n = MAX(timeline->n_ops, 1u);
 	const gsize n_transfers = (lowering->n_actions - program->n_ops) / 2 + 1;
-	gboolean shards;
+	guint32 step = 0;
 
 	timeline->start = g_try_new(gint64, n);
 	timeline->end = g_try_new(gint64, n);
@@ -488,23 +498,42 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
 	engine->transfer_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
 	engine->send_of = pipesim_arena_array(arena, guint32, n_transfers);
-	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
+	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
+		timeline->transfers == NULL || timeline->arrivals == NULL ||
+		timeline->send_begin == NULL || timeline->receive_begin == NULL ||
+		!pipesim_arena_check(arena, NULL, "-"))
+		return fail_memory(engine, error);
+	for (guint32 op = 0; engine->split && op < program->n_ops; op++) {
+		engine->step_of[op] = step;
+		step += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
+	}
+	add_transfers(engine);
+	return TRUE;
+}
+
+static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
+{
+	const PipesimProgram *program = engine->lowering->program;
+	const gsize ranks = program->shape.ranks;
+	gboolean shards;
+
+	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	pipesim_edges_init(&engine->edges, program, engine->times, arena);
-	shards =
-		pipesim_shards_begin(&engine->shards, lowering, engine->times, timeline, arena);
+	shards = pipesim_shards_begin(
+		&engine->shards, engine->lowering, engine->times, engine->timeline, arena);
 	engine->rules.sharding = engine->shards.need != NULL;
-	pipesim_rules_begin(&engine->rules, lowering, engine->channels, arena);
-	if (!shards || timeline->start == NULL || timeline->end == NULL ||
-		timeline->cause == NULL || timeline->transfers == NULL ||
-		timeline->arrivals == NULL || timeline->send_begin == NULL ||
-		timeline->receive_begin == NULL || !pipesim_arena_check(arena, NULL, "-") ||
+	pipesim_rules_begin(&engine->rules, engine->lowering, engine->channels, arena);
+	if (!shards || !pipesim_arena_check(arena, NULL, "-") ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops and their messages do not fit in memory; take fewer ranks or "
-			"micro-batches",
-			program->n_ops);
+		return fail_memory(engine, error);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const guint32 op = program->rank_begin[rank];
+
+		engine->ranks[rank].step =
+			engine->split && op < program->n_ops ? engine->step_of[op] : op;
+	}
 	return TRUE;
 }
 
@@ -519,9 +548,17 @@ static gboolean finish(const Engine *engine, GError **error)
 			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->events.size);
 	if (engine->n_done == engine->timeline->n_ops)
 		return TRUE;
-	/* There must be a cycle: say which. */
-	return pipesim_lowering_check(engine->lowering, engine->channels, NULL, NULL, error) &&
-	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
+	return pipesim_lowering_stops(engine->lowering, engine->channels, error);
+}
+
+/* Without events, where times do not matter to who comes next; else not *@done. */
+static gboolean run_ruled(
+	Engine *engine, const PipesimIssuing *issuing, gboolean *done, GError **error)
+{
+	g_autoptr(PipesimRuled) ruled = pipesim_ruled_new(engine->lowering, issuing, error);
+
+	return ruled != NULL && pipesim_ruled_record(ruled, engine->times, engine->transfer_of,
+					engine->timeline, done, error);
 }
 
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
@@ -543,7 +580,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,
 		.cause = PIPESIM_NO_CAUSE};
-	gboolean ok;
+	gboolean ok, done = FALSE;
 
 	if (network != NULL)
 		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
@@ -555,25 +592,16 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	timeline->n_ops = program->n_ops;
 	for (guint32 op = 0; engine.split && op < program->n_ops; op++)
 		timeline->n_ops += program->ops[op].kind == PIPESIM_FB;
-	ok = !engine.no_memory ? allocate(&engine, arena, error)
-			       : pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-					 "%u ranks do not fit in memory", ranks);
-	if (ok) {
-		guint32 step = 0;
-
-		for (guint32 op = 0; engine.split && op < program->n_ops; op++) {
-			engine.step_of[op] = step;
-			step += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
-		}
-		add_transfers(&engine);
-		for (guint rank = 0; rank < ranks; rank++) {
-			const guint32 op = program->rank_begin[rank];
-
-			engine.ranks[rank].step =
-				engine.split && op < program->n_ops ? engine.step_of[op] : op;
-		}
-		run_events(&engine);
-		ok = finish(&engine, error);
+	ok = engine.no_memory ? pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+					"%u ranks do not fit in memory", ranks)
+			      : lay_out(&engine, arena, error);
+	if (ok && network == NULL && engine.pace == NULL)
+		ok = run_ruled(&engine, issuing, &done, error);
+	if (ok && !done) {
+		ok = allocate(&engine, arena, error);
+		if (ok)
+			run_events(&engine);
+		ok = ok && finish(&engine, error);
 	}
 	pipesim_pace_free(engine.pace, &engine.paces, ranks, timeline->makespan, states);
 	pipesim_events_clear(&engine.events);

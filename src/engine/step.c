@@ -6,6 +6,8 @@
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "engine/lanes.h"
+#include "engine/ruled-leap.h"
+#include "engine/slowdown.h"
 #include "engine/step.h"
 #include "engine/stream.h"
 #include <string.h>
@@ -15,6 +17,9 @@
  * share. */
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
+
+/* So many times as long as with longest paths an op takes with events. */
+#define BY_EVENTS 8
 
 /* States that are no further apart are the same: a millionth. */
 #define SAME_LOAD (PIPESIM_LOAD_ONE >> 20)
@@ -116,12 +121,42 @@ void pipesim_step_measure(PipesimStep *step)
 	}
 }
 
+/* Whether what ops take, and messages, does not hang on when they run. */
+static gboolean is_steady(const PipesimJob *job)
+{
+	PipesimPaceRules paces;
+
+	return job->network == NULL &&
+	       !pipesim_pace_rules_init(&paces, job->times, NULL, job->traffic);
+}
+
+/* Figures of a step under the rules of a runtime, where no times are wanted of single ops and they
+ * do not matter; else not *@done. */
+static gboolean run_figures(PipesimStep *step, gboolean *done, GError **error)
+{
+	const PipesimJob *job = &step->job;
+	PipesimRuledFigures figures = {.busy = step->busy,
+		.first_start = step->first_start,
+		.last_end = step->last_end};
+	g_autoptr(PipesimRuled) ruled = NULL;
+
+	*done = FALSE;
+	if (!is_steady(job))
+		return TRUE;
+	ruled = pipesim_ruled_new(pipesim_step_messages(step), &job->issuing, error);
+	if (ruled == NULL || !pipesim_ruled_figures(ruled, job->times, &figures, done, error))
+		return FALSE;
+	step->makespan = figures.makespan;
+	return TRUE;
+}
+
 static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 {
 	const PipesimJob *job = &step->job;
 	const gboolean waits = pipesim_runtime_waits(job->runtime);
 	const guint flags =
 		job->traffic | (want == PIPESIM_WANT_MESSAGES ? PIPESIM_KEEP_MOVES : 0);
+	gboolean done = FALSE;
 
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
@@ -131,10 +166,13 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 		if (step->derived == NULL)
 			return FALSE;
 	}
+	if (waits && want == PIPESIM_WANT_FIGURES && !run_figures(step, &done, error))
+		return FALSE;
 	if (job->times->power != NULL)
 		step->states = g_new0(PipesimPowerState, step->whole->shape.ranks);
-	step->timeline = run_steps(step, job->times, flags, step->states, error);
-	if (step->timeline == NULL)
+	if (!done)
+		step->timeline = run_steps(step, job->times, flags, step->states, error);
+	if (!done && step->timeline == NULL)
 		return FALSE;
 	step->program = waits && pipesim_step_messages(step)->runtime->splits_pairs
 				? pipesim_program_split_pairs(step->whole, error)
@@ -142,7 +180,8 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	if (step->program == NULL)
 		return FALSE;
 	step->split = step->program->n_ops > step->whole->n_ops;
-	pipesim_step_measure(step);
+	if (!done)
+		pipesim_step_measure(step);
 	return TRUE;
 }
 
@@ -169,36 +208,96 @@ static gboolean takes_figures_alone(const PipesimJob *job)
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
 {
 	g_autoptr(PipesimStep) step = new_step(job);
-	const gboolean ok = want == PIPESIM_WANT_FIGURES && takes_figures_alone(job)
-				    ? pipesim_stream_run(step, error)
-				    : simulate(step, want, error);
+	gboolean done = FALSE, ok = TRUE;
 
+	if (want == PIPESIM_WANT_FIGURES && takes_figures_alone(job)) {
+		done = TRUE;
+		ok = pipesim_stream_run(step, error);
+	} else if (want == PIPESIM_WANT_FIGURES && job->most_ops > 0 &&
+		   pipesim_runtime_waits(job->runtime)) {
+		const gboolean steady = is_steady(job);
+
+		if (steady)
+			ok = pipesim_ruled_leap(step, &done, error);
+		if (ok && !done && job->order->n_ops > job->most_ops / (steady ? 1 : BY_EVENTS))
+			ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"%" G_GUINT64_FORMAT " ops are too many to run one by one",
+				job->order->n_ops);
+	}
+	if (ok && !done)
+		ok = simulate(step, want, error);
 	return ok ? g_steal_pointer(&step) : NULL;
+}
+
+/* Whether @n jobs differ in times alone, under rules of a runtime by which nothing hangs on when it runs. */
+static gboolean take_ruled(const PipesimJob *jobs, guint n)
+{
+	gboolean same = pipesim_runtime_waits(jobs->runtime) && jobs->messages == NULL;
+
+	for (guint i = 0; i < n; i++)
+		same = same && is_steady(&jobs[i]) && jobs[i].runtime == jobs->runtime &&
+		       memcmp(&jobs[i].issuing, &jobs->issuing, sizeof jobs->issuing) == 0;
+	return same;
+}
+
+/* Steps of one list. */
+static gboolean run_ruled(
+	const PipesimJob *jobs, guint n, PipesimProgram *whole, PipesimStep *const *steps)
+{
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(whole, jobs->runtime, &jobs->issuing, NULL);
+	g_autoptr(PipesimRuled) ruled =
+		lowering != NULL ? pipesim_ruled_new(lowering, &jobs->issuing, NULL) : NULL;
+	g_autoptr(PipesimProgram) program = ruled != NULL && ruled->split
+						    ? pipesim_program_split_pairs(whole, NULL)
+						    : pipesim_program_ref(whole);
+	g_autofree PipesimRuledFigures *figures = g_new0(PipesimRuledFigures, n);
+	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
+
+	if (ruled == NULL || program == NULL)
+		return FALSE;
+	for (guint i = 0; i < n; i++) {
+		times[i] = jobs[i].times;
+		figures[i] = (PipesimRuledFigures){.busy = steps[i]->busy,
+			.first_start = steps[i]->first_start,
+			.last_end = steps[i]->last_end};
+	}
+	if (!pipesim_ruled_lanes(ruled, times, n, figures))
+		return FALSE;
+	for (guint i = 0; i < n; i++) {
+		steps[i]->makespan = figures[i].makespan;
+		steps[i]->whole = pipesim_program_ref(whole);
+		steps[i]->program = pipesim_program_ref(program);
+		steps[i]->derived = pipesim_lowering_ref(lowering);
+		steps[i]->split = program->n_ops > whole->n_ops;
+	}
+	return TRUE;
 }
 
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps)
 {
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLanes) lanes = NULL;
+	const gboolean ruled = n > 1 && take_ruled(jobs, n);
+	gboolean ok;
 
-	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
+	if (jobs->order->n_ops > (ruled ? MOST_OPS : MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH)))
 		return FALSE;
 	for (guint i = 0; i < n; i++)
-		if (!takes_figures_alone(&jobs[i]))
+		if (!ruled && !takes_figures_alone(&jobs[i]))
 			return FALSE;
 	program = pipesim_order_expand(jobs->order, NULL);
 	if (program == NULL)
 		return FALSE;
-	lanes = pipesim_lanes_new(program, NULL);
-	if (lanes == NULL)
+	lanes = ruled ? NULL : pipesim_lanes_new(program, NULL);
+	if (lanes == NULL && !ruled)
 		return FALSE;
 	for (guint i = 0; i < n; i++)
 		steps[i] = new_step(&jobs[i]);
-	if (pipesim_lanes_run(lanes, steps, n))
-		return TRUE;
-	for (guint i = 0; i < n; i++)
+	ok = ruled ? run_ruled(jobs, n, program, steps) : pipesim_lanes_run(lanes, steps, n);
+	for (guint i = 0; i < n && !ok; i++)
 		pipesim_step_free(steps[i]);
-	return FALSE;
+	return ok;
 }
 
 void pipesim_step_forget_ops(PipesimStep *step)

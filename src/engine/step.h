@@ -23,6 +23,9 @@ typedef struct {
 	 * before. */
 	gboolean first_step;
 	gint64 pause; /* for which they idle between the two, ns */
+	/* Not 0: nothing but figures is wanted, under a runtime's rules either, and no more ops than these are
+	 * run one by one where nothing repeats: PIPESIM_ERROR_LIMIT. */
+	guint64 most_ops;
 } PipesimJob;
 
 #define PIPESIM_MOST_STEPS 64
@@ -44,7 +47,8 @@ typedef struct {
 	PipesimSteady steady; /* what repeats, where no ops were kept; else not found */
 	gboolean split;       /* pairs ran in halves, as the rules have it */
 	/* The ops that ran, and when: those of the order, with pairs in halves where the rules
-	 * run them so. Both NULL where they were not wanted and not needed. */
+	 * run them so. Both NULL where they were not wanted and not needed; under a runtime's rules the ops
+	 * stand alone then. */
 	PipesimProgram *program;
 	PipesimTimeline *timeline;
 	/* By rank: the state of its chip at the begin; NULL where power does not count. */

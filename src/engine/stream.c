@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include "base/hash.h"
+#include "engine/long-loops.h"
 #include "engine/stream-step.h"
 #include "engine/stream.h"
 #include <string.h>
@@ -32,9 +33,8 @@ typedef struct {
 	PipesimStreaming s;
 	gboolean too_long; /* more is left to run op by op than anybody waits for */
 	PipesimSteady steady;
-	guint32 n_phases;
-	guint32 *long_loops; /* [phase * ranks + rank] */
-	guint32 *structure;  /* of the superstep before: positions and messages on their way */
+	PipesimLongLoops loops;
+	guint32 *structure; /* of the superstep before: positions and messages on their way */
 } Runner;
 
 /* Numbers come out where every chunk has each micro-batch once. @count: room for its forwards and
@@ -87,89 +87,6 @@ gboolean pipesim_stream_takes(const PipesimOrder *order)
 	return order->is_closed && !(up && down);
 }
 
-/* Long loops ------------------------------------------------------------------------------- */
-
-static guint64 ops_of(const PipesimLoop *loop)
-{
-	return (guint64)loop->n * loop->count;
-}
-
-/* Most loops that are gone through one after the other. */
-#define MAX_PHASES (2 * PIPESIM_MAX_CHUNKS)
-
-/* The loops of @rank with at least an eighth of its ops, or where there are more of a size half as
- * many ops as the longest; or that one alone. Returns how many. */
-static guint32 find_long_loops(
-	const PipesimOrder *order, guint rank, gboolean one, guint32 *out)
-{
-	guint64 total = 0, most = 0;
-	guint32 n = 0;
-
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
-		total += ops_of(&order->loops[l]);
-		most = MAX(most, ops_of(&order->loops[l]));
-	}
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
-		const PipesimLoop *loop = &order->loops[l];
-		const gboolean is_long =
-			one ? ops_of(loop) == most && n == 0
-			    : ops_of(loop) >= MAX(MIN(total / 8, most / 2), 1u);
-
-		if (!is_long || loop->count < 2)
-			continue;
-		if (out != NULL)
-			out[n] = l;
-		n++;
-	}
-	return n;
-}
-
-static guint halves(const PipesimOrder *order, const PipesimLoop *loop)
-{
-	guint n = 0;
-
-	for (guint32 v = 0; v < loop->n; v++) {
-		const PipesimOp *op = &order->verbs[loop->first + v];
-
-		n += (guint)pipesim_op_has_forward(op) + (guint)pipesim_op_has_backward(op);
-	}
-	return MAX(n, 1u);
-}
-
-static gboolean choose_long_loops(Runner *run)
-{
-	const PipesimOrder *order = run->s.order;
-	const guint ranks = order->shape.ranks;
-	const guint32 n = find_long_loops(order, 0, FALSE, NULL);
-	gboolean one = n == 0 || n > MAX_PHASES;
-	guint32 found[MAX_PHASES];
-
-	for (guint rank = 1; rank < ranks && !one; rank++)
-		one = find_long_loops(order, rank, FALSE, NULL) != n;
-	run->n_phases = one ? 1 : n;
-	run->long_loops =
-		pipesim_arena_array(run->s.arena, guint32, (gsize)ranks * run->n_phases);
-	for (guint rank = 0; rank < ranks && run->long_loops != NULL; rank++) {
-		if (find_long_loops(order, rank, one, found) != run->n_phases) {
-			run->n_phases = 0; /* a rank without any loop */
-			break;
-		}
-		for (guint32 phase = 0; phase < run->n_phases; phase++)
-			run->long_loops[(gsize)phase * ranks + rank] = found[phase];
-	}
-	return run->long_loops != NULL;
-}
-
-/* Ops of @rank before @loop. */
-static guint64 ops_before(const PipesimOrder *order, guint rank, guint32 loop)
-{
-	guint64 n = 0;
-
-	for (guint32 l = order->rank_begin[rank]; l < loop; l++)
-		n += ops_of(&order->loops[l]);
-	return n;
-}
-
 /* Supersteps that all long loops have room for. */
 static guint64 supersteps_left(const Runner *run)
 {
@@ -179,7 +96,8 @@ static guint64 supersteps_left(const Runner *run)
 	for (guint rank = 0; rank < order->shape.ranks; rank++) {
 		const PipesimStreamRank *r = &run->s.ranks[rank];
 		const PipesimLoop *loop = &order->loops[r->long_loop];
-		const guint64 end = ops_before(order, rank, r->long_loop) + ops_of(loop);
+		const guint64 end =
+			pipesim_loop_before(order, rank, r->long_loop) + pipesim_loop_ops(loop);
 
 		left = MIN(left, (end - MIN(end, r->limit)) / ((guint64)r->step * loop->n));
 	}
@@ -286,24 +204,14 @@ static void run_phase(Runner *run, guint32 phase)
 {
 	const PipesimOrder *order = run->s.order;
 	const guint ranks = order->shape.ranks;
-	const guint32 *loops = &run->long_loops[(gsize)phase * ranks];
-	gint64 common = 1;
+	const guint32 *loops = &run->loops.loops[(gsize)phase * ranks];
 
-	/* Every rank goes on by as many micro-batches in a superstep. */
 	for (guint rank = 0; rank < ranks; rank++) {
-		const gint64 n = halves(order, &order->loops[loops[rank]]);
-
-		common = common / pipesim_gcd(common, n) * n;
-		if (common > 1 << 16)
-			break;
-	}
-	for (guint rank = 0; rank < ranks; rank++) {
-		const PipesimLoop *loop = &order->loops[loops[rank]];
 		PipesimStreamRank *r = &run->s.ranks[rank];
 
 		r->long_loop = loops[rank];
-		r->limit = ops_before(order, rank, loops[rank]);
-		r->step = common > 1 << 16 ? 1 : (guint32)(common / halves(order, loop));
+		r->limit = pipesim_loop_before(order, rank, loops[rank]);
+		r->step = run->loops.steps[(gsize)phase * ranks + rank];
 	}
 	pipesim_streaming_settle(&run->s);
 	for (guint try = 0; try < MAX_TRIES && supersteps_left(run) > MIN_PASSES; try++) {
@@ -329,11 +237,12 @@ static gboolean run_all(Runner *run, GError **error)
 	/* Without memory for phases everything runs op by op. */
 	run->structure = pipesim_arena_array(
 		s->arena, guint32, 5 * (gsize)shape->ranks + 4 * (gsize)s->n_places);
-	if (run->structure != NULL && choose_long_loops(run)) {
-		for (gsize i = 0; i < (gsize)run->n_phases * shape->ranks; i++)
-			n_outside -= ops_of(&s->order->loops[run->long_loops[i]]);
+	if (run->structure != NULL &&
+		pipesim_long_loops_find(&run->loops, s->order, s->arena)) {
+		for (gsize i = 0; i < (gsize)run->loops.n_phases * shape->ranks; i++)
+			n_outside -= pipesim_loop_ops(&s->order->loops[run->loops.loops[i]]);
 		run->too_long = n_outside > MAX_OUTSIDE;
-		for (guint32 phase = 0; phase < run->n_phases && !run->too_long; phase++)
+		for (guint32 phase = 0; phase < run->loops.n_phases && !run->too_long; phase++)
 			run_phase(run, phase);
 	}
 	if (run->too_long)

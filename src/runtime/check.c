@@ -385,3 +385,11 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 						   : "");
 	return pipesim_fail_cycle(&waiting, cycle, what, error);
 }
+
+gboolean pipesim_lowering_stops(
+	const PipesimLowering *lowering, PipesimChannels channels, GError **error)
+{
+	/* There must be a cycle: say which. */
+	return pipesim_lowering_check(lowering, channels, NULL, NULL, error) &&
+	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
+}

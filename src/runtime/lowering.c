@@ -77,9 +77,15 @@ PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	return lowering;
 }
 
+PipesimLowering *pipesim_lowering_ref(PipesimLowering *lowering)
+{
+	g_atomic_int_inc(&lowering->holders);
+	return lowering;
+}
+
 void pipesim_lowering_free(PipesimLowering *lowering)
 {
-	if (lowering == NULL)
+	if (lowering == NULL || g_atomic_int_add(&lowering->holders, -1) > 0)
 		return;
 	g_free(lowering->actions);
 	g_free(lowering->rank_begin);

@@ -114,8 +114,11 @@ typedef struct {
 	guint32 n_actions;
 	PipesimAction *actions;
 	guint32 *rank_begin; /* ranks + 1 */
+	gint holders;        /* besides the first */
 } PipesimLowering;
 
+/** pipesim_lowering_ref: @lowering, for one pipesim_lowering_free() more. From any thread. */
+PipesimLowering *pipesim_lowering_ref(PipesimLowering *lowering);
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
@@ -134,6 +137,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
  * of two neighbours on one rank that repairs it, where there is one. */
 gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
 	PipesimLocate locate, gpointer data, GError **error);
+
+/** pipesim_lowering_stops: FALSE with the PIPESIM_ERROR_DEADLOCK of @lowering, a run of which has come to a stop
+ * before its end. */
+gboolean pipesim_lowering_stops(
+	const PipesimLowering *lowering, PipesimChannels channels, GError **error);
 
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(

@@ -467,7 +467,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"Megatron overlaps messages of virtual stages over 2 ranks or "
 				"fewer: a batch would hold two messages between the same "
-				"ranks; leave out --no-overlap");
+				"ranks; leave out --no-overlap-p2p");
 		exchange(&seat, (Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
 		if (seat.batched)
 			run_batched(&seat);

@@ -21,23 +21,27 @@ void pipesim_rules_pass(PipesimRules *rules, guint rank)
 	seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
-/* Counts the channels of each rank, as they come. Returns how many there are. */
-static guint32 number_channels(
-	PipesimRules *rules, PipesimChannels channels, PipesimArena *arena)
+guint32 pipesim_rules_number(const PipesimLowering *lowering, PipesimChannels channels,
+	PipesimArena *arena, guint32 **channel_begin, guint32 **channel_of)
 {
-	const PipesimLowering *lowering = rules->lowering;
 	const guint ranks = lowering->program->shape.ranks;
 	/* By key, 2 * the other rank, + 1 for what comes from it where that is a channel of its own, or 2 * ranks for
 	 * batches, which a communicator of all ranks carries: 1 + the channel, where that is one of the rank. */
-	guint32 *known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
+	guint32 *known;
 	guint32 n = 0;
 
-	rules->channel_begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
-	rules->channel_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
-	for (guint rank = 0; rules->channel_of != NULL && rank < ranks; rank++) {
+	*channel_begin = *channel_of = NULL;
+	if (lowering->runtime->two_ways && ranks == 2 && lowering->program->shape.chunks > 1)
+		channels = PIPESIM_CHANNEL_EDGE;
+	if (channels <= PIPESIM_CHANNEL_RANK)
+		return ranks;
+	known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
+	*channel_begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
+	*channel_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	for (guint rank = 0; *channel_of != NULL && rank < ranks; rank++) {
 		const guint32 end = lowering->rank_begin[rank + 1];
 
-		rules->channel_begin[rank] = n;
+		(*channel_begin)[rank] = n;
 		for (guint32 i = lowering->rank_begin[rank]; i < end; i++) {
 			const PipesimAction *action = &lowering->actions[i];
 			gsize key = 2 * (gsize)action->peer_rank;
@@ -49,11 +53,11 @@ static guint32 number_channels(
 			else if (action->waited || action->joined ||
 				 (i + 1 < end && action[1].joined))
 				key = 2 * (gsize)ranks;
-			if (known[key] <= rules->channel_begin[rank])
+			if (known[key] <= (*channel_begin)[rank])
 				known[key] = ++n;
-			rules->channel_of[i] = known[key] - 1;
+			(*channel_of)[i] = known[key] - 1;
 		}
-		rules->channel_begin[rank + 1] = n;
+		(*channel_begin)[rank + 1] = n;
 	}
 	return n;
 }
@@ -62,14 +66,10 @@ void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 	PipesimChannels channels, PipesimArena *arena)
 {
 	const guint ranks = lowering->program->shape.ranks;
-	guint32 n_channels = ranks;
+	const guint32 n_channels = pipesim_rules_number(
+		lowering, channels, arena, &rules->channel_begin, &rules->channel_of);
 
 	rules->lowering = lowering;
-	rules->channel_begin = rules->channel_of = NULL;
-	if (lowering->runtime->two_ways && ranks == 2 && lowering->program->shape.chunks > 1)
-		channels = PIPESIM_CHANNEL_EDGE;
-	if (channels > PIPESIM_CHANNEL_RANK)
-		n_channels = number_channels(rules, channels, arena);
 	rules->seats = pipesim_arena_array(arena, PipesimSeat, ranks);
 	rules->channels = pipesim_arena_array(arena, PipesimChannel, n_channels);
 	rules->issued = pipesim_arena_array(arena, guint8, lowering->n_actions);

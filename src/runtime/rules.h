@@ -30,6 +30,13 @@ typedef struct {
 	guint8 *issued;           /* by action */
 } PipesimRules;
 
+/** pipesim_rules_number: counts the channels of each rank of @lowering, as they come, where @channels asks for
+ * several: rank r has *channel_begin[r] to *channel_begin[r + 1] - 1, and a message at index i *channel_of[i].
+ * Both NULL where each rank has one, of its number. Memory from @arena, which says whether it sufficed. Returns
+ * how many there are. */
+guint32 pipesim_rules_number(const PipesimLowering *lowering, PipesimChannels channels,
+	PipesimArena *arena, guint32 **channel_begin, guint32 **channel_of);
+
 /** pipesim_rules_begin: every rank at the beginning of its list. What is taken from @arena may
  * be NULL: pipesim_arena_check(). */
 void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,

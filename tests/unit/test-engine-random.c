@@ -4,6 +4,7 @@
 #include "comm-oracle.h"
 #include "grid.h"
 #include "oracle.h"
+#include "reference-comm.h"
 #include "runtime/csv.h"
 #include "suites.h"
 
@@ -181,6 +182,10 @@ static gboolean assert_agreement(const char *csv, const PipesimShape *shape, gui
 	for (guint i = 0;
 		pipesim_runtime_list()[i] != &pipesim_runtime_megatron && seed % 3 == 0; i++)
 		assert_comm_oracle(program, pipesim_runtime_list()[i], seed);
+	for (guint i = 0; pipesim_runtime_list()[i] != &pipesim_runtime_megatron; i++)
+		if (pipesim_runtime_list()[i]->waits)
+			assert_equals_reference_comm(
+				program, pipesim_runtime_list()[i], seed + 1000 * i);
 	return FALSE;
 }
 

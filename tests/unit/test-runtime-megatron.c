@@ -419,7 +419,7 @@ START_TEST(others_are_refused)
 	assert_refused("gpipe", 4, FALSE, "take turns");
 	assert_refused("looped-bfs", 4, FALSE, "take turns");
 	assert_refused("1f1b-v", 4, FALSE, "another way");
-	assert_refused("interleaved-1f1b", 2, TRUE, "--no-overlap");
+	assert_refused("interleaved-1f1b", 2, TRUE, "--no-overlap-p2p");
 	assert_refused("dualpipev", 4, FALSE, "rank 0");
 }
 END_TEST

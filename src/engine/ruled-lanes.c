@@ -1,0 +1,201 @@
+/* PIPESIM_LANES runs of one list side by side: who waits for whom is the same in all of them. */
+#include "config.h"
+
+#include "engine/ruled-kernel.h"
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define N PIPESIM_RULED_LANES
+
+/* A moment, or a time, of each run. */
+typedef struct {
+	gint64 lane[N];
+} __attribute__((aligned(64))) Lanes;
+
+typedef struct {
+	Lanes p2p, host;
+	Lanes *shard[2]; /* by stage */
+	/* By rank and chunk, as PipesimDurations has them; NULL: looked up one by one. */
+	Lanes *single, *pair;
+	guint chunks;
+	const PipesimRuledRun *runs; /* N of them */
+} LaneTimes;
+
+static void look_up_all(const LaneTimes *times, const PipesimRuled *ruled, guint rank,
+	guint32 index, PipesimKind half, guint32 step, Lanes *took, Lanes *last)
+{
+	for (guint i = 0; i < N; i++)
+		pipesim_ruled_look_up(&times->runs[i].times, ruled, rank, index, half, step,
+			&took->lane[i], &last->lane[i]);
+}
+
+static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled, guint rank,
+	guint32 index, PipesimKind half, guint32 step, Lanes *took, Lanes *last)
+{
+	const PipesimOp *op = &ruled->lowering->program->ops[index];
+	const gsize at =
+		(gsize)rank * times->chunks + (half == PIPESIM_B ? op->b_chunk : op->chunk);
+
+	if (times->single == NULL)
+		look_up_all(times, ruled, rank, index, half, step, took, last);
+	else if (op->kind == PIPESIM_FB && half == PIPESIM_FB)
+		*took = times->pair[at * times->chunks + op->b_chunk];
+	else
+		*took = times->single[at * PIPESIM_FB +
+				      (half == PIPESIM_FB ? (guint)op->kind : (guint)half)];
+}
+
+#define RECORDS     0
+#define SET(at, to) (*(at) = *(to))
+#define START(at)   (*(at) = (Lanes){{0}})
+#define Time        Lanes
+#define Span        Lanes
+#define EACH(at, other, what)                                                 \
+	{                                                                     \
+		MAKE(Vector) *const of = (MAKE(Vector) *)(at);                \
+		const MAKE(Vector) *const by = (const MAKE(Vector) *)(other); \
+		for (guint i_ = 0; i_ < sizeof(Lanes) / sizeof *of; i_++)     \
+			of[i_] = what(of[i_], by[i_]);                        \
+	}
+#define SUM(a, b)          ((a) + (b))
+#define TAKE(k, at, other) EACH(at, other, LARGER)
+#define PASS(at, span)     EACH(at, span, SUM)
+#define ADD(at, span)      EACH(at, span, SUM)
+
+#define MAKE(name) name##_baseline
+#define TARGET
+#define LARGER(a, b)     (((a) & ((a) > (b))) | ((b) & ~((a) > (b))))
+#define time_op_baseline time_lanes
+typedef LaneTimes Times_baseline;
+typedef gint64 Vector_baseline __attribute__((vector_size(16), may_alias));
+#include "engine/ruled-kernel.inc"
+
+#if defined(__x86_64__)
+#undef MAKE
+#undef TARGET
+#define MAKE(name)   name##_avx2
+#define TARGET       __attribute__((target("avx2")))
+#define time_op_avx2 time_lanes
+typedef LaneTimes Times_avx2;
+typedef gint64 Vector_avx2 __attribute__((vector_size(32), may_alias));
+#include "engine/ruled-kernel.inc"
+
+#undef MAKE
+#undef TARGET
+#undef LARGER
+#define MAKE(name)     name##_avx512
+#define TARGET         __attribute__((target("avx512f")))
+#define LARGER(a, b)   ((Vector_avx512)_mm512_max_epi64((__m512i)(a), (__m512i)(b)))
+#define time_op_avx512 time_lanes
+typedef LaneTimes Times_avx512;
+typedef gint64 Vector_avx512 __attribute__((vector_size(64), may_alias));
+#include "engine/ruled-kernel.inc"
+#endif
+
+/* Fills the tables from the runs. FALSE without memory, or where pairs are too many. */
+static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *arena)
+{
+	const PipesimShape *shape = &ruled->lowering->program->shape;
+	const gsize n = (gsize)shape->ranks * shape->chunks;
+	const PipesimRuledRun *runs = times->runs;
+	gboolean tables = TRUE, pairs = TRUE;
+
+	times->chunks = shape->chunks;
+	for (guint i = 0; i < N; i++) {
+		tables &= !runs[i].times.one_by_one;
+		pairs &= runs[i].times.durations.pair != NULL;
+		times->p2p.lane[i] = runs[i].times.p2p;
+		times->host.lane[i] = runs[i].times.host;
+	}
+	for (guint way = 0; way < 2; way++) {
+		if (runs[0].times.shard[way] == NULL)
+			continue;
+		times->shard[way] = pipesim_arena_array(arena, Lanes, shape->stages);
+		for (guint stage = 0; times->shard[way] != NULL && stage < shape->stages;
+			stage++)
+			for (guint i = 0; i < N; i++)
+				times->shard[way][stage].lane[i] =
+					runs[i].times.shard[way][stage];
+	}
+	if (!tables)
+		return TRUE;
+	times->single = pipesim_arena_array(arena, Lanes, n * PIPESIM_FB);
+	times->pair = pairs ? pipesim_arena_array(arena, Lanes, n * shape->chunks) : NULL;
+	if (times->pair == NULL)
+		return FALSE;
+	for (guint i = 0; i < N; i++) {
+		for (gsize at = 0; at < n * PIPESIM_FB; at++)
+			times->single[at].lane[i] = runs[i].times.durations.single[at];
+		for (gsize at = 0; at < n * shape->chunks; at++)
+			times->pair[at].lane[i] = runs[i].times.durations.pair[at];
+	}
+	return TRUE;
+}
+
+/* What came out of @k, of the first @n runs. */
+#define GIVE(k, n)                                                              \
+	for (guint i = 0; i < (n); i++) {                                       \
+		figures[i].makespan = (k).makespan.lane[i];                     \
+		for (guint rank = 0; rank < ranks; rank++) {                    \
+			figures[i].busy[rank] = (k).busy[rank].lane[i];         \
+			figures[i].first_start[rank] = (k).first[rank].lane[i]; \
+			figures[i].last_end[rank] = (k).end[rank].lane[i];      \
+		}                                                               \
+	}
+#define RUN(name)                                                                     \
+	{                                                                             \
+		Kernel_##name k = {                                                   \
+			.ruled = ruled, .times = &times, .shards = &runs[0].shards};  \
+		if (!run_##name(&k, arena) || k.n_done != pipesim_ruled_steps(ruled)) \
+			return FALSE;                                                 \
+		GIVE(k, n)                                                            \
+		return TRUE;                                                          \
+	}
+
+static gboolean run_block(
+	const PipesimRuled *ruled, PipesimRuledRun *runs, PipesimRuledFigures *figures, guint n)
+{
+	const guint ranks = ruled->lowering->program->shape.ranks;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	LaneTimes times = {.runs = runs};
+
+	if (!fill(&times, ruled, arena))
+		return FALSE;
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx512f"))
+		RUN(avx512)
+	if (__builtin_cpu_supports("avx2"))
+		RUN(avx2)
+#endif
+	RUN(baseline)
+}
+
+gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *const *times,
+	guint n, PipesimRuledFigures *figures)
+{
+	gboolean ok = TRUE;
+
+	for (guint first = 0; first < n && ok; first += N) {
+		PipesimRuledRun runs[N];
+		PipesimTimeline *timelines[N];
+		const guint left = MIN(n - first, N);
+
+		for (guint i = 0; i < N; i++) {
+			const PipesimTimes *of = times[first + MIN(i, left - 1)];
+
+			timelines[i] = g_new0(PipesimTimeline, 1);
+			ok &= pipesim_ruled_begin(&runs[i], ruled, of, timelines[i], NULL) &&
+			      pipesim_ruled_fits(ruled, &runs[i].times) &&
+			      (of->unshard == NULL) == (times[first]->unshard == NULL) &&
+			      (of->reduce == NULL) == (times[first]->reduce == NULL);
+		}
+		ok = ok && run_block(ruled, runs, &figures[first], left);
+		for (guint i = 0; i < N; i++) {
+			pipesim_ruled_end(&runs[i]);
+			pipesim_timeline_free(timelines[i]);
+		}
+	}
+	return ok;
+}

@@ -1,0 +1,321 @@
+#include "config.h"
+
+#include "engine/long-loops.h"
+#include "engine/ruled-leap.h"
+#include <string.h>
+
+__extension__ typedef __int128 Wide;
+
+/* Ops below which nothing is cut. */
+#define MIN_OPS 1024
+/* Supersteps at the end of loops that are not looked at: there ranks already differ. */
+#define MARGIN 2
+/* Supersteps that repeat together, and stretches compared on each side of the place of the cut. */
+static const guint32 periods[] = {1, 2, 3, 4};
+static const guint32 reaches[] = {2, 3, 5, 9, 17};
+/* What all periods divide. */
+#define COMMON 12
+
+/* One try: the order cut short, as it ran. */
+typedef struct {
+	const PipesimStep *step;
+	const PipesimLongLoops *loops;
+	PipesimOrder order;
+	guint64 cut; /* supersteps */
+	PipesimLowering *lowering;
+	const PipesimRuled *ruled;
+	PipesimRuledFigures figures;
+	guint32 *place;   /* by op: its action */
+	guint32 *step_of; /* by op: of the timeline */
+	/* By rank: where the first stretch begins, as an action and an op, and how much of both a
+	 * stretch has. */
+	guint32 *begin, *length, *begin_op, *length_op;
+	guint32 reach; /* stretches */
+	gint64 later;  /* each than the one before, ns */
+} Try;
+
+/* Micro-batches of a chunk that a superstep of all phases adds; 0: chunks differ. */
+static guint32 added(const PipesimOrder *order, const PipesimLongLoops *loops)
+{
+	const guint ranks = order->shape.ranks;
+	guint32 n = 0;
+
+	for (guint32 phase = 0; phase < loops->n_phases; phase++) {
+		const PipesimLoop *loop = &order->loops[loops->loops[(gsize)phase * ranks]];
+
+		for (guint32 v = loop->first; v < loop->first + loop->n; v++)
+			if (pipesim_op_has_forward(&order->verbs[v]) &&
+				order->verbs[v].chunk == 0)
+				n += loops->steps[(gsize)phase * ranks];
+	}
+	return n;
+}
+
+/* Supersteps that all loops of @phase have. */
+static guint64 supersteps(
+	const PipesimOrder *order, const PipesimLongLoops *loops, guint32 phase)
+{
+	const guint ranks = order->shape.ranks;
+	guint64 least = G_MAXUINT64;
+
+	for (gsize i = (gsize)phase * ranks; i < (gsize)(phase + 1) * ranks; i++)
+		least = MIN(least, order->loops[loops->loops[i]].count / loops->steps[i]);
+	return least;
+}
+
+/* @order with as many supersteps fewer; it shares all but the loops. */
+static void cut_short(Try *try, const PipesimOrder *order, guint32 of_each, PipesimArena *arena)
+{
+	const PipesimLongLoops *loops = try->loops;
+	const guint ranks = order->shape.ranks;
+
+	try->order = *order;
+	try->order.loops = pipesim_arena_array(arena, PipesimLoop, order->n_loops);
+	if (try->order.loops == NULL)
+		return;
+	memcpy(try->order.loops, order->loops, order->n_loops * sizeof *order->loops);
+	for (gsize i = 0; i < (gsize)loops->n_phases * ranks; i++) {
+		PipesimLoop *loop = &try->order.loops[loops->loops[i]];
+
+		loop->count -= (guint32)(try->cut * loops->steps[i]);
+		try->order.n_ops -= try->cut * loops->steps[i] * loop->n;
+	}
+	try->order.shape.microbatches -= (guint32)(try->cut * of_each * order->shape.copies);
+}
+
+/* Comparing ------------------------------------------------------------------------------ */
+
+static gint64 start_of(const Try *try, guint32 op, gboolean second)
+{
+	return try->figures.start[try->step_of[op] + second];
+}
+
+static gboolean is_pair(const Try *try, guint32 op)
+{
+	return try->ruled->split && try->lowering->program->ops[op].kind == PIPESIM_FB;
+}
+
+/* In which stretch of @rank action @at is, from 0 on. */
+static gint64 stretch_of(const Try *try, guint rank, guint32 at)
+{
+	const gint64 by = (gint64)at - try->begin[rank], length = try->length[rank];
+
+	return by >= 0 ? by / length : -1 - (-1 - by) / length;
+}
+
+/* Whether what stands at @at of @rank waits for @message and what stands a stretch behind for @other in the same
+ * way: each for the one as far before it, where that is near enough; or both for one so far away that another
+ * behind it in its channel was there at @begun, when @at could not begin yet. */
+static gboolean waits_alike(
+	const Try *try, guint rank, guint32 at, guint32 message, guint32 other, gint64 begun)
+{
+	const guint32 *channel_of = try->ruled->channel_of;
+	const guint32 length = try->length[rank], most = (try->reach - 1) * length;
+
+	if (message == PIPESIM_NO_OP || other == PIPESIM_NO_OP)
+		return message == other;
+	if (message + most >= at)
+		return other == message + length;
+	for (guint32 i = at - most; i < at; i++)
+		if (pipesim_action_is_message(try->lowering->actions[i].kind) &&
+			(channel_of == NULL || channel_of[i] == channel_of[message]))
+			return try->figures.there[i] <= begun && other < i + length &&
+			       (channel_of == NULL || channel_of[other] == channel_of[message]);
+	return FALSE;
+}
+
+/* Whether what stands a stretch behind action @at of @rank is the same, that much later. @begun: a moment before
+ * @at could begin. */
+static gboolean repeats(const Try *try, guint rank, guint32 at, gint64 begun)
+{
+	const PipesimProgram *program = try->lowering->program;
+	const guint32 length = try->length[rank];
+	const PipesimAction *a = &try->lowering->actions[at], *b = a + length;
+	gint64 away;
+
+	if (a->kind != b->kind || a->joined != b->joined || a->waited != b->waited)
+		return FALSE;
+	if (a->kind == PIPESIM_ACTION_OP) {
+		const PipesimOp *x = &program->ops[a->op], *y = &program->ops[b->op];
+
+		return x->kind == y->kind && x->chunk == y->chunk && x->b_chunk == y->b_chunk &&
+		       b->op == a->op + try->length_op[rank] &&
+		       waits_alike(try, rank, at, a->wait, b->wait, begun) &&
+		       waits_alike(try, rank, at, a->b_wait, b->b_wait, begun) &&
+		       start_of(try, b->op, FALSE) - start_of(try, a->op, FALSE) ==
+			       try->later &&
+		       (!is_pair(try, a->op) ||
+			       start_of(try, b->op, TRUE) - start_of(try, a->op, TRUE) ==
+				       try->later);
+	}
+	if (pipesim_action_is_wait(a->kind))
+		return waits_alike(try, rank, at, a->peer, b->peer, begun);
+	if (!pipesim_action_is_message(a->kind))
+		return a->stage == b->stage && try->step->job.times->unshard == NULL &&
+		       try->step->job.times->reduce == NULL;
+	away = stretch_of(try, a->peer_rank, a->peer) - stretch_of(try, rank, at);
+	return a->peer_rank == b->peer_rank && b->peer == a->peer + try->length[a->peer_rank] &&
+	       ABS(away) < try->reach &&
+	       try->figures.there[at + length] - try->figures.there[at] == try->later;
+}
+
+/* Whether 2 * reach + 1 stretches of @phase, of @period supersteps, are alike. */
+static gboolean is_periodic(Try *try, guint32 phase, guint32 period)
+{
+	const PipesimOrder *order = &try->order;
+	const PipesimProgram *program = try->lowering->program;
+	const guint ranks = order->shape.ranks;
+	const guint64 n = supersteps(order, try->loops, phase);
+	const guint64 needed = (2 * (guint64)try->reach + 1) * period;
+
+	if (n < needed + MARGIN)
+		return FALSE;
+	for (guint rank = 0; rank < ranks; rank++) {
+		const gsize i = (gsize)phase * ranks + rank;
+		const guint32 loop = try->loops->loops[i];
+		const guint32 ops = try->loops->steps[i] * order->loops[loop].n;
+		const guint32 op = program->rank_begin[rank] +
+				   (guint32)(pipesim_loop_before(order, rank, loop) +
+					     (n - MARGIN - needed) * ops);
+
+		try->begin_op[rank] = op;
+		try->length_op[rank] = ops * period;
+		try->begin[rank] = try->place[op];
+		try->length[rank] = try->place[op + ops * period] - try->place[op];
+	}
+	try->later = start_of(try, try->begin_op[0] + try->length_op[0], FALSE) -
+		     start_of(try, try->begin_op[0], FALSE);
+	for (guint rank = 0; rank < ranks; rank++) {
+		gint64 begun = 0;
+
+		for (guint32 i = 0; i < 2 * try->reach * try->length[rank]; i++) {
+			const guint32 at = try->begin[rank] + i;
+
+			if (!repeats(try, rank, at, begun))
+				return FALSE;
+			if (try->lowering->actions[at].kind == PIPESIM_ACTION_OP)
+				begun = start_of(try, try->lowering->actions[at].op, FALSE);
+		}
+	}
+	return TRUE;
+}
+
+/* What the stretches of @phase that were cut away add to the figures. FALSE where it has none that repeat. */
+static gboolean put_back(Try *try, guint32 phase, Wide *later)
+{
+	const guint ranks = try->order.shape.ranks;
+	const PipesimRuledFigures *figures = &try->figures;
+
+	for (guint i = 0; i < G_N_ELEMENTS(reaches) * G_N_ELEMENTS(periods); i++) {
+		const guint32 period = periods[i % G_N_ELEMENTS(periods)];
+
+		try->reach = reaches[i / G_N_ELEMENTS(periods)];
+		if (try->cut % period != 0 || !is_periodic(try, phase, period))
+			continue;
+		*later += (Wide)(try->cut / period) * try->later;
+		for (guint rank = 0; rank < ranks; rank++) {
+			const guint32 begin = try->step_of[try->begin_op[rank]];
+			const guint32 end =
+				try->step_of[try->begin_op[rank] + try->length_op[rank]];
+			gint64 busy = 0;
+
+			for (guint32 op = begin; op < end; op++)
+				busy += figures->took[op];
+			figures->busy[rank] += busy * (gint64)(try->cut / period);
+		}
+		return TRUE;
+	}
+	return FALSE;
+}
+
+/* Running -------------------------------------------------------------------------------- */
+
+/* FALSE where it is not found to be alike. */
+static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena)
+{
+	const PipesimJob *job = &try->step->job;
+	const guint ranks = try->order.shape.ranks;
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(&try->order, NULL);
+	g_autoptr(PipesimLowering) lowering =
+		program != NULL ? pipesim_lower(program, job->runtime, &job->issuing, NULL)
+				: NULL;
+	g_autoptr(PipesimRuled) ruled =
+		lowering != NULL ? pipesim_ruled_new(lowering, &job->issuing, NULL) : NULL;
+	Wide later = 0;
+	gboolean done = FALSE;
+	guint32 n = 0;
+
+	if (ruled == NULL)
+		return FALSE;
+	try->lowering = lowering;
+	try->ruled = ruled;
+	try->place = pipesim_arena_array(arena, guint32, program->n_ops);
+	try->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
+	try->begin = pipesim_arena_array(arena, guint32, 4 * (gsize)ranks);
+	try->figures = *out;
+	try->figures.start = pipesim_arena_array(arena, gint64, 2 * (gsize)program->n_ops);
+	try->figures.took = pipesim_arena_array(arena, gint64, 2 * (gsize)program->n_ops);
+	try->figures.there = pipesim_arena_array(arena, gint64, lowering->n_actions);
+	if (try->figures.there == NULL)
+		return FALSE;
+	try->length = try->begin + ranks;
+	try->begin_op = try->begin + 2 * (gsize)ranks;
+	try->length_op = try->begin + 3 * (gsize)ranks;
+	for (guint32 op = 0; op < program->n_ops; op++) {
+		try->step_of[op] = n;
+		n += 1 + is_pair(try, op);
+	}
+	for (guint32 i = 0; i < lowering->n_actions; i++)
+		if (lowering->actions[i].kind == PIPESIM_ACTION_OP)
+			try->place[lowering->actions[i].op] = i;
+	if (!pipesim_ruled_figures(ruled, job->times, &try->figures, &done, NULL) || !done)
+		return FALSE;
+	for (guint32 phase = 0; phase < try->loops->n_phases; phase++)
+		if (!put_back(try, phase, &later))
+			return FALSE;
+	later += try->figures.makespan;
+	out->makespan = later < PIPESIM_MAX_END ? (gint64)later : PIPESIM_MAX_END;
+	for (guint rank = 0; rank < ranks && later < PIPESIM_MAX_END; rank++)
+		out->last_end[rank] += (gint64)(later - try->figures.makespan);
+	return TRUE;
+}
+
+gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
+{
+	const PipesimOrder *order = step->job.order;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimRuledFigures figures = {.busy = step->busy,
+		.first_start = step->first_start,
+		.last_end = step->last_end};
+	PipesimLongLoops loops;
+	guint64 all = G_MAXUINT64;
+	guint32 of_each;
+
+	*done = FALSE;
+	if (!order->is_closed || order->n_ops < MIN_OPS || step->job.times->each != NULL ||
+		step->job.messages != NULL || step->job.times->drawn != NULL ||
+		!pipesim_long_loops_find(&loops, order, arena) || loops.n_phases == 0)
+		return TRUE;
+	of_each = added(order, &loops);
+	for (guint32 phase = 0; phase < loops.n_phases; phase++)
+		all = MIN(all, supersteps(order, &loops, phase));
+	if (of_each == 0)
+		return TRUE;
+	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && 4 * kept < 3 * all;
+		kept *= 3) {
+		g_autoptr(PipesimArena) own = pipesim_arena_new();
+		Try try = {.step = step, .loops = &loops, .cut = all - kept};
+
+		if (try.cut >= COMMON)
+			try.cut -= try.cut % COMMON;
+		cut_short(&try, order, of_each, own);
+		if (try.order.loops == NULL || try.order.n_ops > step->job.most_ops)
+			break;
+		*done = run(&try, &figures, own);
+	}
+	step->makespan = figures.makespan;
+	return !*done || figures.makespan < PIPESIM_MAX_END ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		       "the step takes longer than 146 years; give shorter times or fewer "
+		       "micro-batches");
+}

@@ -1,0 +1,354 @@
+#include "config.h"
+
+#include "engine/ruled-kernel.h"
+#include "runtime/rules.h"
+#include <string.h>
+
+typedef PipesimRuledTimes Times_plain, Times_recorded;
+
+void pipesim_ruled_look_up(const PipesimRuledTimes *times, const PipesimRuled *ruled,
+	guint rank, guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)
+{
+	const PipesimProgram *program = ruled->lowering->program;
+	const PipesimOp *op = &program->ops[index];
+	const PipesimOp forward = {
+		.kind = PIPESIM_F, .chunk = op->chunk, .microbatch = op->microbatch};
+	const PipesimOp backward = {
+		.kind = PIPESIM_B, .chunk = op->b_chunk, .microbatch = op->b_microbatch};
+	gint64 alone;
+
+	if (half != PIPESIM_FB)
+		op = half == PIPESIM_F ? &forward : &backward;
+	alone = times->times->drawn != NULL
+			? times->times->drawn[step]
+			: pipesim_op_duration(program, times->times, rank, op);
+	*took = pipesim_edges_add(&times->edges, rank, index, half, alone);
+	if (ruled->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
+		const guint stage = pipesim_op_b_stage(program, rank, op);
+		const gint64 part =
+			MIN(ruled->delay_wgrad, times->times->stage[PIPESIM_W][stage]);
+
+		*took -= MIN(part, *took);
+		*last = MIN(part, alone);
+	}
+}
+
+static inline void time_one(const Times_plain *times, const PipesimRuled *ruled, guint rank,
+	guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)
+{
+	const PipesimOp *op = &ruled->lowering->program->ops[index];
+	const PipesimDurations *durations = &times->durations;
+	const gsize at = (gsize)rank * durations->chunks;
+
+	if (G_UNLIKELY(times->one_by_one))
+		pipesim_ruled_look_up(times, ruled, rank, index, half, step, took, last);
+	else if (op->kind != PIPESIM_FB || half == PIPESIM_FB)
+		*took = pipesim_durations_get(durations, rank, op);
+	else
+		*took = durations->single[(at + (half == PIPESIM_F ? op->chunk : op->b_chunk)) *
+						  PIPESIM_FB +
+					  half];
+}
+
+/* Figures alone -------------------------------------------------------------------------- */
+
+#define MAKE(name) name##_plain
+#define TARGET
+#define RECORDS         0
+#define time_op_plain   time_one
+#define SET(at, to)     (*(at) = *(to))
+#define START(at)       (*(at) = 0)
+#define TAKE(k, at, to) (*(at) = MAX(*(at), *(to)))
+#define PASS(at, span)  (*(at) += *(span))
+#define ADD(at, span)   (*(at) += *(span))
+#define Time            gint64
+#define Span            gint64
+#include "engine/ruled-kernel.inc"
+#undef MAKE
+#undef RECORDS
+#undef SET
+#undef START
+#undef TAKE
+#undef PASS
+#undef Time
+
+/* With all that happens ------------------------------------------------------------------ */
+
+/* A moment and what ended then, as causes are written, with its rank above: events that end at
+ * the same time come in the order of these keys, but none before the one that began it. */
+typedef struct {
+	gint64 ns;
+	guint64 why;
+} Moment;
+
+#define RANK_SHIFT      35
+#define KEY(rank, what) ((guint64)(rank) << RANK_SHIFT | (what))
+#define CAUSE_MASK      ((G_GUINT64_CONSTANT(1) << 34) - 1)
+
+/* What began the event @key that ended at @now; PIPESIM_NO_CAUSE where that was before @now. */
+static guint64 begun_by(const PipesimTimeline *timeline, guint64 key, gint64 now)
+{
+	const guint32 index = (guint32)key;
+	gint64 start = timeline->start[0];
+	guint64 cause;
+
+	if (key & PIPESIM_BY_TRANSFER) {
+		start = timeline->transfers[index].start;
+		cause = timeline->transfers[index].cause;
+	} else if (key & PIPESIM_BY_SHARD) {
+		start = timeline->shards[index].start;
+		cause = timeline->shards[index].cause;
+	} else {
+		start = timeline->start[index];
+		cause = timeline->cause[index];
+	}
+	return start < now ? PIPESIM_NO_CAUSE : cause;
+}
+
+/* Which of two events that end @now comes last. What has not begun yet waits for what begins it: of two
+ * lines of events that each begin the next, that one is behind in which the highest key stands. */
+static guint64 last_of(const PipesimTimeline *timeline, guint64 a, guint64 b, gint64 now)
+{
+	guint64 most_a = 0, most_b = 0, at, met;
+
+	if (a == b || b == PIPESIM_NO_CAUSE)
+		return a;
+	if (a == PIPESIM_NO_CAUSE)
+		return b;
+	/* Where the lines meet, if they do: what stands before is the same of both. */
+	for (met = a; met != PIPESIM_NO_CAUSE; met = begun_by(timeline, met, now)) {
+		for (at = b; at != PIPESIM_NO_CAUSE && at != met;)
+			at = begun_by(timeline, at, now);
+		if (at == met)
+			break;
+	}
+	if (met == a || met == b)
+		return met == a ? b : a;
+	for (at = a; at != met; at = begun_by(timeline, at, now))
+		most_a = MAX(most_a, at);
+	for (at = b; at != met; at = begun_by(timeline, at, now))
+		most_b = MAX(most_b, at);
+	return most_a > most_b ? a : b;
+}
+
+#define MAKE(name)       name##_recorded
+#define RECORDS          1
+#define time_op_recorded time_one
+#define SET(at, to)      (*(at) = *(to))
+#define START(at)        (*(at) = (Moment){0, PIPESIM_NO_CAUSE})
+#define PASS(at, span)   ((at)->ns += *(span))
+#define TAKE(k, at, other)                                                                  \
+	{                                                                                   \
+		const Moment *const than = (other);                                         \
+		if (than->ns > (at)->ns)                                                    \
+			*(at) = *than;                                                      \
+		else if (than->ns == (at)->ns && than->why != (at)->why)                    \
+			(at)->why = last_of((k)->timeline, (at)->why, than->why, than->ns); \
+	}
+#define Time Moment
+#include "engine/ruled-kernel.inc"
+#undef MAKE
+#undef RECORDS
+#undef SET
+#undef START
+#undef TAKE
+#undef PASS
+#undef Time
+
+/* Around it ------------------------------------------------------------------------------ */
+
+PipesimRuled *pipesim_ruled_new(
+	const PipesimLowering *lowering, const PipesimIssuing *issuing, GError **error)
+{
+	g_autoptr(PipesimRuled) ruled = g_new0(PipesimRuled, 1);
+
+	ruled->lowering = lowering;
+	ruled->issuing = *issuing;
+	ruled->split = lowering->runtime->splits_pairs;
+	ruled->host_waits = (lowering->runtime->takes & PIPESIM_ASK_HOST_TIME) != 0 &&
+			    !issuing->no_host_sync && issuing->host_time > 0;
+	/* What runs pairs in halves has no last part of one. */
+	ruled->delay_wgrad = ruled->split ? 0 : issuing->delay_wgrad;
+	ruled->arena = pipesim_arena_new();
+	ruled->n_channels = pipesim_rules_number(lowering, issuing->channels, ruled->arena,
+		&ruled->channel_begin, &ruled->channel_of);
+	return pipesim_arena_check(
+		       ruled->arena, error, "%u ops, sends and receives", lowering->n_actions)
+		       ? g_steal_pointer(&ruled)
+		       : NULL;
+}
+
+void pipesim_ruled_free(PipesimRuled *ruled)
+{
+	if (ruled == NULL)
+		return;
+	pipesim_arena_free(ruled->arena);
+	g_free(ruled);
+}
+
+/* The longest of what is done to stages. */
+static gint64 longest_shard(const PipesimTimes *times, guint stages)
+{
+	const gint64 *const of[] = {times->unshard, times->reduce};
+	gint64 longest = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(of); i++)
+		for (guint stage = 0; of[i] != NULL && stage < stages; stage++)
+			longest = MAX(longest, of[i][stage]);
+	return longest;
+}
+
+gboolean pipesim_ruled_fits(const PipesimRuled *ruled, const PipesimRuledTimes *times)
+{
+	const PipesimProgram *program = ruled->lowering->program;
+	__extension__ typedef __int128 Wide;
+	Wide most = (Wide)program->n_ops * times->durations.longest;
+	guint32 step = 0;
+
+	for (guint rank = 0; times->one_by_one && rank < program->shape.ranks; rank++)
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
+			const gboolean split =
+				ruled->split && program->ops[op].kind == PIPESIM_FB;
+			gint64 took = 0, last = 0;
+
+			pipesim_ruled_look_up(times, ruled, rank, op,
+				split ? PIPESIM_F : PIPESIM_FB, step++, &took, &last);
+			most += (Wide)took + last;
+			if (split)
+				pipesim_ruled_look_up(times, ruled, rank, op, PIPESIM_B, step++,
+					&took, &last);
+			most += split ? took : 0;
+		}
+	most += (Wide)ruled->lowering->n_actions *
+		((Wide)times->p2p + times->host +
+			longest_shard(times->times, program->shape.stages));
+	return most < PIPESIM_MAX_END;
+}
+
+gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
+	const PipesimTimes *times, PipesimTimeline *timeline, GError **error)
+{
+	const PipesimProgram *program = ruled->lowering->program;
+
+	*run = (PipesimRuledRun){.arena = pipesim_arena_new(), .timeline = timeline};
+	run->times = (Times_plain){.times = times,
+		.p2p = times->p2p,
+		.host = ruled->issuing.host_time,
+		.shard = {times->unshard, times->reduce},
+		.one_by_one = times->drawn != NULL || times->each != NULL || times->has_edges ||
+			      ruled->delay_wgrad > 0};
+	pipesim_edges_init(&run->times.edges, program, times, run->arena);
+	return (run->times.one_by_one ||
+		       pipesim_durations_init(&run->times.durations, program, times, error)) &&
+	       ((pipesim_shards_begin(
+			 &run->shards, ruled->lowering, times, timeline, run->arena) &&
+			pipesim_arena_check(run->arena, NULL, "-")) ||
+		       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			       "%u ops and their messages do not fit in memory; take fewer "
+			       "ranks or "
+			       "micro-batches",
+			       program->n_ops));
+}
+
+void pipesim_ruled_end(PipesimRuledRun *run)
+{
+	pipesim_durations_clear(&run->times.durations);
+	pipesim_arena_free(run->arena);
+}
+
+static gboolean fail_memory(const PipesimRuled *ruled, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"%u ops and their messages do not fit in memory; take fewer ranks or "
+		"micro-batches",
+		ruled->lowering->program->n_ops);
+}
+
+guint32 pipesim_ruled_steps(const PipesimRuled *ruled)
+{
+	const PipesimProgram *program = ruled->lowering->program;
+	guint32 n = program->n_ops;
+
+	for (guint32 op = 0; ruled->split && op < program->n_ops; op++)
+		n += program->ops[op].kind == PIPESIM_FB;
+	return n;
+}
+
+gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *times,
+	PipesimRuledFigures *figures, gboolean *done, GError **error)
+{
+	const gsize bytes = ruled->lowering->program->shape.ranks * sizeof(gint64);
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	PipesimRuledRun run;
+	gboolean ok = pipesim_ruled_begin(&run, ruled, times, timeline, error);
+	Kernel_plain k = {.ruled = ruled,
+		.times = &run.times,
+		.shards = &run.shards,
+		.when = figures->there,
+		.start = figures->start,
+		.took = figures->took};
+
+	*done = ok && pipesim_ruled_fits(ruled, &run.times);
+	if (*done) {
+		ok = run_plain(&k, run.arena) || fail_memory(ruled, error);
+		ok = ok && (k.n_done == pipesim_ruled_steps(ruled) ||
+				   pipesim_lowering_stops(
+					   ruled->lowering, ruled->issuing.channels, error));
+	}
+	if (*done && ok) {
+		figures->makespan = k.makespan;
+		memcpy(figures->busy, k.busy, bytes);
+		memcpy(figures->first_start, k.first, bytes);
+		memcpy(figures->last_end, k.end, bytes);
+	}
+	pipesim_ruled_end(&run);
+	return ok;
+}
+
+/* Causes without the ranks. */
+static void strip(PipesimTimeline *timeline)
+{
+	for (guint i = 0; i < timeline->n_ops; i++)
+		if (timeline->cause[i] != PIPESIM_NO_CAUSE)
+			timeline->cause[i] &= CAUSE_MASK;
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		if (timeline->transfers[i].cause != PIPESIM_NO_CAUSE)
+			timeline->transfers[i].cause &= CAUSE_MASK;
+	for (guint32 i = 0; i < timeline->n_shards; i++)
+		if (timeline->shards[i].cause != PIPESIM_NO_CAUSE)
+			timeline->shards[i].cause &= CAUSE_MASK;
+}
+
+gboolean pipesim_ruled_record(const PipesimRuled *ruled, const PipesimTimes *times,
+	const guint32 *transfer_of, PipesimTimeline *timeline, gboolean *done, GError **error)
+{
+	PipesimRuledRun run;
+	gboolean ok = pipesim_ruled_begin(&run, ruled, times, timeline, error);
+	Kernel_recorded k = {.ruled = ruled,
+		.times = &run.times,
+		.shards = &run.shards,
+		.timeline = timeline,
+		.transfer_of = transfer_of};
+
+	/* A host that takes time lets go of messages long after what ended. */
+	*done = ok && run.times.host == 0 && pipesim_ruled_fits(ruled, &run.times);
+	if (*done) {
+		ok = run_recorded(&k, run.arena) || fail_memory(ruled, error);
+		*done = ok && !k.gave_up;
+	}
+	if (*done) {
+		timeline->makespan = k.makespan.ns;
+		timeline->events =
+			(guint64)k.n_done + timeline->n_transfers + timeline->n_shards;
+		strip(timeline);
+		ok = k.n_done == timeline->n_ops ||
+		     pipesim_lowering_stops(ruled->lowering, ruled->issuing.channels, error);
+	} else {
+		g_clear_pointer(&timeline->shards, g_free);
+		g_clear_pointer(&timeline->shard_begin, g_free);
+		timeline->n_shards = 0;
+	}
+	pipesim_ruled_end(&run);
+	return ok;
+}

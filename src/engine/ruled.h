@@ -1,0 +1,56 @@
+/* Lists of a runtime's ops, sends, receives and waits as longest paths: where no message waits for
+ * another one's turn but by the order of the lists, who waits for whom does not depend on times.
+ * Nothing is sorted by time: a rank goes through its list as far as it gets, then another one. */
+#pragma once
+#include "engine/shards.h"
+#include "runtime/runtime.h"
+
+/* A lowering made ready for runs at any times. */
+typedef struct {
+	const PipesimLowering *lowering; /* the caller's */
+	PipesimIssuing issuing;
+	gboolean split;      /* pairs run in halves */
+	gboolean host_waits; /* for groups that are stops */
+	gint64 delay_wgrad;  /* of a pair, behind its sends */
+	guint32 n_channels;
+	guint32 *channel_begin; /* by rank; NULL: each has one, of its number */
+	guint32 *channel_of;    /* by action, with channel_begin */
+	PipesimArena *arena;    /* of these */
+} PipesimRuled;
+
+/** pipesim_ruled_new: @lowering, of a runtime where messages wait, over the channels of @issuing;
+ * NULL with PIPESIM_ERROR_LIMIT. */
+PipesimRuled *pipesim_ruled_new(
+	const PipesimLowering *lowering, const PipesimIssuing *issuing, GError **error);
+void pipesim_ruled_free(PipesimRuled *ruled);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRuled, pipesim_ruled_free)
+
+/* What a run comes to; arrays by rank, in ns. */
+typedef struct {
+	gint64 makespan;
+	gint64 *busy, *first_start, *last_end;
+	/* All NULL, or: by op of the timeline, when it starts and what it takes; by message, when it is there. */
+	gint64 *start, *took, *there;
+} PipesimRuledFigures;
+
+/** pipesim_ruled_figures: of a run at @times with which nothing varies that runs
+ * (pipesim_pace_rules_init()).
+ * @done: (out): FALSE where sums might come near the end of gint64: for pipesim_comm_run()
+ *
+ * Returns: FALSE with PIPESIM_ERROR_DEADLOCK, as pipesim_lowering_check() tells it, or PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *times,
+	PipesimRuledFigures *figures, gboolean *done, GError **error);
+
+/** pipesim_ruled_record: the same, into @timeline, whose transfers are laid out: that of message i is
+ * @transfer_of[i].
+ * @done: (out): also FALSE where ops take no time, whose order of ends it does not tell */
+gboolean pipesim_ruled_record(const PipesimRuled *ruled, const PipesimTimes *times,
+	const guint32 *transfer_of, PipesimTimeline *timeline, gboolean *done, GError **error);
+
+/* Runs that go side by side. */
+#define PIPESIM_RULED_LANES 16
+
+/** pipesim_ruled_lanes: the figures of @n runs side by side, each at its own @times, as
+ * pipesim_ruled_figures() gives them. FALSE where one has none, or they are to be run one by one. */
+gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *const *times,
+	guint n, PipesimRuledFigures *figures);

@@ -1,0 +1,318 @@
+/* Lists under a runtime's rules against the plainest simulator of them: every schedule of the grid, random
+ * orders (test-engine-random.c), costs at which much ends at the same time, and none. */
+#include "engine/comm.h"
+#include "engine/ruled.h"
+#include "grid.h"
+#include "reference-comm.h"
+#include "suites.h"
+#include <string.h>
+
+/* Of stages, ns; all alike at every second @seed. */
+static gint64 *new_times(guint stages, gint64 ns, guint32 seed)
+{
+	gint64 *times = g_new(gint64, stages);
+
+	for (guint i = 0; i < stages; i++)
+		times[i] = seed % 2 == 0 ? ns : ns + 137 * (i * seed % 7);
+	return times;
+}
+
+static PipesimTimes *draw_times(const PipesimProgram *program, guint32 seed)
+{
+	static const gint64 p2p[] = {0, 1000, 250, 700};
+	const PipesimShape *shape = &program->shape;
+	g_autoptr(PipesimCosts) costs =
+		seed % 2 == 0 ? grid_costs(1000, 1000, seed % 22 == 0 ? 0 : 1000, 3000,
+					p2p[seed / 2 % 4])
+			      : grid_random_costs(seed, shape->ranks, seed % 4 == 1);
+	PipesimTimes *times;
+
+	if (seed % 5 == 1) {
+		costs->sharding.unshard = seed % 3 == 0 ? 0 : 1000;
+		costs->sharding.reduce = 2000;
+	}
+	times = pipesim_times_new_placed(costs, shape, program->stage_of);
+	if (seed % 7 == 3)
+		times->p2p = 0;
+	if (seed % 13 == 5) {
+		times->has_edges = TRUE;
+		times->begin = 500;
+		for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++)
+			times->edge[edge] = new_times(shape->stages, 300, seed);
+	}
+	return times;
+}
+
+static guint differences(const PipesimTimeline *a, const PipesimTimeline *b)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < a->n_ops; i++)
+		n += a->start[i] != b->start[i] || a->end[i] != b->end[i] ||
+		     a->cause[i] != b->cause[i];
+	for (guint32 i = 0; i < a->n_transfers; i++) {
+		const PipesimTransfer *x = &a->transfers[i], *y = &b->transfers[i];
+
+		n += x->from != y->from || x->to != y->to || x->sent != y->sent ||
+		     x->received != y->received || x->start != y->start || x->end != y->end ||
+		     x->cause != y->cause || a->arrivals[i] != b->arrivals[i];
+	}
+	for (guint32 i = 0; i < a->n_shards; i++) {
+		const PipesimShard *x = &a->shards[i], *y = &b->shards[i];
+
+		n += x->stage != y->stage || x->issued != y->issued || x->start != y->start ||
+		     x->end != y->end || x->cause != y->cause;
+	}
+	return n;
+}
+
+/* The figures of @ruled are those of @timeline, NULL where it does not run to its end. */
+static void assert_figures(const PipesimRuled *ruled, const PipesimTimes *times,
+	const PipesimTimeline *timeline, const char *message)
+{
+	const PipesimProgram *program = ruled->lowering->program;
+	const guint ranks = program->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new0(gint64, 3 * ranks);
+	PipesimRuledFigures figures = {.busy = of_ranks,
+		.first_start = of_ranks + ranks,
+		.last_end = of_ranks + 2 * ranks};
+	g_autoptr(GError) error = NULL;
+	guint32 op = 0;
+	gboolean done;
+
+	ck_assert_int_eq(
+		pipesim_ruled_figures(ruled, times, &figures, &done, &error), timeline != NULL);
+	ck_assert(done);
+	if (timeline == NULL) {
+		ck_assert_str_eq(error->message, message);
+		return;
+	}
+	ck_assert_int_eq(figures.makespan, timeline->makespan);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const guint32 first = op;
+		gint64 busy = 0;
+
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			for (guint half = 0;
+				half <= (ruled->split && program->ops[i].kind == PIPESIM_FB);
+				half++, op++)
+				busy += timeline->end[op] - timeline->start[op];
+		if (op == first)
+			continue;
+		ck_assert_int_eq(figures.busy[rank], busy);
+		ck_assert_int_eq(figures.first_start[rank], timeline->start[first]);
+		ck_assert_int_eq(figures.last_end[rank], timeline->end[op - 1]);
+	}
+}
+
+gboolean assert_equals_reference_comm(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+		.active_stages = 2 + seed % 3,
+		.defer_reduce_wait = seed % 8 == 3,
+		.defer_recv = seed % 9 == 4,
+		.max_sends = seed % 10 == 7 ? 2 : 0,
+		.no_overlap = seed % 6 == 2,
+		.overlap_flush = seed % 6 == 3,
+		.keep_outputs = seed % 4 == 3,
+		.no_host_sync = seed % 16 == 5,
+		.delay_wgrad = seed % 3 == 1 ? 400 : 0,
+		.host_time = seed % 5 == 2 ? 90 : 0};
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked);
+	g_autoptr(PipesimTimes) times = draw_times(program, seed);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autoptr(GError) error = NULL, same = NULL;
+	g_autoptr(PipesimTimeline) timeline = NULL, reference = NULL;
+	g_autoptr(PipesimRuled) ruled = NULL;
+
+	if (lowering == NULL)
+		return FALSE;
+	timeline = pipesim_comm_run(lowering, &issuing, times, NULL, 0, NULL, &error);
+	reference = reference_comm_run(lowering, &issuing, times, NULL, 0, NULL, &same);
+	ruled = pipesim_ruled_new(lowering, &issuing, NULL);
+	ck_assert_int_eq(timeline == NULL, reference == NULL);
+	assert_figures(ruled, times, reference, same != NULL ? same->message : NULL);
+	if (timeline == NULL) {
+		ck_assert_int_eq(error->code, same->code);
+		ck_assert_str_eq(error->message, same->message);
+		return FALSE;
+	}
+	ck_assert_int_eq(timeline->makespan, reference->makespan);
+	ck_assert_uint_eq(timeline->n_ops, reference->n_ops);
+	ck_assert_uint_eq(timeline->n_transfers, reference->n_transfers);
+	ck_assert_uint_eq(timeline->n_shards, reference->n_shards);
+	ck_assert_uint_eq(differences(timeline, reference), 0);
+	return TRUE;
+}
+
+START_TEST(equals_reference)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	const guint every = point->ranks * point->microbatches > 400 ? grid_every(7) : 1;
+
+	for (guint32 i = 0; pipesim_runtime_list()[i] != NULL; i++)
+		for (guint32 k = (guint32)_i % every; k < 4; k += every)
+			if (pipesim_runtime_list()[i]->waits)
+				assert_equals_reference_comm(program, pipesim_runtime_list()[i],
+					(guint32)_i * 5 + i + 1000 * k + 11 * (guint32)_i * k);
+}
+END_TEST
+
+/* Side by side: as one by one. --- */
+
+#define RUNS 19
+
+static void assert_lanes(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+		.active_stages = 2 + seed % 3,
+		.delay_wgrad = seed % 3 == 1 ? 400 : 0,
+		.host_time = seed % 5 == 2 ? 90 : 0};
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked);
+	const guint ranks = program->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new0(gint64, 6 * RUNS * (gsize)ranks);
+	PipesimTimes *times[RUNS];
+	PipesimRuledFigures lanes[RUNS], one[RUNS];
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autoptr(PipesimRuled) ruled =
+		lowering != NULL ? pipesim_ruled_new(lowering, &issuing, NULL) : NULL;
+	gboolean done, runs = TRUE;
+
+	if (ruled == NULL)
+		return;
+	for (guint i = 0; i < RUNS; i++) {
+		gint64 *own = &of_ranks[6 * (gsize)ranks * i];
+
+		/* All with edges and shards, or none. */
+		times[i] = draw_times(program, seed + i * 5 * 13);
+		lanes[i] = (PipesimRuledFigures){
+			.busy = own, .first_start = own + ranks, .last_end = own + 2 * ranks};
+		own += 3 * ranks;
+		one[i] = (PipesimRuledFigures){
+			.busy = own, .first_start = own + ranks, .last_end = own + 2 * ranks};
+		runs = runs && pipesim_ruled_figures(ruled, times[i], &one[i], &done, NULL);
+	}
+	ck_assert_int_eq(
+		pipesim_ruled_lanes(ruled, (const PipesimTimes *const *)times, RUNS, lanes),
+		runs);
+	for (guint i = 0; i < RUNS; i++) {
+		if (runs) {
+			ck_assert_int_eq(lanes[i].makespan, one[i].makespan);
+			ck_assert_mem_eq(
+				lanes[i].busy, one[i].busy, 3 * ranks * sizeof(gint64));
+		}
+		pipesim_times_free(times[i]);
+	}
+}
+
+START_TEST(lanes_equal_one)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimProgram) program = NULL;
+
+	if (point->ranks * point->microbatches > 400 && (guint)_i % grid_every(7) != 0)
+		return;
+	program = grid_program(point);
+	for (guint32 i = 0; pipesim_runtime_list()[i] != NULL; i++)
+		if (pipesim_runtime_list()[i]->waits)
+			assert_lanes(program, pipesim_runtime_list()[i], (guint32)_i * 7 + i);
+}
+END_TEST
+
+/* Long steps: what is multiplied is what a run of all has. --- */
+
+static guint n_leapt, n_long;
+
+static void assert_leap(const PipesimOrder *order, const PipesimProgram *program,
+	const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+		.no_overlap = seed % 6 == 2,
+		.overlap_flush = seed % 6 == 3,
+		.host_time = seed % 5 == 2 ? 90 : 0};
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked);
+	const guint ranks = program->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new0(gint64, 3 * ranks);
+	PipesimRuledFigures figures = {.busy = of_ranks,
+		.first_start = of_ranks + ranks,
+		.last_end = of_ranks + 2 * ranks};
+	g_autoptr(PipesimTimes) times = draw_times(program, seed);
+	const PipesimJob job = {.order = order,
+		.times = times,
+		.runtime = runtime,
+		.issuing = issuing,
+		.most_ops = 1u << 24};
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autoptr(PipesimRuled) ruled =
+		lowering != NULL ? pipesim_ruled_new(lowering, &issuing, NULL) : NULL;
+	g_autoptr(PipesimStep) step = NULL;
+	gboolean done;
+
+	if (ruled == NULL || !pipesim_ruled_figures(ruled, times, &figures, &done, NULL))
+		return;
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	ck_assert_ptr_nonnull(step);
+	ck_assert_int_eq(step->makespan, figures.makespan);
+	for (guint rank = 0; rank < ranks; rank++) {
+		ck_assert_int_eq(step->busy[rank], figures.busy[rank]);
+		ck_assert_int_eq(step->first_start[rank], figures.first_start[rank]);
+		ck_assert_int_eq(step->last_end[rank], figures.last_end[rank]);
+	}
+	n_long++;
+	n_leapt += step->program == NULL;
+}
+
+/* Of each schedule, with as many micro-batches as its loops need to be long. */
+START_TEST(leaps)
+{
+	static const guint shapes[][2] = {{2, 600}, {4, 384}, {4, 515}, {8, 320}, {8, 807}};
+	const PipesimScenario scenario = {
+		.ranks = shapes[_i][0], .microbatches = shapes[_i][1]};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	n_leapt = n_long = 0;
+	for (guint32 i = 0; pipesim_schedule_list()[i] != NULL; i++) {
+		const PipesimSchedule *schedule = pipesim_schedule_list()[i];
+		g_autoptr(PipesimTimes) times = NULL;
+		g_autoptr(PipesimOrder) order = NULL;
+		g_autoptr(PipesimProgram) program = NULL;
+		PipesimShape shape;
+
+		if (!pipesim_schedule_shape(schedule, &scenario, &shape, NULL) ||
+			pipesim_schedule_is_search(schedule))
+			continue;
+		times = pipesim_times_new(costs, &shape);
+		order = pipesim_schedule_order(schedule, &shape, times, NULL);
+		program = pipesim_order_expand(order, NULL);
+		for (guint32 k = 0; pipesim_runtime_list()[k] != NULL; k++)
+			for (guint32 seed = 0; seed < 24; seed += grid_every(5))
+				if (pipesim_runtime_list()[k]->waits)
+					assert_leap(order, program, pipesim_runtime_list()[k],
+						seed + 7 * k + 31 * i + 1009 * (guint32)_i);
+	}
+	/* else this would test one side only */
+	ck_assert_uint_gt(n_leapt, n_long / 4);
+	ck_assert_uint_lt(n_leapt, n_long);
+}
+END_TEST
+
+Suite *engine_ruled_suite(void)
+{
+	Suite *suite = suite_create("engine-ruled");
+	TCase *tcase = tcase_create("grid");
+	int count;
+
+	grid_accepted(&count);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, equals_reference, 0, count);
+	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
+	tcase_add_loop_test(tcase, leaps, 0, 5);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
