@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE=1
 traces=$TOP_SRCDIR/traces
 table() # FOLDER ARGUMENT...
 {
-	python3 "$TOP_SRCDIR/tests/pytorch/accuracy.py" --pipesim "$PIPESIM" table "$@"
+	python3 "$TOP_SRCDIR/python/measuring/accuracy.py" --pipesim "$PIPESIM" table "$@"
 }
 tables()
 {
@@ -23,16 +23,16 @@ tables()
 	printf '\n%s\n\n' 'One H100: all four stages on it, 4 micro-batches, with pauses before each step:'
 	table "$traces/accuracy-h100" || return
 	printf '\n%s\n\n' "Ranks by themselves with the bundled kernels, replayed by \`pipesim-microbench\` (\`traces/h200-power\`, \`traces/h100-power\`):"
-	python3 "$TOP_SRCDIR/tests/pytorch/accuracy.py" --pipesim "$PIPESIM" replays \
+	python3 "$TOP_SRCDIR/python/measuring/accuracy.py" --pipesim "$PIPESIM" replays \
 		"$traces/h200-power.csv.gz" "$traces/h100-power.csv.gz" || return
 	for folder in optimized-h200x2 optimized-h200x2-b; do
 		printf '\n%s\n\n' "Orders that pipesim searched, \`traces/$folder\`:"
-		python3 "$TOP_SRCDIR/tests/pytorch/gains.py" --pipesim "$PIPESIM" table "$traces/$folder" || return
+		python3 "$TOP_SRCDIR/python/measuring/gains.py" --pipesim "$PIPESIM" table "$traces/$folder" || return
 	done
 }
 peaks()
 {
-	python3 "$TOP_SRCDIR/tests/pytorch/accuracy.py" --pipesim "$PIPESIM" peaks \
+	python3 "$TOP_SRCDIR/python/measuring/accuracy.py" --pipesim "$PIPESIM" peaks \
 		"$traces/accuracy-h200x2" "$traces/accuracy-h200x2-b"
 }
 case ${1-} in

@@ -1,12 +1,13 @@
 """Steps of described models beside published ones.
 
-    python3 described.py FOLDER [--program PIPESIM] [--table] [--cross-validate]
+    python3 described.py FOLDER [--program PIPESIM] [--table] [--cross-validate] [--fit FOLDER] [--errors FILE]
 
 FOLDER has rows.csv, one row a published step (columns: model sizes, parallel sizes, precision ..., step_s, family). Every
 row whose GPU has a file in devices/ and whose figures do not contradict themselves is simulated from its description
 alone. Printed are errors by kind; --table: every row; --cross-validate: the shares that devices/*.ini have were fitted
 to such rows, so each family of rows is predicted once more from shares fitted without it, in the linear
-approximation around the shipped ones.
+approximation around the shipped ones; those with experts also from their columns alone, without what the recipe says that
+ran. --errors writes these means into src/transformer/errors.h.
 """
 
 import argparse
@@ -26,20 +27,17 @@ TOP = Path(__file__).resolve().parents[1]
 DEVICES = {"H100-500W": "h100"}  # others go by their own names
 # What was fitted: in which files, which keys, how far (standard deviation of the logarithm) they may go.
 FITTED = {
-    "products": ([("a100",), ("b200", "b300"), ("gb200", "gb300")], ["products"], 0.1),
-    "products, as measured": ([("h100", "h200", "h800")], ["products"], 0.02),
-    "products in FP8": ([("h100", "h200", "h800"), ("b200", "b300"), ("gb200",), ("gb300",)], ["products_fp8"], 0.12),
+    "products": ([("a100",), ("b200",), ("gb200",), ("b300", "gb300")], ["products"], 0.1),
+    "products in FP8": ([("h100", "h200", "h800"), ("b200",), ("gb200",), ("b300", "gb300")], ["products_fp8"], 0.12),
     "attention": (
-        [("h100", "h200", "h800"), ("a100",), ("b200", "b300", "gb200", "gb300")],
+        [("h100", "h200", "h800"), ("a100",), ("b200", "gb200"), ("b300", "gb300")],
         ["attention", "attention_backward"],
-        0.12,
+        0.06,
     ),
-    "products of experts": ([()], ["grouped"], 0.1),
-    "element-wise kernels": ([()], ["elements"], 0.12),
-    "rows in order": ([()], ["rows"], 0.2),
-    "all-to-alls": ([()], ["exchange"], 0.15),
+    "rows in order": ([()], ["rows"], 0.1),
+    "all-to-alls of a domain": ([("gb200", "gb300")], ["exchange"], 0.4),
     "network": ([()], ["far"], 0.3),
-    "collectives": ([()], ["ring"], 0.2),
+    "collectives": ([()], ["ring"], 0.1),
     "launches": ([()], ["launch"], 0.3),
     "waits of the host": ([()], ["wait"], 0.5),
 }
@@ -86,8 +84,27 @@ def describe(row):
     return "\n".join(lines) + "\n"
 
 
-def options(row):
+def recipe(row):
+    """What no column says, but the recipe that ran does (Megatron-Bridge, perf_recipes and performance/configs): who brings
+    rows to experts, and which graphs hold the step. Recipes of 26.08 in MXFP8 enable the latter in a function of their own."""
+    model, gpu, scale_up = row["model"], row["gpu"], row["gpu"].startswith("GB")
+    if row["kind"] != "moe" or whole(row, "ep") <= 1:
+        return []
+    step = row["cuda_graph"] == "full_iteration" or (row["version"].endswith("26.08") and row["precision"] == "fp8-mx")
+    if row["source_group"].startswith("simumax") or (model.startswith("qwen3-235b") and not scale_up):
+        dispatcher = "alltoall"
+    elif model.startswith("gpt-oss") and (row["precision"] == "bf16" or gpu in ("B200", "H100")):
+        dispatcher = "alltoall"
+    else:
+        dispatcher = "hybridep"
+    graphs = "step" if step else "router" if "moe_router" in row["cuda_graph"] and "attn" not in row["cuda_graph"] else ""
+    words = ["--dispatcher", dispatcher, *(["--graphs", graphs] if graphs else [])]
+    return words + (["--ep-overlap"] if step else [])
+
+
+def options(row, columns_only=False):
     """What a row says of its training, but for model and device."""
+    known = [] if columns_only else recipe(row)
     chunks = whole(row, "vp") or 1
     parallel = whole(row, "tp") > 1
     recompute = row["recompute"]
@@ -106,8 +123,8 @@ def options(row):
         (parallel and (row["sp"] == "1" or whole(row, "experts")), ["--sequence-parallel"]),
         (row["cp_comm"] == "a2a", ["--cp-comm", "a2a"]),
         (parallel and row["tp_overlap"] == "1", ["--tp-overlap"]),
-        (whole(row, "ep") > 1 and row["ep_overlap"] == "1", ["--ep-overlap"]),
-        (row["dp_overlap"] == "1", ["--overlap-reduce"]),
+        (whole(row, "ep") > 1 and row["ep_overlap"] == "1" and "--ep-overlap" not in known, ["--ep-overlap"]),
+        (row["dp_overlap"] == "1", ["--overlap-grad-reduce"]),
         (row["cuda_graph"], ["--cuda-graph"]),
         (row["layout"] and (whole(row, "pp") > 1 or "m" in row["layout"]), ["--layout", row["layout"]]),
         (row["opt_shard"] == "none", ["--zero", "0"]),
@@ -115,7 +132,7 @@ def options(row):
         (row["framework"] == "torchtitan", ["--modules", "pytorch"]),
     ):
         words += more if given else []
-    return words
+    return words + known
 
 
 def device_of(row):
@@ -131,7 +148,7 @@ def group_of(row):
     return row["framework"] == "torchtitan", row["source_group"].startswith("simumax"), row["model"].split("-l")[0]
 
 
-def read_rows(folder):
+def read_rows(folder, columns_only):
     """Rows that can be compared; those of one description once, with their steps."""
     known = {}
     with open(folder / "rows.csv", newline="") as file:
@@ -141,7 +158,7 @@ def read_rows(folder):
                 continue
             if use not in ("calibration", "when the device exists") or not (TOP / "devices" / f"{device_of(row)}.ini").exists():
                 continue
-            key = (row["model"], row["framework"], device_of(row), *options(row))
+            key = (row["model"], row["framework"], device_of(row), *options(row, columns_only))
             known.setdefault(key, row).setdefault("steps", []).append(float(row["step_s"]))
     return list(known.values())
 
@@ -152,8 +169,8 @@ def is_fitted(row):
 
 
 class Runner:
-    def __init__(self, program, folder):
-        self.program, self.folder = program, Path(folder)
+    def __init__(self, program, folder, columns_only=False):
+        self.program, self.folder, self.columns_only = program, Path(folder), columns_only
 
     def write_models(self, rows):
         for row in rows:
@@ -175,7 +192,7 @@ class Runner:
         return devices
 
     def step(self, row, devices):
-        command = [self.program, *options(row), "--model", str(self.folder / f"{row['model']}.ini")]
+        command = [self.program, *options(row, self.columns_only), "--model", str(self.folder / f"{row['model']}.ini")]
         command += ["--device", str(devices / f"{device_of(row)}.ini"), "-f", "json"]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
@@ -261,17 +278,47 @@ def percent(error):
     return 100 * (math.exp(error) - 1)
 
 
-def summarize(title, rows, errors):
-    """errors: by index."""
+def kinds(rows, errors):
+    """Errors in percent by kind; errors: by index."""
     groups = {}
     for i, error in errors.items():
         row = rows[i]
         kind = f"{kind_of(row)}, {'BF16' if row['precision'] in ('bf16', 'fp16') else 'FP8'}"
         groups.setdefault(kind if is_fitted(row) else "not fitted to: " + kind, []).append(percent(error))
+    return groups
+
+
+def summarize(title, rows, errors):
     print(f"| {title} | descriptions | mean error, % | largest, % |\n|---|---|---|---|")
-    for kind, values in sorted(groups.items()):
+    for kind, values in sorted(kinds(rows, errors).items()):
         print(f"| {kind} | {len(values)} | {statistics.mean(map(abs, values)):.1f} | {max(map(abs, values)):.1f} |")
     print()
+
+
+def write_errors(path, shipped, left, unsaid):
+    """The figures of errors.h: means by kind."""
+
+    def pair(groups, kind):
+        return "{" + ", ".join(f"{statistics.mean(map(abs, groups[f'{kind}, {p}'])) / 100:.3f}" for p in ("BF16", "FP8")) + "}"
+
+    described = ", ".join(pair(groups, kind) for groups, kind in ((left, "dense"), (left, "experts"), (unsaid, "experts")))
+    eager = pair(shipped, "not fitted to: dense")
+    text = path.read_text()
+    text = re.sub(r"(pipesim_described_error\[3\]\[2\] = )\{.*?\};", rf"\1{{{described}}};", text, flags=re.S)
+    path.write_text(re.sub(r"(pipesim_eager_error\[2\] = )\{.*?\};", rf"\1{eager};", text))
+
+
+class Evaluation:
+    """Rows, described with or without what their recipes say, and their errors; left: from fits without their model."""
+
+    def __init__(self, arguments, columns_only, fits):
+        self.rows = read_rows(arguments.folder, columns_only)
+        with tempfile.TemporaryDirectory() as folder:
+            runner = Runner(arguments.program, folder, columns_only)
+            runner.write_models(self.rows)
+            self.errors = runner.errors(self.rows, {})
+            self.fit = Fit(runner, self.rows, self.errors) if fits else None
+        self.left = self.fit.cross_validate() if fits else {}
 
 
 def main():
@@ -281,21 +328,24 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--fit", metavar="FOLDER", help="write files with shares fitted anew into FOLDER/devices")
+    parser.add_argument("--errors", metavar="FILE", type=Path, help="write means into FILE, src/transformer/errors.h")
     arguments = parser.parse_args()
-    rows = read_rows(arguments.folder)
-    with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(arguments.program, folder)
-        runner.write_models(rows)
-        errors = runner.errors(rows, {})
-        fit = Fit(runner, rows, errors) if arguments.cross_validate or arguments.fit else None
-        left = fit.cross_validate() if fit is not None else {}
-        if arguments.fit:
-            Runner(arguments.program, arguments.fit).write_devices(fit.changes())
-    summarize("as shipped", rows, dict(enumerate(errors)))
-    if left:
-        summarize("from a fit without the model", rows, left)
+    fits = bool(arguments.cross_validate or arguments.fit or arguments.errors)
+    told = Evaluation(arguments, False, fits)
+    if arguments.fit:
+        Runner(arguments.program, arguments.fit).write_devices(told.fit.changes())
+    summarize("as shipped", told.rows, dict(enumerate(told.errors)))
+    if fits:
+        untold = Evaluation(arguments, True, True)
+        summarize("from a fit without the model", told.rows, told.left)
+        sparse = {i: error for i, error in untold.left.items() if kind_of(untold.rows[i]) == "experts"}
+        summarize("the same, without dispatcher and 26.08's graphs", untold.rows, sparse)
+    if arguments.errors:
+        shipped = kinds(told.rows, dict(enumerate(told.errors)))
+        write_errors(arguments.errors, shipped, kinds(told.rows, told.left), kinds(untold.rows, sparse))
     if arguments.table:
         print("| model | GPU | sizes | precision | measured, s | computed, s | error, % | without it, % |\n|---|---|---|---|---|---|---|---|")
+    rows, errors, left = told.rows, told.errors, told.left
     for i in sorted(range(len(rows)), key=lambda i: (kind_of(rows[i]), rows[i]["model"], rows[i]["gpu"])) if arguments.table else ():
         row, step = rows[i], statistics.geometric_mean(rows[i]["steps"])
         sizes = " ".join(f"{name.upper()}{row[name]}" for name in ("tp", "cp", "pp", "vp", "ep", "dp") if whole(row, name) > 1)

@@ -45,6 +45,7 @@ typedef struct _Search {
 	const PipesimShape *shape;
 	const PipesimCosts *costs;
 	const PipesimTransformer *model;
+	gboolean apart; /* multi-token prediction and its losses may be on several stages */
 	PipesimFamily *family;
 	PipesimFamily *paths; /* whose paths bound steps; NULL: none does */
 	gboolean bounded;     /* the order of @paths is there */
@@ -97,9 +98,9 @@ static PipesimCosts *costs_of(const Search *s, const guint *ends)
 {
 	PipesimCosts *costs = pipesim_costs_copy(s->costs);
 
-	pipesim_costs_set_cutter(
-		costs, pipesim_cutter_fix(s->costs->cutter,
-			       pipesim_stages_of_items(s->model, ends, s->stages), NULL));
+	pipesim_costs_set_cutter(costs,
+		pipesim_cutter_fix(s->costs->cutter,
+			pipesim_stages_of_items(s->model, s->apart, ends, s->stages), NULL));
 	return costs;
 }
 
@@ -276,16 +277,17 @@ static void add_cut(Search *s, const PipesimFamilyPath *path)
 		for (guint i = 0; i < s->shape->copies; i++)
 			ends |= s->rank_of[(gsize)stage * s->shape->copies + i] == path->rank;
 		for (guint i = 0; i < s->n; i++) {
-			const PipesimPart part = pipesim_stages_item(s->model, i);
-			const double many =
-				part == PIPESIM_PART_MTP ? (double)s->model->mtp : 1;
+			double *own = &cost[(gsize)stage * s->n + i];
+			gint64 counts[PIPESIM_N_PARTS];
 
-			cost[(gsize)stage * s->n + i] =
-				many * (((double)count[0] * (double)ns[part][0] +
-						(double)count[1] * (double)ns[part][1] +
-						(double)count[2] * (double)ns[part][2]) /
-						       pieces +
-					       (ends ? (double)ns[part][3] : 0));
+			pipesim_stages_item(s->model, s->apart, i, counts);
+			for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+				*own += (double)counts[part] *
+					(((double)count[0] * (double)ns[part][0] +
+						 (double)count[1] * (double)ns[part][1] +
+						 (double)count[2] * (double)ns[part][2]) /
+							pieces +
+						(ends ? (double)ns[part][3] : 0));
 		}
 	}
 	pipesim_layout_cuts_add(s->cuts, (double)path->fixed, cost);
@@ -471,12 +473,17 @@ static void add_memory(Search *s)
 				&cost[(gsize)pipesim_shape_stage(s->shape, rank, chunk) * s->n];
 
 			for (guint i = 0; i < s->n; i++) {
-				const gint64 *part = bytes[pipesim_stages_item(s->model, i)];
+				gint64 counts[PIPESIM_N_PARTS];
 
-				own[i] = (double)part[0];
-				for (guint k = 0; k < 3; k++)
-					own[i] += held[k * chunks + chunk] *
-						  (double)part[1 + k] / pieces;
+				pipesim_stages_item(s->model, s->apart, i, counts);
+				for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+					const double many = (double)counts[part];
+
+					own[i] += many * (double)bytes[part][0];
+					for (guint k = 0; k < 3; k++)
+						own[i] += many * held[k * chunks + chunk] *
+							  (double)bytes[part][1 + k] / pieces;
+				}
 			}
 		}
 		/* Shares of parameters are rounded up, each by itself. */
@@ -592,7 +599,7 @@ static void init(Search *s, const PipesimStages *begin)
 	PipesimPart most;
 	guint dense = 0;
 
-	s->weight = g_new(double, s->n);
+	s->weight = g_new0(double, s->n);
 	s->waiting = g_new(guint, (gsize)BATCH * s->stages);
 	s->best = g_new(guint, s->stages);
 	s->ends = g_new(guint, s->stages);
@@ -608,25 +615,26 @@ static void init(Search *s, const PipesimStages *begin)
 		}
 	init_groups(s);
 	/* The items that there are most of. */
-	for (guint i = 0; i < s->n; i++)
-		dense += pipesim_stages_item(s->model, i) == PIPESIM_PART_DENSE;
+	for (guint i = 0; i < s->model->layers; i++)
+		dense += !pipesim_transformer_is_sparse(s->model, i);
 	most = dense > s->model->layers - dense ? PIPESIM_PART_DENSE : PIPESIM_PART_SPARSE;
 	s->like = g_new0(guint8, s->n);
-	for (guint i = 0; i < s->n; i++)
-		s->like[i] = pipesim_stages_item(s->model, i) == most;
+	for (guint i = 0; i < s->n; i++) {
+		gint64 counts[PIPESIM_N_PARTS];
+
+		pipesim_stages_item(s->model, s->apart, i, counts);
+		s->like[i] = counts[most] > 0;
+		for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+			s->weight[i] += (double)counts[part] * weights[part];
+	}
 	s->cuts = pipesim_layout_cuts_new(s->stages, s->n);
 	s->counts = pipesim_layout_counts_new(s->stages, s->n, s->like, s->group, s->groups);
 	s->sums = g_new(double, (gsize)(s->stages + 1) * (PIPESIM_LAYOUT_CUTS + 1));
-	for (guint i = 0; i < s->n; i++) {
-		const PipesimPart part = pipesim_stages_item(s->model, i);
-
-		s->weight[i] =
-			weights[part] * (part == PIPESIM_PART_MTP ? (double)s->model->mtp : 1);
-	}
 	for (guint stage = 0, item = 0; stage < s->stages; stage++) {
 		const PipesimCut *cut = &begin->cut[stage];
 
-		item += (guint)(cut->embedding + cut->layers + (cut->mtp > 0) + cut->head);
+		item += (guint)(cut->embedding + cut->layers + cut->head);
+		item += s->apart ? (guint)(cut->mtp + cut->losses) : cut->mtp > 0;
 		s->ends[stage] = item;
 	}
 	if (s->plain)
@@ -707,6 +715,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	Search s = {.shape = shape,
 		.costs = costs,
 		.model = pipesim_cutter_model(costs->cutter),
+		.apart = pipesim_cutter_apart(costs->cutter),
 		.stages = shape->stages,
 		.waits = pipesim_runtime_waits(pipesim_runtime_resolve(
 				 scenario->runtime, schedule->runtime)) ||
@@ -720,7 +729,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	own.samples = 0;
 	own.critical = FALSE;
 	own.keep = PIPESIM_KEEP_NOTHING;
-	s.n = pipesim_stages_items(s.model);
+	s.n = pipesim_stages_items(s.model, s.apart);
 	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	/* What bounds steps: ranks are busy, and paths are there however messages wait. */
@@ -732,7 +741,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 			    : NULL;
 	init(&s, begin);
 	if (find(&s, ops, below, gap))
-		found = pipesim_stages_of_items(s.model, s.best, s.stages);
+		found = pipesim_stages_of_items(s.model, s.apart, s.best, s.stages);
 	clear(&s);
 	return found;
 }

@@ -5,6 +5,7 @@
 
 #include "transformer/layout.h"
 #include <math.h>
+#include <string.h>
 
 /* Most items for which stages are made alike: n squared over the stages. */
 #define MOST_ITEMS 4096
@@ -69,17 +70,34 @@ static void choose_alike(const Items *items, guint stages, double most, guint *e
 	const guint n = items->n, width = n + 1;
 	g_autofree double *best = g_new(double, 2 * (gsize)width);
 	g_autofree guint *from = g_new0(guint, (gsize)stages * width);
+	/* Where each stage ends at the earliest and at the latest, so that those behind and before it are within @most. */
+	g_autofree guint *first = g_new(guint, 2 * (gsize)stages);
+	guint *last = first + stages;
 
-	for (guint end = 0; end <= n; end++)
-		best[end] = end == 0 ? 0 : (double)INFINITY;
+	for (guint stage = 0, begin = 0; stage < stages; begin = last[stage++]) {
+		last[stage] = begin + 1;
+		while (last[stage] < n - (stages - 1 - stage) &&
+			weight(items, begin, last[stage] + 1) <= most)
+			last[stage]++;
+	}
+	first[stages - 1] = n;
+	for (guint stage = stages - 1; stage > 0; stage--) {
+		first[stage - 1] = first[stage] - 1;
+		while (first[stage - 1] > stage &&
+			weight(items, first[stage - 1] - 1, first[stage]) <= most)
+			first[stage - 1]--;
+	}
+	best[0] = 0;
 	for (guint stage = 0; stage < stages; stage++) {
 		const double *before = &best[(stage % 2) * width];
 		double *now = &best[((stage + 1) % 2) * width];
 
-		/* Each stage holds an item at least, those before and behind it too. */
-		for (guint end = stage + 1; end <= n - (stages - 1 - stage); end++) {
+		for (guint end = first[stage]; end <= last[stage]; end++) {
+			const guint least = stage > 0 ? first[stage - 1] : 0;
+
 			now[end] = (double)INFINITY;
-			for (guint begin = end; begin-- > stage;) {
+			for (guint begin = MIN(end, stage > 0 ? last[stage - 1] + 1 : 1);
+				begin-- > least;) {
 				const double length = weight(items, begin, end);
 				const double total = before[begin] + length * length;
 
@@ -98,60 +116,71 @@ static void choose_alike(const Items *items, guint stages, double most, guint *e
 	}
 }
 
-guint pipesim_stages_items(const PipesimTransformer *model)
+guint pipesim_stages_items(const PipesimTransformer *model, gboolean apart)
 {
-	return (guint)model->layers + 2 + (model->mtp > 0);
+	return (guint)(model->layers + 2 + (apart ? 2 * model->mtp : model->mtp > 0));
 }
 
-PipesimPart pipesim_stages_item(const PipesimTransformer *model, guint item)
+void pipesim_stages_item(const PipesimTransformer *model, gboolean apart, guint item,
+	gint64 counts[PIPESIM_N_PARTS])
 {
-	const gint64 layer = (gint64)item - 1;
+	const gint64 layer = (gint64)item - 1, behind = layer - model->layers;
+	const gboolean last = item + 1 == pipesim_stages_items(model, apart);
 
-	if (item == 0)
-		return PIPESIM_PART_EMBEDDING;
-	if (layer < model->layers)
-		return pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
-								   : PIPESIM_PART_DENSE;
-	return item + 1 < pipesim_stages_items(model) ? PIPESIM_PART_MTP : PIPESIM_PART_HEAD;
+	memset(counts, 0, PIPESIM_N_PARTS * sizeof *counts);
+	counts[item == 0 ? PIPESIM_PART_EMBEDDING
+		: behind < 0
+			? (pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
+								       : PIPESIM_PART_DENSE)
+		: last                          ? PIPESIM_PART_HEAD
+		: !apart || behind < model->mtp ? PIPESIM_PART_MTP
+						: PIPESIM_PART_LOSS] = 1;
+	if (apart)
+		return;
+	counts[PIPESIM_PART_MTP] *= model->mtp;
+	counts[PIPESIM_PART_LOSS] = last && model->vocab > 0 ? model->mtp : 0;
 }
 
 PipesimStages *pipesim_stages_of_items(
-	const PipesimTransformer *model, const guint *ends, guint stages)
+	const PipesimTransformer *model, gboolean apart, const guint *ends, guint stages)
 {
-	const guint n = pipesim_stages_items(model);
 	PipesimStages *layout = g_new0(PipesimStages, 1);
 
 	layout->stages = stages;
 	layout->cut = g_new0(PipesimCut, stages);
-	for (guint stage = 0, begin = 0; stage < stages; begin = ends[stage], stage++) {
+	for (guint stage = 0, item = 0; stage < stages; stage++) {
 		PipesimCut *cut = &layout->cut[stage];
-		const gint64 first = MAX((gint64)begin - 1, 0);
-		const gint64 behind = MIN((gint64)ends[stage] - 1, model->layers);
+		gint64 counts[PIPESIM_N_PARTS];
 
-		cut->embedding = begin == 0;
-		cut->head = ends[stage] == n;
-		cut->first = MIN(first, model->layers);
-		cut->layers = MAX(behind - cut->first, 0);
-		cut->mtp = model->mtp > 0 && begin < n - 1 && ends[stage] >= n - 1 ? model->mtp
-										   : 0;
+		cut->first = CLAMP((gint64)item - 1, 0, model->layers);
+		for (; item < ends[stage]; item++) {
+			pipesim_stages_item(model, apart, item, counts);
+			cut->embedding |= counts[PIPESIM_PART_EMBEDDING] > 0;
+			cut->head |= counts[PIPESIM_PART_HEAD] > 0;
+			cut->layers += counts[PIPESIM_PART_DENSE] + counts[PIPESIM_PART_SPARSE];
+			cut->mtp += counts[PIPESIM_PART_MTP];
+			cut->losses += counts[PIPESIM_PART_LOSS];
+		}
 	}
 	return layout;
 }
 
-PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, gboolean apart,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error)
 {
-	Items items = {.n = pipesim_stages_items(model)};
+	Items items = {.n = pipesim_stages_items(model, apart)};
 	g_autofree double *sum = g_new0(double, (gsize)items.n + 1);
 	g_autofree guint *ends = NULL;
 	double most;
 
 	items.sum = sum;
 	for (guint i = 0; i < items.n; i++) {
-		const PipesimPart part = pipesim_stages_item(model, i);
+		gint64 counts[PIPESIM_N_PARTS];
 
-		sum[i + 1] = sum[i] +
-			     parts[part] * (part == PIPESIM_PART_MTP ? (double)model->mtp : 1);
+		pipesim_stages_item(model, apart, i, counts);
+		sum[i + 1] = sum[i];
+		for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+			sum[i + 1] += (double)counts[part] * parts[part];
 	}
 
 	if (stages > items.n) {
@@ -173,5 +202,5 @@ PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 			end++;
 		ends[stage] = end = stage + 1 == stages ? items.n : end;
 	}
-	return pipesim_stages_of_items(model, ends, stages);
+	return pipesim_stages_of_items(model, apart, ends, stages);
 }

@@ -6,12 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training)
-{
-	return training->mfu > 0 ? training->mfu
-				 : device->products[pipesim_training_type(training)];
-}
-
 gboolean pipesim_device_check(
 	const PipesimDevice *device, const PipesimTraining *training, GError **error)
 {

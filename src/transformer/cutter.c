@@ -42,6 +42,7 @@ typedef struct {
 	GMutex lock;
 	GPtrArray *known;        /* of Known, owned */
 	gboolean search, placed; /* runs look for their layout; they have */
+	guint ranks;             /* of a pipeline; 0: not known yet */
 } Cutter;
 
 static void free_known(gpointer data)
@@ -74,8 +75,8 @@ static void free_cutter(PipesimCutter *base)
 static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)
 {
 	if (cutter->balance)
-		return pipesim_stages_balance(
-			cutter->base->model, cutter->weight, stages, error);
+		return pipesim_stages_balance(cutter->base->model,
+			pipesim_cutter_apart(&cutter->cutter), cutter->weight, stages, error);
 	if (cutter->layout == NULL)
 		return pipesim_stages_even(cutter->base->model, stages, error);
 	if (cutter->layout->stages == stages)
@@ -93,7 +94,7 @@ static gboolean is_alike(
 	const PipesimTransformer *model, const PipesimCut *a, const PipesimCut *b)
 {
 	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
-	       a->layers == b->layers &&
+	       a->losses == b->losses && a->layers == b->layers &&
 	       (model->sparse == NULL || a->layers == 0 ||
 		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
 			       (gsize)a->layers) == 0);
@@ -274,23 +275,32 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 	       find_sums(base, shape->stages, error) != NULL;
 }
 
+/* Of what rows take beside an op, what that loses: kernels that send them have 20 of 132 SMs (arXiv 2412.19437). */
+#define BESIDE (20.0 / 132)
+
 /* A forward and a backward in one: rows of the experts of one travel beside what the other
- * computes, as far as that is as long. */
+ * computes, as far as that is as long; the host launches all the same. */
 static double pair_share(const PipesimStage *whole, const PipesimPartTimes *parts)
 {
-	double busy = 0, rows = 0;
+	double busy = 0, rows = 0, launched = 0, apart = 0;
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const PipesimPartTimes *one = &parts[part];
+		const double n = (double)whole->count[part], m = (double)whole->redone[part];
 
 		for (guint phase = 0; phase < 3; phase++) {
-			busy += (double)whole->count[part] * one->busy[phase];
-			rows += (double)whole->count[part] * one->rows[phase];
+			busy += n * one->busy[phase];
+			rows += n * one->rows[phase];
+			launched += n * one->launched[phase];
 		}
-		busy += (double)whole->redone[part] * one->again;
-		rows += (double)whole->redone[part] * one->again_rows;
+		busy += m * one->again - (n + m) * one->late;
+		rows += m * one->again_rows;
+		launched += m * one->again_launched + (n + m) * one->ahead;
 	}
-	return busy > 0 ? MAX(busy - rows, rows) / busy : 1;
+	for (guint phase = 0; phase < 3; phase++)
+		apart += (double)pipesim_stage_time(whole, parts, phase) / 1e9;
+	return apart > 0 ? MIN(1, MAX(MAX(busy - (1 - BESIDE) * rows, rows), launched) / apart)
+			 : 1;
 }
 
 /* @times of stage @i of micro-batches that run in @pieces. */
@@ -505,8 +515,17 @@ PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layo
 	g_atomic_int_inc(&cutter->base->references);
 	fixed_cutter->layout = layout;
 	fixed_cutter->placed = TRUE;
+	fixed_cutter->ranks = cutter->ranks;
 	init_known(fixed_cutter);
 	return &fixed_cutter->cutter;
+}
+
+gboolean pipesim_cutter_apart(const PipesimCutter *base)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	const gint64 mtp = cutter->base->model->mtp;
+
+	return cutter->base->training.next && mtp > 0 && cutter->ranks >= 2 * mtp + 2;
 }
 
 const double *pipesim_cutter_weights(const PipesimCutter *base)
@@ -564,7 +583,8 @@ void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint
 static PipesimCut cut_of(const PipesimTransformer *model, PipesimPart part, gboolean embedding)
 {
 	PipesimCut cut = {.embedding = embedding || part == PIPESIM_PART_EMBEDDING,
-		.mtp = part == PIPESIM_PART_MTP ? model->mtp : 0,
+		.mtp = part == PIPESIM_PART_MTP,
+		.losses = part == PIPESIM_PART_LOSS,
 		.head = part == PIPESIM_PART_HEAD};
 
 	if (part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE)
@@ -588,13 +608,16 @@ gboolean pipesim_cutter_part_bytes(const PipesimCutter *base, PipesimPart part, 
 		return FALSE;
 	if (pipesim_part_count(own->model, part) == 0)
 		return TRUE;
-	/* Heads and multi-token prediction need less where the embedding is. */
-	if (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP) {
+	/* Heads and multi-token prediction need less where the embedding is, further losses where the head is. */
+	if (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP ||
+		part == PIPESIM_PART_LOSS) {
 		cut = cut_of(own->model, PIPESIM_PART_EMBEDDING, TRUE);
+		cut.head = part == PIPESIM_PART_LOSS;
 		if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &end, NULL))
 			return FALSE;
 	}
 	cut = cut_of(own->model, part, end.elements > 0);
+	cut.head |= part == PIPESIM_PART_LOSS;
 	if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &one, NULL))
 		return FALSE;
 	bytes[0] = one.parameters + one.gradients + one.optimizer - end.parameters -
@@ -665,10 +688,11 @@ static gboolean take_mean_times(const PipesimStage *whole, const Base *base, gui
 gboolean pipesim_cutter_take(
 	PipesimCutter *base, guint ranks, PipesimCosts *costs, GError **error)
 {
-	const Cutter *cutter = (const Cutter *)base;
+	Cutter *cutter = (Cutter *)base;
 	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->base->model, 1, error);
 	PipesimStage stage;
 
+	cutter->ranks = ranks;
 	pipesim_costs_set_cutter(costs, base);
 	if (whole == NULL || !pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
 				     cutter->base->parts, &whole->cut[0], &stage, error))

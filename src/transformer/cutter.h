@@ -5,9 +5,6 @@
 #include "transformer/kernels.h"
 #include "transformer/stage.h"
 
-/** pipesim_device_share: of its peak that products reach: mfu of @training, or where that is 0 its own. */
-double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training);
-
 /** pipesim_device_type: what products compute in. FALSE with PIPESIM_ERROR_CONSTRAINT where @device has no such type. */
 gboolean pipesim_device_check(
 	const PipesimDevice *device, const PipesimTraining *training, GError **error);
@@ -60,6 +57,10 @@ gboolean pipesim_cutter_searches(const PipesimCutter *cutter);
  * transfer full) of it. */
 PipesimCutter *pipesim_cutter_fix(
 	const PipesimCutter *cutter, PipesimStages *layout, char *words);
+
+/** pipesim_cutter_apart: whether it cuts between layers of multi-token prediction, and between losses: where training says so, and
+ * so many ranks that each is in the last chunk of its rank. */
+gboolean pipesim_cutter_apart(const PipesimCutter *cutter);
 
 /** pipesim_cutter_weights: ns of F, I and W of one of each part, by PipesimPart, of a cutter that balances; its own. */
 const double *pipesim_cutter_weights(const PipesimCutter *cutter);

@@ -43,6 +43,7 @@ static const Key keys[] = {
 	{DEVICE, "workspace", KEY_BYTES, AT(workspace), FALSE},
 	{REACH, "products", KEY_SHARE, AT(products[PIPESIM_TYPE_BF16]), TRUE},
 	{REACH, "products_fp8", KEY_SHARE, AT(products[PIPESIM_TYPE_FP8]), FALSE},
+	{REACH, "products_fp8_block", KEY_SHARE, AT(block), FALSE},
 	{REACH, "products_fp4", KEY_SHARE, AT(products[PIPESIM_TYPE_FP4]), FALSE},
 	{REACH, "grouped", KEY_SHARE, AT(grouped), TRUE},
 	{REACH, "attention", KEY_SHARE, AT(attention[0]), TRUE},
@@ -136,11 +137,15 @@ static const struct {
 	double m, n, reach;
 } tiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {64, 128, 0.75}, {128, 64, 0.75}};
 
-/* K at which filling and draining a tile's pipeline takes as long as computing it. */
-#define RAMP 160
+/* Filling and draining the pipeline of a tile of 256 x 128, seconds: as long as K = 160 takes an H200 in BF16. Faster tensor
+ * cores wait as long. */
+#define RAMP 1.4e-6
 
-static double fill(const PipesimDevice *device, double m, double n, double k, double groups)
+static double fill(const PipesimDevice *device, PipesimType type, double m, double n, double k,
+	double groups)
 {
+	const double ramp =
+		RAMP * device->peak[type] / (double)device->units / (2.0 * 256 * 128);
 	double best = 0;
 
 	for (guint i = 0; i < G_N_ELEMENTS(tiles); i++) {
@@ -151,7 +156,7 @@ static double fill(const PipesimDevice *device, double m, double n, double k, do
 
 		best = MAX(best, full * tiles[i].reach);
 	}
-	return best * k / (k + RAMP);
+	return best * k / (k + ramp);
 }
 
 /* "bf16 4096 8192 8192 = 0.71". */
@@ -180,7 +185,8 @@ static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line,
 	}
 	if (!read_share(line->value, line->key, &product.over, error))
 		return FALSE;
-	product.over = log(product.over / fill(device, product.m, product.n, product.k, 1));
+	product.over = log(
+		product.over / fill(device, product.type, product.m, product.n, product.k, 1));
 	if (device->measured == NULL)
 		device->measured = g_array_new(FALSE, FALSE, sizeof product);
 	g_array_append_val(device->measured, product);
@@ -231,7 +237,6 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 		return NULL;
 	device = g_atomic_rc_box_new0(PipesimDevice);
 	device->name = g_strdup(name);
-	device->pace[0] = device->pace[1] = 1;
 	for (guint pass = 0; pass < 2; pass++)
 		for (guint i = 0; i < ini->n_lines; i++)
 			if ((g_strcmp0(ini->lines[i].group, MEASURED) == 0) == pass)
@@ -305,6 +310,6 @@ double pipesim_device_product(const PipesimDevice *device, PipesimType type, dou
 {
 	const double reach = large > 0 ? large : device->products[type];
 
-	return MIN(1,
-		reach * fill(device, m, n, k, groups) * correct(device, type, reach, m, n, k));
+	return MIN(1, reach * fill(device, type, m, n, k, groups) *
+			      correct(device, type, reach, m, n, k));
 }

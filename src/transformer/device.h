@@ -31,6 +31,7 @@ typedef struct {
 	double network;                   /* of its share of the node's NICs, one way */
 	gint64 workspace;                 /* bytes of libraries; 0 = as everywhere */
 	double products[PIPESIM_N_TYPES]; /* share that large products reach under load */
+	double block;                     /* and in FP8 scaled by blocks; 0 = the same */
 	double grouped;                   /* of these: products of experts */
 	double attention[2];              /* fused attention, of BF16: F, backward */
 	double sdpa[2];                   /* and PyTorch's own */
@@ -47,11 +48,8 @@ typedef struct {
 	double latency;  /* of a collective */
 	double gap;      /* between two kernels */
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
-	double kernel; /* and of one of PyTorch's own */
-	double wait;   /* of the host for the number of rows of experts, of a layer */
-	/* What kernels, and messages within ops, take over what is described: 1 until measured
-	 * steps say otherwise. */
-	double pace[2];
+	double kernel;    /* and of one of PyTorch's own */
+	double wait;      /* of the host for the number of rows of experts, of a layer */
 	guint terms;      /* of the above, that [measured] has instead of what is described */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;

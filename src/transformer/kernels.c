@@ -5,10 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Tokens of a sequence at which attention takes twice what long ones take for a FLOP: SimuMax publishes 0.87
- * of the rate of products at 4096 tokens and 1.12 from 32768 on, on B200s. */
-#define SHORT_SEQUENCE 1400
-
 typedef struct {
 	const PipesimTransformer *model;
 	const PipesimTraining *training;
@@ -18,6 +14,8 @@ typedef struct {
 	double gradient;          /* bytes of a gradient that is added up */
 	double cast;     /* bytes moved to convert an element of an operand; 0 = BF16 */
 	gboolean again;  /* what is added now is computed again in I */
+	gboolean held;   /* it is in a graph, which launches it */
+	gboolean sewn;   /* the gradient of its output comes converted */
 	gboolean spared; /* its product is not, where a whole layer is */
 } List;
 
@@ -50,14 +48,9 @@ static void init(List *x, const PipesimTransformer *model, const PipesimTraining
 		      : (double)pipesim_transformer_q(model);
 	x->kv = latent ? (double)model->heads * (double)(model->nope + model->rope)
 		       : (double)pipesim_transformer_kv(model);
-	x->gradient = training->optimizer == PIPESIM_ADAM_BF16 ||
-				      training->optimizer == PIPESIM_ADAM_FP16 ||
-				      training->bf16_gradients
-			      ? 2
-			      : 4;
-	if (training->eager && training->optimizer == PIPESIM_SGD)
-		x->gradient = 2;
+	x->gradient = pipesim_training_gradient(training);
 	x->cast = casts[training->precision];
+	x->held = training->graphs >= PIPESIM_GRAPHS_LAYERS;
 }
 
 static gboolean drops(const List *x, PipesimRecompute module)
@@ -69,7 +62,7 @@ static void add(List *x, PipesimKernel kernel)
 {
 	kernel.again = x->again && kernel.phase == F;
 	kernel.spared = x->spared && kernel.phase == F && kernel.kind == PIPESIM_KERNEL_PRODUCT;
-	kernel.launches = MAX(kernel.launches, 1);
+	kernel.launches = x->held ? 0 : MAX(kernel.launches, 1);
 	/* What a model has none of is no kernel; rows that stay on a rank take time in captures. */
 	if (kernel.bytes + kernel.flops > 0 || kernel.kind == PIPESIM_KERNEL_WAIT ||
 		(kernel.kind == PIPESIM_KERNEL_ROWS && kernel.m > 0))
@@ -154,8 +147,8 @@ static void add_groups(List *x, PipesimWork work, const char *what, double rows,
 
 	if (narrow)
 		move_by(x, "casts", PIPESIM_MOVE_ELEMENTS,
-			fresh ? x->cast * rows * in * groups : 0, x->cast * rows * out * groups,
-			2);
+			fresh ? x->cast * rows * in * groups : 0,
+			x->sewn ? 0 : x->cast * rows * out * groups, 2);
 	for (guint phase = F; phase <= W; phase++)
 		add(x, (PipesimKernel){.what = what,
 			       .kind = PIPESIM_KERNEL_PRODUCT,
@@ -360,16 +353,22 @@ static double rows_of_experts(const List *x)
 					 : balanced;
 }
 
+/* Ranks of @ranks that a token of balanced routing to @k experts goes to. */
+static double reached(double ranks, double k)
+{
+	return ranks * (1 - pow(1 - 1 / ranks, k));
+}
+
 /* Rows to their experts, or back: of those that leave a rank some stay in its node. Dispatchers
- * that know nodes send a token once to each where it has an expert, and on over links. */
+ * that know nodes send a token once to each where it has an expert, and once to each rank there. */
 static void send_rows(List *x, const char *what, guint phase, double rows, double bytes)
 {
 	const PipesimTraining *training = x->training;
+	const gboolean each = pipesim_training_dispatcher(training) == PIPESIM_ALL_TO_ALL;
 	const double ranks = (double)(training->ep * training->etp);
 	const double near = MIN(ranks, (double)training->node), nodes = ranks / near;
 	const double k = (double)x->model->per_token * (double)training->etp;
-	/* Other nodes that a token of balanced routing goes to. */
-	double reached = (nodes - 1) * (1 - pow(1 - 1 / nodes, k));
+	double others = reached(nodes, k) * (nodes - 1) / nodes;
 	PipesimKernel kernel = {.what = what,
 		.kind = PIPESIM_KERNEL_ROWS,
 		.phase = phase,
@@ -377,65 +376,103 @@ static void send_rows(List *x, const char *what, guint phase, double rows, doubl
 		.k = 2 * x->h,
 		.bytes = bytes * rows * (near - 1) / ranks,
 		.far = bytes * rows * (1 - near / ranks),
-		.launches = 2};
+		/* Probabilities travel on their own. */
+		.launches = each ? 4 : 2};
 
 	if (x->model->node_limit > 0)
-		reached = MIN(reached, (double)x->model->node_limit * (nodes - 1) / nodes);
-	if (nodes > 1 && training->dispatcher != PIPESIM_ALL_TO_ALL) {
-		kernel.far = bytes * rows * reached / k;
-		kernel.bytes = bytes * rows * (ranks - 1) / ranks;
+		others = MIN(others, (double)x->model->node_limit * (nodes - 1) / nodes);
+	if (!each) {
+		kernel.far = bytes * rows * others / k;
+		kernel.bytes = bytes * rows * reached(ranks, k) / k * (near - 1) / near;
 	}
 	add(x, kernel);
+}
+
+/* Tokens into the order of experts and back, as often as each is copied; backward the same of gradients. An all-to-all wants
+ * rows by rank, which are put into the order of its experts once they came. */
+static void order_rows(List *x, double rows, gboolean each)
+{
+	const PipesimTraining *training = x->training;
+	const double k = (double)x->model->per_token * (double)training->etp;
+	const double ranks = (double)(training->ep * training->etp);
+	const double came = each || ranks == 1 ? 1 / k : reached(ranks, k) / k;
+	const double bytes = 4 * (1 + came + (each && ranks > 1 ? 2 : 0)) * x->h * rows;
+
+	/* Gathered, put together, weighted and added up by index. */
+	if (training->eager)
+		move_by(x, "rows in order", PIPESIM_MOVE_INDEXED, 18 * x->h * rows,
+			24 * x->h * rows, 8);
+	else
+		move_by(x, "rows in order", PIPESIM_MOVE_ROWS, bytes, bytes,
+			each && ranks > 1 ? 8 : 4);
+}
+
+/* Both products of experts, @n of @each rows. Where graphs hold the whole step, kernels for MXFP8 and NVFP4 apply the
+ * activation and convert its output, and its gradient, as they write (CuTeDSL's fused grouped MLP). */
+static void add_grouped(List *x, double rows, double n, double fe, gboolean all)
+{
+	const PipesimTraining *training = x->training;
+	const gboolean fused = training->graphs == PIPESIM_GRAPHS_STEP && x->cast > 0;
+
+	x->sewn = fused;
+	for (guint i = 0; i < (training->eager ? x->g : 1); i++)
+		add_groups(x, PIPESIM_WORK_EXPERT, "experts, first", rows / n, x->h,
+			training->eager ? fe : x->g * fe, n, TRUE);
+	x->sewn = FALSE;
+	x->again = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
+	if (!fused)
+		add_activation(x, fe * rows, (guint)n);
+	x->again = all;
+	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", rows / n, fe, x->h, n, !fused);
 }
 
 static void add_experts(List *x)
 {
 	const PipesimTransformer *model = x->model;
 	const PipesimTraining *training = x->training;
+	const PipesimDispatcher dispatcher = pipesim_training_dispatcher(training);
+	const gboolean each = dispatcher == PIPESIM_ALL_TO_ALL;
 	const double fe = (double)(model->expert_ffn / training->etp);
 	const double rows = rows_of_experts(x);
 	const double experts = (double)model->experts / (double)training->ep;
-	const double each = rows / MAX(experts, 1);
-	const double copies = training->ep > 1 ? 14 : 6;
-	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
-	/* DeepEP and HybridEP dispatch in FP8 where products are. */
-	const double narrow =
-		training->fp8 && training->dispatcher != PIPESIM_ALL_TO_ALL ? 1 : 2;
+	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE), held = x->held;
+	const gboolean router = training->graphs >= PIPESIM_GRAPHS_ROUTER;
+	/* DeepEP dispatches in FP8 where products are, as DeepSeek has it. */
+	const double narrow = training->fp8 && dispatcher == PIPESIM_DEEPEP &&
+					      training->ep * training->etp > training->node
+				      ? 1
+				      : 2;
 
 	x->again = drops(x, PIPESIM_RECOMPUTE_NORM) && !all;
 	add_norm(x, x->h * x->Tp);
 	x->again = all;
+	x->held = router;
 	add_linear(x, PIPESIM_WORK_HEAD, "router", x->Tp, x->h, (double)model->experts);
+	/* Kernels of router and preparation: 31, and 17 where the dispatcher prepares rows itself
+	 * (Megatron-LM, docs/discussions/deepseek-v3-gb200-optimization). */
 	move_by(x, "router", PIPESIM_MOVE_ELEMENTS, 24 * (double)model->experts * x->Tp,
-		24 * (double)model->experts * x->Tp, 20);
+		24 * (double)model->experts * x->Tp, each ? 30 : 16);
 	if (training->etp > 1)
 		add_tensor(x, x->g * fe, fe);
-	add(x, (PipesimKernel){
-		       .what = "rows counted", .kind = PIPESIM_KERNEL_WAIT, .phase = F});
-	/* Gathered, put together, weighted and added up by index; backward the same of gradients. */
-	if (training->eager)
-		move_by(x, "rows in order", PIPESIM_MOVE_INDEXED, 18 * x->h * rows,
-			24 * x->h * rows, 8);
-	else
-		move_by(x, "rows in order", PIPESIM_MOVE_ROWS, copies * x->h * rows,
-			copies * x->h * rows, 6);
+	x->held = training->graphs == PIPESIM_GRAPHS_STEP;
+	if (!x->held)
+		add(x, (PipesimKernel){.what = "rows counted",
+			       .kind = PIPESIM_KERNEL_WAIT,
+			       .phase = F});
+	order_rows(x, rows, each);
 	send_rows(x, "dispatch", F, rows, narrow * x->h);
 	send_rows(x, "combine", F, rows, 2 * x->h);
 	send_rows(x, "dispatch", I, rows, 2 * x->h);
 	send_rows(x, "combine", I, rows, 2 * x->h);
-	for (guint i = 0; i < (training->eager ? x->g : 1); i++)
-		add_groups(x, PIPESIM_WORK_EXPERT, "experts, first", each, x->h,
-			training->eager ? fe : x->g * fe, experts, TRUE);
-	x->again = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
-	add_activation(x, fe * rows, (guint)experts);
-	x->again = all;
-	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", each, fe, x->h, experts, TRUE);
+	add_grouped(x, rows, experts, fe, all);
+	x->held = router;
 	x->again = all || drops(x, PIPESIM_RECOMPUTE_SHARED);
 	if (model->shared_ffn > 0) {
 		add_tensor(x, x->g * (double)model->shared_ffn / x->t,
 			(double)model->shared_ffn / x->t);
 		add_mlp(x, (double)model->shared_ffn);
 	}
+	x->held = held;
 	x->again = FALSE;
 	add_residual(x);
 }
@@ -474,7 +511,7 @@ GArray *pipesim_kernels(
 				.bytes = (2 + 2 + 2 * x.gradient) * x.V * x.h / x.t});
 		return x.kernels;
 	}
-	if (part != PIPESIM_PART_HEAD) {
+	if (part != PIPESIM_PART_HEAD && part != PIPESIM_PART_LOSS) {
 		add_attention(&x);
 		if (sparse)
 			add_experts(&x);
@@ -485,195 +522,7 @@ GArray *pipesim_kernels(
 		add_norm(&x, 2 * x.h * x.Tp);
 		add_linear(&x, PIPESIM_WORK_PROJECTION, "both inputs", x.T, 2 * x.h, x.h / x.t);
 	}
-	if (x.V > 0 && (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP))
+	if (x.V > 0 && (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_LOSS))
 		add_head(&x);
 	return x.kernels;
-}
-
-/* Seconds ---------------------------------------------------------------------------------- */
-
-static double product_seconds(
-	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
-{
-	const PipesimDevice *device = rates->device;
-	const PipesimType type =
-		kernel->narrow ? pipesim_training_type(training) : PIPESIM_TYPE_BF16;
-	const double element = type == PIPESIM_TYPE_BF16 ? 2 : 1;
-	/* PyTorch's own run one after the other. */
-	const double reach = pipesim_device_product(device, type, training->mfu, kernel->m,
-		kernel->n, kernel->k, training->eager ? 1 : kernel->groups);
-	const double loaded =
-		element * kernel->groups * (kernel->m * kernel->k + kernel->k * kernel->n);
-
-	const double memory = device->bandwidth * device->copies;
-	const double weights = element * kernel->groups * kernel->n * kernel->k;
-
-	/* An expert's products wait for its weights (traces/experts-h200). */
-	if (kernel->work == PIPESIM_WORK_EXPERT && !training->eager)
-		return kernel->flops / (device->peak[type] * reach * device->grouped) +
-		       weights / memory;
-	return MAX(kernel->flops / (device->peak[type] * reach), loaded / memory);
-}
-
-/* Fused attention comes nearer to its rate as sequences grow: a tile of queries waits once for
- * its first keys. */
-static double attention_seconds(
-	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
-{
-	const PipesimDevice *device = rates->device;
-	const double seq = (double)training->seq;
-	const double *reach = training->eager ? device->sdpa : device->attention;
-	/* Heads of fewer than 128 elements leave tensor cores waiting for exponentials: with 64
-	 * FlashAttention-3 publishes 0.7 of the rate of 128. */
-	const double head = MIN(1, sqrt(kernel->k / 128));
-
-	/* cuDNN's on an H200, as PyTorch calls it (traces/described-h200): tiles of 128 queries
-	 * that do not fill the chip, of which some see more keys than others, too. */
-	const double tiles = kernel->groups * seq / 128;
-	const double slower =
-		training->eager ? (1 + (kernel->phase == F ? 500 : 1000) / seq) *
-					  (1 + 0.65 * (double)device->units / MAX(tiles, 1))
-				: 1 + SHORT_SEQUENCE / seq;
-
-	return kernel->flops / (device->peak[PIPESIM_TYPE_BF16] * reach[kernel->phase] * head) *
-	       slower;
-}
-
-/* Of what products beside them do not hide. */
-static double message_seconds(
-	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
-{
-	const PipesimDevice *device = rates->device;
-	const double network = pipesim_device_network(device, training);
-	const gint64 span = kernel->kind == PIPESIM_KERNEL_TENSOR ? training->tp
-								  : training->tp * training->cp;
-	const double near =
-		device->link *
-		(kernel->kind == PIPESIM_KERNEL_TENSOR ? device->ring : device->exchange);
-	double seconds;
-
-	if (kernel->kind == PIPESIM_KERNEL_ROWS && training->ep * training->etp == 1)
-		return 0;
-	if (kernel->kind == PIPESIM_KERNEL_ROWS)
-		return device->latency + MAX(kernel->bytes / near, kernel->far / network);
-	seconds = kernel->bytes / (span <= training->node ? near : network);
-	/* A ring passes on what is computed next; its last hop has nothing to hide behind. */
-	if (kernel->kind == PIPESIM_KERNEL_CONTEXT && kernel->flops > 0)
-		return device->latency +
-		       MAX(0, seconds - attention_seconds(rates, training, kernel) *
-						(double)(training->cp - 1) /
-						(double)training->cp);
-	/* Pieces of a collective go while others are computed; the first has nothing beside it. */
-	if (kernel->kind == PIPESIM_KERNEL_TENSOR && training->tp_overlap) {
-		PipesimKernel beside = *kernel;
-
-		beside.flops = 2 * kernel->m * kernel->n * kernel->k;
-		seconds = MAX(seconds / (double)training->tp,
-			seconds - product_seconds(rates, training, &beside));
-	}
-	return device->latency + seconds;
-}
-
-double pipesim_kernel_seconds(
-	const PipesimRates *rates, const PipesimTraining *training, const PipesimKernel *kernel)
-{
-	const PipesimDevice *device = rates->device;
-
-	if (device == NULL) {
-		const double rate = rates->rate[kernel->work][kernel->phase];
-
-		/* Both ways were measured together. */
-		if (kernel->kind == PIPESIM_KERNEL_ROWS)
-			return kernel->m * kernel->k / 2 * rates->row[kernel->phase];
-		return rate > 0 && kernel->kind != PIPESIM_KERNEL_CONTEXT ? kernel->flops / rate
-									  : 0;
-	}
-	const double pace = device->pace[0];
-
-	switch (kernel->kind) {
-	case PIPESIM_KERNEL_PRODUCT:
-		return pace * (device->gap + product_seconds(rates, training, kernel));
-	case PIPESIM_KERNEL_ATTENTION:
-		return pace * (device->gap + attention_seconds(rates, training, kernel));
-	case PIPESIM_KERNEL_MOVE: {
-		const double shares[] = {[PIPESIM_MOVE_COPIES] = device->copies,
-			[PIPESIM_MOVE_ELEMENTS] = device->elements,
-			[PIPESIM_MOVE_ROWS] = device->rows,
-			[PIPESIM_MOVE_LOSS] = device->loss,
-			/* Of element-wise kernels, what they reach on an H200. */
-			[PIPESIM_MOVE_NORMS] =
-				device->norms > 0 ? device->norms : 0.66 * device->elements,
-			[PIPESIM_MOVE_TURNS] =
-				device->turns > 0 ? device->turns : 0.39 * device->elements,
-			[PIPESIM_MOVE_INDEXED] = device->indexed > 0 ? device->indexed
-								     : 0.45 * device->elements};
-
-		return pace * (device->gap + kernel->bytes / (device->bandwidth *
-								     shares[kernel->move]));
-	}
-	case PIPESIM_KERNEL_WAIT:
-		return training->graph ? 0 : pace * device->wait;
-	case PIPESIM_KERNEL_TENSOR:
-	case PIPESIM_KERNEL_CONTEXT:
-	case PIPESIM_KERNEL_ROWS:
-		return device->pace[1] * message_seconds(rates, training, kernel);
-	}
-	return 0;
-}
-
-/* Where the host waits for the GPU it launches nothing ahead: what was launched up to there takes
- * the longer of computing and launching it. */
-static void end_stretch(PipesimPartTimes *times, double *busy, double *launched)
-{
-	const double late = MAX(0, *launched - *busy);
-
-	times->busy[F] += late;
-	times->again += late;
-	times->launched[F] -= *launched;
-	times->again_launched -= *launched;
-	*busy = *launched = 0;
-}
-
-void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *training,
-	const PipesimRates *rates, PipesimPart part, PipesimPartTimes *times)
-{
-	g_autoptr(GArray) kernels = pipesim_kernels(model, training, part);
-	const double launch = rates->device == NULL || training->graph ? 0
-			      : training->eager                        ? rates->device->kernel
-								       : rates->device->launch;
-	double busy = 0, launched = 0;
-	gboolean waits = FALSE;
-
-	memset(times, 0, sizeof *times);
-	for (guint i = 0; i < kernels->len; i++) {
-		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
-		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
-		const double own = launch * kernel->launches;
-		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
-		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
-					 kernel->kind == PIPESIM_KERNEL_CONTEXT;
-
-		for (guint phase = kernel->phase; phase <= (kernel->again ? I : kernel->phase);
-			phase++) {
-			times->busy[phase] += seconds;
-			times->launched[phase] += own;
-			times->messages[phase] += message ? seconds : 0;
-			times->rows[phase] += rows ? seconds : 0;
-		}
-		times->recomputed += kernel->again ? seconds : 0;
-		if (kernel->phase != F || (kernel->spared && part == PIPESIM_PART_DENSE))
-			continue;
-		times->again += seconds;
-		times->again_launched += own;
-		times->again_messages += message ? seconds : 0;
-		times->again_rows += rows ? seconds : 0;
-		busy += seconds;
-		launched += own;
-		if (kernel->kind == PIPESIM_KERNEL_WAIT && launch > 0) {
-			waits = TRUE;
-			end_stretch(times, &busy, &launched);
-		}
-	}
-	if (waits)
-		end_stretch(times, &busy, &launched);
 }

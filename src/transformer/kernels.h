@@ -50,6 +50,9 @@ typedef struct {
 	double messages[3]; /* of busy: collectives and all-to-alls */
 	double rows[3];     /* of these: rows of experts */
 	double recomputed;  /* of busy[1]: modules that are computed again */
+	/* Launches of F ahead of waits for the GPU, which are not among the above, and how long the GPU waited for these, which
+	 * is in busy. */
+	double ahead, late;
 	/* F once more, as far as checkpoint() of a whole layer computes it again. */
 	double again, again_launched, again_messages, again_rows;
 } PipesimPartTimes;
@@ -80,6 +83,9 @@ static inline double pipesim_device_network(
 	return device->far * (training->node_bandwidth > 0 ? (double)training->node_bandwidth
 							   : device->network);
 }
+
+/** pipesim_device_share: of its peak that products reach: mfu of @training, or where that is 0 its own. */
+double pipesim_device_share(const PipesimDevice *device, const PipesimTraining *training);
 
 /** pipesim_kernels: of one @part. @training has passed its check. Returns: (transfer full): of
  * PipesimKernel. */

@@ -46,7 +46,7 @@ PipesimStages *pipesim_stages_even(
 	layout->cut = g_new0(PipesimCut, stages);
 	layout->cut[0].embedding = TRUE;
 	layout->cut[stages - 1].head = TRUE;
-	layout->cut[stages - 1].mtp = model->mtp;
+	layout->cut[stages - 1].mtp = layout->cut[stages - 1].losses = model->mtp;
 	for (guint stage = 0; stage < stages; stage++) {
 		PipesimCut *cut = &layout->cut[stage];
 
@@ -204,8 +204,9 @@ typedef struct {
 	const PipesimTransformer *model;
 	const Letters *letters;
 	GArray *cuts;
-	gint64 layers, mtp;
-	gboolean head;
+	gint64 layers, mtp, losses; /* letters so far */
+	guint heads;                /* stages with an L */
+	gboolean next;
 } Cutting;
 
 static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
@@ -215,7 +216,7 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	const guint column = column_of(letters, at);
 	PipesimCut *cut = &g_array_index(cutting->cuts, PipesimCut, cutting->cuts->len - 1);
 
-	if (cutting->head)
+	if (cutting->losses > 0 && (cutting->next ? letter != 'L' && letter != '|' : TRUE))
 		return fail_at(letters->what, column, error,
 			letter == 'L' ? "a second L; there is one head"
 				      : "nothing comes after L, the head");
@@ -226,7 +227,7 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	if (letter == 't' && cutting->mtp > 0)
 		return fail_at(letters->what, column, error,
 			"no layer comes after m, multi-token prediction");
-	if (letter == 'm' && cutting->mtp > cut->mtp)
+	if (letter == 'm' && cutting->mtp > cut->mtp && !cutting->next)
 		return fail_at(letters->what, column, error, "all m stand in one stage");
 	if (letter == 'E')
 		cut->embedding = TRUE;
@@ -235,26 +236,27 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	else if (letter == 'm')
 		cutting->mtp += 1, cut->mtp++;
 	else if (letter == 'L')
-		cut->head = cutting->head = TRUE;
+		cutting->heads += cut->losses == 0, cutting->losses += 1, cut->losses++;
 	else
 		g_array_append_val(cutting->cuts, ((PipesimCut){.first = cutting->layers}));
 	return TRUE;
 }
 
 static PipesimStages *cut(
-	const PipesimTransformer *model, const Letters *letters, GError **error)
+	const PipesimTransformer *model, gboolean next, const Letters *letters, GError **error)
 {
 	const PipesimCut none = {0};
 	g_autoptr(GArray) cuts = g_array_new(FALSE, FALSE, sizeof(PipesimCut));
-	Cutting cutting = {.model = model, .letters = letters, .cuts = cuts};
+	Cutting cutting = {.model = model, .letters = letters, .cuts = cuts, .next = next};
 	const guint end = column_of(letters, (guint)letters->letters->len);
 	PipesimStages *layout;
+	PipesimCut *last;
 
 	g_array_append_val(cuts, none);
 	for (guint at = 0; at < letters->letters->len; at++)
 		if (!cut_letter(&cutting, at, error))
 			return NULL;
-	if (!cutting.head) {
+	if (g_array_index(cuts, PipesimCut, cuts->len - 1).losses == 0) {
 		fail_at(letters->what, end, error, "the last letter is L, head and loss");
 		return NULL;
 	}
@@ -268,9 +270,20 @@ static PipesimStages *cut(
 			model->name, layers ? model->layers : model->mtp);
 		return NULL;
 	}
+	if (cutting.heads > 1 && cutting.losses != 1 + model->mtp) {
+		fail_at(letters->what, end, error,
+			"%" G_GINT64_FORMAT
+			" losses (L) in %u stages, but %s has %" G_GINT64_FORMAT
+			": its own and one for each m",
+			cutting.losses, cutting.heads, model->name, 1 + model->mtp);
+		return NULL;
+	}
 	layout = g_new0(PipesimStages, 1);
 	layout->stages = cuts->len;
 	layout->cut = g_memdup2(cuts->data, cuts->len * sizeof(PipesimCut));
+	last = &layout->cut[cuts->len - 1];
+	last->head = TRUE;
+	last->losses = cutting.heads > 1 ? last->losses - 1 : model->mtp;
 	return layout;
 }
 
@@ -287,8 +300,8 @@ static void clear_letters(Letters *letters)
 	g_array_unref(letters->columns);
 }
 
-PipesimStages *pipesim_stages_parse(
-	const PipesimTransformer *model, const char *text, const char *what, GError **error)
+PipesimStages *pipesim_stages_parse(const PipesimTransformer *model, gboolean next,
+	const char *text, const char *what, GError **error)
 {
 	PipesimStages *layout = NULL;
 	Letters written, groups, letters;
@@ -302,7 +315,7 @@ PipesimStages *pipesim_stages_parse(
 		ok = text[at] == ',' || push(&written, text[at], at + 1, error);
 	if (ok && expand_groups(&written, &groups, error) &&
 		expand_letters(&groups, &letters, error))
-		layout = cut(model, &letters, error);
+		layout = cut(model, next, &letters, error);
 	clear_letters(&written);
 	clear_letters(&groups);
 	clear_letters(&letters);
@@ -322,20 +335,28 @@ static void print_repeated(GString *out, char letter, gint64 times)
 
 void pipesim_stages_print(const PipesimStages *layout, GString *out)
 {
+	gboolean several = FALSE; /* stages with losses */
 	guint next;
 
+	for (guint stage = 0; stage + 1 < layout->stages; stage++)
+		several |= layout->cut[stage].losses > 0;
 	for (guint stage = 0; stage < layout->stages; stage = next) {
 		const PipesimCut *cut = &layout->cut[stage];
-		const gboolean plain = !cut->embedding && !cut->head && cut->mtp == 0;
+		const gboolean plain =
+			!cut->embedding && !cut->head && cut->mtp == 0 && cut->losses == 0;
 
 		next = stage + 1;
 		while (plain && next + 1 < layout->stages && !layout->cut[next].head &&
-			layout->cut[next].mtp == 0 && layout->cut[next].layers == cut->layers)
+			layout->cut[next].mtp == 0 && layout->cut[next].losses == 0 &&
+			layout->cut[next].layers == cut->layers)
 			next++;
 		g_string_append(out, next > stage + 1 ? "(" : "");
 		g_string_append(out, cut->embedding ? "E" : "");
 		print_repeated(out, 't', cut->layers);
 		print_repeated(out, 'm', cut->mtp);
+		for (gint64 i = cut->head; i < (several ? cut->losses + cut->head : cut->head);
+			i++)
+			g_string_append_c(out, 'L');
 		g_string_append(out, cut->head ? "L" : "|");
 		if (next > stage + 1)
 			g_string_append_printf(out, ")*%u", next - stage);
@@ -344,18 +365,15 @@ void pipesim_stages_print(const PipesimStages *layout, GString *out)
 
 gboolean pipesim_stages_check(const PipesimStages *layout, guint ranks, GError **error)
 {
-	guint mtp = 0;
-
 	if (layout->stages % ranks != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"the layout has %u stages, no multiple of %u ranks", layout->stages,
 			ranks);
-	while (mtp < layout->stages && layout->cut[mtp].mtp == 0)
-		mtp++;
-	if (mtp < layout->stages && mtp / ranks != layout->stages / ranks - 1)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"the layout has its m in stage %u, which is not the last one of its "
-			"rank",
-			mtp);
+	for (guint stage = 0; stage + ranks < layout->stages; stage++)
+		if (layout->cut[stage].mtp > 0)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"the layout has its m in stage %u, which is not the last one "
+				"of its rank",
+				stage);
 	return TRUE;
 }

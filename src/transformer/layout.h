@@ -9,7 +9,7 @@
 typedef struct {
 	gboolean embedding, head;
 	gint64 first, layers; /* decoder layers */
-	gint64 mtp;
+	gint64 mtp, losses;   /* layers for multi-token prediction, and losses of these */
 } PipesimCut;
 
 typedef struct {
@@ -28,12 +28,14 @@ PipesimStages *pipesim_stages_even(
 
 /**
  * pipesim_stages_parse: Megatron's string for the layers of @model.
+ * @next: Megatron-LM's next version: m may stand in several stages, and L too, once for each loss then
+ *   (NVIDIA/Megatron-LM, pull requests 5329 and 5318)
  * @what: how messages call @text
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE ("WHAT:1:COLUMN: ...").
  */
-PipesimStages *pipesim_stages_parse(
-	const PipesimTransformer *model, const char *text, const char *what, GError **error);
+PipesimStages *pipesim_stages_parse(const PipesimTransformer *model, gboolean next,
+	const char *text, const char *what, GError **error);
 
 /** pipesim_stages_print: appends Megatron's string. */
 void pipesim_stages_print(const PipesimStages *layout, GString *out);
@@ -41,22 +43,25 @@ void pipesim_stages_print(const PipesimStages *layout, GString *out);
 /**
  * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is
  * as short as it can be, and of these cuts the most even one.
+ * @apart: as of pipesim_stages_items()
  * @parts: weights by PipesimPart: seconds, or FLOPs
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few layers.
  */
-PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, gboolean apart,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
 
-/** pipesim_stages_items, pipesim_stages_item: what is cut: embedding, each layer, all of
- * multi-token prediction as one, head; and what number @item is. */
-guint pipesim_stages_items(const PipesimTransformer *model);
-PipesimPart pipesim_stages_item(const PipesimTransformer *model, guint item);
+/** pipesim_stages_items: how many there are to cut: embedding, each layer, all of multi-token prediction as one, head with all
+ * losses; or where these are @apart, each layer of multi-token prediction, each of its losses and the head. */
+guint pipesim_stages_items(const PipesimTransformer *model, gboolean apart);
+/** pipesim_stages_item: what number @item is of: how many of each part. */
+void pipesim_stages_item(const PipesimTransformer *model, gboolean apart, guint item,
+	gint64 counts[PIPESIM_N_PARTS]);
 
 /** pipesim_stages_of_items: stage i has the items from the end of the one before to @ends[i],
  * at least one. */
 PipesimStages *pipesim_stages_of_items(
-	const PipesimTransformer *model, const guint *ends, guint stages);
+	const PipesimTransformer *model, gboolean apart, const guint *ends, guint stages);
 
 /** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which
  * may be NULL with

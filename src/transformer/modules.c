@@ -121,7 +121,7 @@ PipesimStages *pipesim_stages_read_modules(
 	/* torchtitan has no name for what predicts further tokens: it goes with the head. */
 	for (guint i = 0; i < cuts->len; i++)
 		if (stages->cut[i].head)
-			stages->cut[i].mtp = model->mtp;
+			stages->cut[i].mtp = stages->cut[i].losses = model->mtp;
 	return stages;
 }
 

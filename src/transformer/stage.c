@@ -5,29 +5,21 @@
 
 #define MOST ((PipesimWide)1 << 62)
 
-/* Of one parameter: bytes of itself, its gradient and the states of the optimizer, and which of
- * these are cut over data-parallel ranks. */
+/* Of one parameter: bytes of itself, its gradient and the states of the optimizer. */
 typedef struct {
 	guint parameter, gradient, states;
 } PerParameter;
 
 static PerParameter per_parameter(const PipesimTraining *training)
 {
-	static const PerParameter plain[] = {[PIPESIM_ADAM] = {2, 4, 12},
-		[PIPESIM_ADAM_BF16] = {2, 2, 8},
-		[PIPESIM_ADAM_FP16] = {2, 2, 16},
-		[PIPESIM_ADAM_FP32] = {4, 4, 8},
-		[PIPESIM_SGD] = {2, 2, 0}};
-	PerParameter bytes = plain[training->optimizer];
+	static const guint states[] = {[PIPESIM_ADAM] = 12,
+		[PIPESIM_ADAM_BF16] = 8,
+		[PIPESIM_ADAM_FP16] = 16,
+		[PIPESIM_ADAM_FP32] = 8,
+		[PIPESIM_SGD] = 0};
 
-	/* What is gathered in BF16 is reduced in BF16; the main copy is a state. */
-	if (training->zero == PIPESIM_ZERO_FSDP || training->bf16_gradients)
-		bytes.gradient = MIN(bytes.gradient, 2);
-	/* FSDPParam.to_accumulated_grad_if_needed(): from the first micro-batch whose gradients
-	 * are not reduced yet. */
-	if (training->zero == PIPESIM_ZERO_FSDP_FP32)
-		bytes.gradient = 4;
-	return bytes;
+	return (PerParameter){training->optimizer == PIPESIM_ADAM_FP32 ? 4 : 2,
+		pipesim_training_gradient(training), states[training->optimizer]};
 }
 
 static PipesimWide shared(PipesimWide elements, guint bytes, gboolean cut, gint64 ranks)
@@ -181,8 +173,9 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 	if (part == PIPESIM_PART_HEAD && model->tied && cut->embedding)
 		sum.of[PIPESIM_TERM_PARAMETERS] -= matrix;
 	/* Multi-token prediction looks its tokens up in an embedding of its own rank; DualPipe
-	 * puts it where the first stage's is. */
-	if (part == PIPESIM_PART_MTP && !cut->embedding && !training->deepseek)
+	 * puts it where the first stage's is. Its loss has a head of its own where the main one is not. */
+	if ((part == PIPESIM_PART_MTP && !cut->embedding && !training->deepseek) ||
+		(part == PIPESIM_PART_LOSS && !cut->head))
 		add_static(training, matrix, 0, training->dp * training->cp, totals);
 	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], n * sum.linear[0],
 		training->dp * training->cp, totals);
@@ -245,6 +238,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 	counts[PIPESIM_PART_SPARSE] = sparse;
 	counts[PIPESIM_PART_MTP] = cut->mtp;
 	counts[PIPESIM_PART_HEAD] = cut->head;
+	counts[PIPESIM_PART_LOSS] = model->vocab > 0 ? cut->losses : 0;
 	for (gint64 layer = cut->first; layer < cut->first + again; layer++)
 		redone[pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
 								   : PIPESIM_PART_DENSE]++;

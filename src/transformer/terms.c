@@ -542,7 +542,8 @@ static gboolean keeps_head(const PipesimTraining *training)
 	       !training->eager;
 }
 
-static void add_head(Terms *x)
+/* What is there while the head and its loss run. */
+static void add_head_transients(Terms *x)
 {
 	static const struct {
 		guint per_logit;
@@ -552,22 +553,11 @@ static void add_head(Terms *x)
 		[PIPESIM_LOSS_NATIVE] = {10, "10 V T/t"},
 		[PIPESIM_LOSS_FLOAT] = {10, "10 V T/t"}};
 	const PipesimLoss loss = x->training->loss;
-	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
 	const gboolean split = x->training->sequence_parallel;
 	const gboolean kept = keeps_head(x->training);
 	const gboolean whole = loss == PIPESIM_LOSS_MEGATRON && !x->eager &&
 			       x->training->megatron == PIPESIM_MEGATRON_0_13;
 
-	if (x->V == 0) {
-		add_outer_loss(x);
-		return;
-	}
-	add(x, PIPESIM_TERM_PARAMETERS, "head", "V h / t", SHAPES, x->V * x->h / x->t);
-	add(x, PIPESIM_TERM_PARAMETERS, "final norm", x->model->layer_norm ? "2 h" : "h",
-		SHAPES, (x->model->layer_norm ? 2 : 1) * x->h);
-	add_input(x, "input of the final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the final norm", "2 h T'", AUTOGRAD,
-		2 * x->h * x->Tp);
 	if (x->eager && loss == PIPESIM_LOSS_FLOAT)
 		add_eager_loss(x);
 	else
@@ -585,20 +575,30 @@ static void add_head(Terms *x)
 		(whole ? 6 : 2) * x->V * x->T / x->t + 2 * x->h * x->T +
 			(split && !whole ? 2 * x->h * x->Tp : 0) +
 			(kept ? 0 : 2 * x->V * x->h / x->t));
+}
+
+static void add_head(Terms *x)
+{
+	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
+
+	if (x->V == 0) {
+		add_outer_loss(x);
+		return;
+	}
+	add(x, PIPESIM_TERM_PARAMETERS, "head", "V h / t", SHAPES, x->V * x->h / x->t);
+	add(x, PIPESIM_TERM_PARAMETERS, "final norm", x->model->layer_norm ? "2 h" : "h",
+		SHAPES, (x->model->layer_norm ? 2 : 1) * x->h);
+	add_input(x, "input of the final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the final norm", "2 h T'", AUTOGRAD,
+		2 * x->h * x->Tp);
+	add_head_transients(x);
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
 }
 
-/* Behind its layer: two norms, their outputs side by side and the projection of these; then the
- * head once more, whose loss waits for the main one. */
+/* Behind its layer: two norms, their outputs side by side and the projection of these. */
 static void add_mtp(Terms *x)
 {
 	const PipesimWide projection = 4 * x->h * x->h * x->T / x->t;
-	const PipesimWide head = 2 * x->h * x->V * x->T / x->t;
-	/* BF16 logits of Megatron-Core's own losses went with the function that made them,
-	 * process_mtp_loss(), in 2026; before they stayed beside their softmax. */
-	const guint per_logit = x->training->loss == PIPESIM_LOSS_TE            ? 2
-				: x->training->megatron == PIPESIM_MEGATRON_NOW ? 4
-										: 6;
 
 	add_weights(x, PIPESIM_TERM_PARAMETERS, "projection of both inputs", "2 h h / t",
 		DEEPSEEK, 2 * x->h * x->h / x->t);
@@ -610,14 +610,29 @@ static void add_mtp(Terms *x)
 	add_input(x, "input of its final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of its final norm", "2 h T'", AUTOGRAD,
 		2 * x->h * x->Tp);
+	compute(x, PIPESIM_WORK_PROJECTION, "projection of both inputs", "4 h h T/t", COUNTED,
+		projection, projection, projection);
+}
+
+/* The head once more, where the main one is or in a stage before it; its loss waits for the main one. */
+static void add_loss(Terms *x)
+{
+	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
+	/* BF16 logits of Megatron-Core's own losses went with the function that made them,
+	 * process_mtp_loss(), in 2026; before they stayed beside their softmax. */
+	const guint per_logit = x->training->loss == PIPESIM_LOSS_TE            ? 2
+				: x->training->megatron == PIPESIM_MEGATRON_NOW ? 4
+										: 6;
+
 	add_input(x, "logits that wait for the main loss",
 		per_logit == 2   ? "2 V T/t"
 		: per_logit == 4 ? "4 V T/t"
 				 : "6 V T/t",
 		LOSSES, per_logit * (x->V / x->t) * x->T);
-	compute(x, PIPESIM_WORK_PROJECTION, "projection of both inputs", "4 h h T/t", COUNTED,
-		projection, projection, projection);
-	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, head, head, head);
+	/* PyTorch's loss counts what it keeps as the main one does. */
+	if (!x->eager)
+		add_head_transients(x);
+	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
 }
 
 /* Parts ---------------------------------------------------------------------------------- */
@@ -629,7 +644,8 @@ const char *pipesim_part_name(PipesimPart part)
 		[PIPESIM_PART_DENSE] = "dense layer",
 		[PIPESIM_PART_SPARSE] = "layer with experts",
 		[PIPESIM_PART_MTP] = "multi-token prediction",
-		[PIPESIM_PART_HEAD] = "head and loss"};
+		[PIPESIM_PART_HEAD] = "head and loss",
+		[PIPESIM_PART_LOSS] = "MTP head and loss"};
 
 	return names[part];
 }
@@ -642,6 +658,8 @@ gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part)
 		return 1;
 	if (part == PIPESIM_PART_MTP)
 		return model->mtp;
+	if (part == PIPESIM_PART_LOSS)
+		return model->vocab > 0 ? model->mtp : 0;
 	for (gint64 layer = 0; layer < model->layers; layer++)
 		sparse += pipesim_transformer_is_sparse(model, layer);
 	return part == PIPESIM_PART_SPARSE ? sparse : model->layers - sparse;
@@ -667,6 +685,8 @@ static void add_part(Terms *x, PipesimPart part)
 		add_mtp(x);
 	if (part == PIPESIM_PART_HEAD)
 		add_head(x);
+	if (part == PIPESIM_PART_LOSS)
+		add_loss(x);
 }
 
 GArray *pipesim_terms(
@@ -770,7 +790,8 @@ PipesimWide pipesim_terms_dummies(
 	Terms x = {0};
 
 	init(&x, model, training);
-	if ((parts & (1u << PIPESIM_PART_HEAD)) == 0 || training->eager)
+	if ((parts & (1u << PIPESIM_PART_HEAD | 1u << PIPESIM_PART_LOSS)) == 0 ||
+		training->eager)
 		return layers;
 	return layers + (training->sequence_parallel ? 2 * x.h * x.T : 0) +
 	       (keeps_head(training) ? 2 * x.V * x.h / x.t : 0);

@@ -14,8 +14,9 @@ typedef enum {
 	PIPESIM_PART_EMBEDDING,
 	PIPESIM_PART_DENSE,
 	PIPESIM_PART_SPARSE, /* a layer with experts */
-	PIPESIM_PART_MTP, /* a layer for multi-token prediction with what leads to it, and its loss */
-	PIPESIM_PART_HEAD, /* final norm, head and loss */
+	PIPESIM_PART_MTP,    /* a layer for multi-token prediction with what leads to it */
+	PIPESIM_PART_HEAD,   /* final norm, head and loss */
+	PIPESIM_PART_LOSS,   /* the head once more, and the loss of multi-token prediction */
 	PIPESIM_N_PARTS,
 } PipesimPart;
 

@@ -3,6 +3,42 @@
 #include "transformer/training.h"
 #include <string.h>
 
+guint pipesim_training_gradient(const PipesimTraining *training)
+{
+	static const guint plain[] = {[PIPESIM_ADAM] = 4,
+		[PIPESIM_ADAM_BF16] = 2,
+		[PIPESIM_ADAM_FP16] = 2,
+		[PIPESIM_ADAM_FP32] = 4,
+		[PIPESIM_SGD] = 2};
+
+	/* FSDPParam.to_accumulated_grad_if_needed(): from the first micro-batch whose gradients
+	 * are not reduced yet. What is gathered in BF16 is reduced in BF16. */
+	if (training->zero == PIPESIM_ZERO_FSDP_FP32)
+		return 4;
+	return training->zero == PIPESIM_ZERO_FSDP ? MIN(plain[training->optimizer], 2)
+						   : plain[training->optimizer];
+}
+
+void pipesim_training_set_graphs(PipesimTraining *training, gboolean experts)
+{
+	const gboolean narrow =
+		training->precision == PIPESIM_FP8_MX || training->precision == PIPESIM_NVFP4;
+
+	if (training->graphs != PIPESIM_GRAPHS_AUTO)
+		return;
+	training->guessed = !training->graph;
+	experts = experts && !training->eager;
+	training->graphs = !training->graph ? PIPESIM_GRAPHS_NONE
+			   : experts        ? PIPESIM_GRAPHS_LAYERS
+					    : PIPESIM_GRAPHS_STEP;
+	if (!experts || !narrow)
+		return;
+	if (training->graph ? training->ep_overlap : training->node > PIPESIM_NODE_GPUS) {
+		training->graphs = PIPESIM_GRAPHS_STEP;
+		training->ep_overlap = TRUE;
+	}
+}
+
 gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTraining *training)
 {
 	const gint64 multiple = training->vocab_multiple > 1

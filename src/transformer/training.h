@@ -66,11 +66,20 @@ typedef enum {
 
 /* Who brings rows to experts. */
 typedef enum {
-	PIPESIM_DISPATCHER_AUTO, /* all-to-all within a node, DeepEP beyond */
+	PIPESIM_DISPATCHER_AUTO, /* as pipesim_training_dispatcher() says */
 	PIPESIM_ALL_TO_ALL,      /* every row on its own */
-	PIPESIM_DEEPEP,          /* a token once to a node, on over links */
-	PIPESIM_HYBRIDEP,        /* the same, on GPUs of a domain */
+	PIPESIM_DEEPEP,   /* a token once to a node, once to a rank there; FP8 beyond a node */
+	PIPESIM_HYBRIDEP, /* the same in BF16 */
 } PipesimDispatcher;
+
+/* What CUDA graphs hold, so that the host launches it at once. */
+typedef enum {
+	PIPESIM_GRAPHS_AUTO, /* as pipesim_training_graphs() says */
+	PIPESIM_GRAPHS_NONE,
+	PIPESIM_GRAPHS_ROUTER, /* the router, and shared experts */
+	PIPESIM_GRAPHS_LAYERS, /* all but what depends on the number of an expert's rows */
+	PIPESIM_GRAPHS_STEP,   /* everything */
+} PipesimGraphs;
 
 /* Versions of Megatron-Core that keep different tensors of the head. */
 typedef enum {
@@ -92,7 +101,6 @@ typedef struct {
 	gint64 every;           /* one input of so many layers is kept; 0 = 1 */
 	gint64 first;           /* or only the first so many layers of a stage; 0 = all */
 	PipesimOptimizer optimizer;
-	gboolean bf16_gradients; /* grad_reduce_in_fp32 off */
 	PipesimZero zero;
 	PipesimPrecision precision;
 	gboolean fp8;            /* linear layers keep their inputs in FP8 */
@@ -109,6 +117,8 @@ typedef struct {
 	PipesimLoss loss;
 	gboolean no_dummies; /* without gradient-accumulation fusion */
 	PipesimMegatron megatron;
+	/* Layouts of Megatron-LM's next version: multi-token prediction, and the losses, on several stages. */
+	gboolean next;
 	PipesimFraction routing;  /* rows of the fullest rank over the mean; den 0 = 1 */
 	gint64 workspace;         /* bytes that libraries take inside the allocator */
 	gint64 grouped_workspace; /* and where experts are grouped */
@@ -116,11 +126,15 @@ typedef struct {
 	 * second between data-parallel ranks, 0 = they take no time; whether that is beside the
 	 * last backward. */
 	double mfu;
+	/* What kernels, and messages within ops, take over what is described, as measured steps say; 0 = 1. */
+	double pace[2];
 	gint64 reduce;
 	gboolean overlap;
 	/* Collectives of tensor parallelism beside products; rows of experts beside the other op
-	 * of a pair; launches recorded once. */
+	 * of a pair; launches are recorded, and which. */
 	gboolean tp_overlap, ep_overlap, graph;
+	PipesimGraphs graphs;
+	gboolean guessed; /* nobody said what graphs hold */
 	PipesimDispatcher dispatcher;
 	gint64 node;           /* GPUs that links join */
 	gint64 node_bandwidth; /* bytes per second of a GPU to other nodes; 0 = the device's */
@@ -163,6 +177,26 @@ static inline gint64 pipesim_training_expert_dp(const PipesimTraining *training)
 	return MAX(
 		training->tp * training->cp * training->dp / (training->ep * training->etp), 1);
 }
+
+/** pipesim_training_dispatcher: where none is given: NCCL's all-to-all within a node of 8, HybridEP in a larger domain or where
+ * graphs hold the whole step, which is all that runs so, and DeepEP beyond. */
+static inline PipesimDispatcher pipesim_training_dispatcher(const PipesimTraining *training)
+{
+	if (training->dispatcher != PIPESIM_DISPATCHER_AUTO)
+		return training->dispatcher;
+	if (training->graphs >= PIPESIM_GRAPHS_ROUTER)
+		return PIPESIM_HYBRIDEP;
+	return training->ep * training->etp > training->node ? PIPESIM_DEEPEP
+							     : PIPESIM_ALL_TO_ALL;
+}
+
+/** pipesim_training_gradient: bytes of a gradient that is added up over micro-batches. */
+guint pipesim_training_gradient(const PipesimTraining *training);
+
+/** pipesim_training_set_graphs: what graphs hold where that is not given. Shapes of dropless experts follow the rows that come,
+ * so graphs of layers leave them out; those of NVIDIA's recipes in MXFP8 and NVFP4 hold the whole step, and overlap the
+ * experts' rows: with both asked for, or in domains of more than a node where nothing is. */
+void pipesim_training_set_graphs(PipesimTraining *training, gboolean experts);
 
 /** pipesim_training_vocab: padded to a multiple of vocab_multiple times TP, as Megatron
  * does. */

@@ -253,6 +253,7 @@ static void lay_out(MemoryRow *row)
 			cut->head = stage + 1 == stages;
 			seen++;
 		}
+		cut->losses = cut->head ? row->model->mtp : 0;
 		cut->first = first;
 		first += cut->layers;
 	}

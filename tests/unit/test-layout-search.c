@@ -13,7 +13,9 @@ static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario
 	const PipesimCosts *costs, guint *ends, guint stage, guint stages)
 {
 	const PipesimTransformer *model = pipesim_cutter_model(costs->cutter);
-	const guint n = pipesim_stages_items(model), begin = stage > 0 ? ends[stage - 1] : 0;
+	const gboolean apart = pipesim_cutter_apart(costs->cutter);
+	const guint n = pipesim_stages_items(model, apart),
+		    begin = stage > 0 ? ends[stage - 1] : 0;
 	gint64 best = G_MAXINT64;
 
 	for (guint end = begin + 1; end <= n - (stages - 1 - stage); end++) {
@@ -29,9 +31,9 @@ static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario
 		if (end < n)
 			continue;
 		own = pipesim_costs_copy(costs);
-		pipesim_costs_set_cutter(
-			own, pipesim_cutter_fix(costs->cutter,
-				     pipesim_stages_of_items(model, ends, stages), NULL));
+		pipesim_costs_set_cutter(own,
+			pipesim_cutter_fix(costs->cutter,
+				pipesim_stages_of_items(model, apart, ends, stages), NULL));
 		run = pipesim_run_schedule(schedule, scenario, own);
 		if (run->error == NULL && run->report->memory.fits)
 			best = MIN(best, run->report->training.step);
@@ -94,6 +96,45 @@ START_TEST(finds_layouts)
 		}
 	}
 	ck_assert_uint_gt(bound, 10);
+}
+END_TEST
+
+/* Megatron-LM's next layouts: of all cuts between layers of multi-token prediction and between losses too, and with a heavy head
+ * a shorter step than that of one stage with all of them. */
+START_TEST(splits_the_head)
+{
+	const PipesimSchedule *schedule =
+		pipesim_schedule_find(_i == 0 ? "1f1b" : "zb-h1", NULL);
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .keep = PIPESIM_KEEP_NOTHING, .seed = 1};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	gint64 steps[2];
+
+	model->layers = 4;
+	model->mtp = 1;
+	for (guint next = 0; next < 2; next++) {
+		PipesimTraining training = pipesim_training_on_one(1024, 1);
+		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+		const PipesimPoint point = {&scenario, costs};
+		g_autoptr(PipesimRun) run = NULL;
+		PipesimCutter *cutter;
+		PipesimRates rates;
+		guint ends[4];
+
+		training.next = next;
+		rates = pipesim_device_rates(shipped_device("h100"), &training);
+		cutter = pipesim_cutter_new(
+			pipesim_transformer_copy(model), &training, NULL, &rates);
+		pipesim_cutter_set_search(cutter);
+		ck_assert(pipesim_cutter_take(cutter, 4, costs, NULL));
+		ck_assert_int_eq(pipesim_cutter_apart(cutter), next);
+		pipesim_layout_run_points(schedule, &point, 1, &run);
+		ck_assert(run->error == NULL);
+		steps[next] = run->report->training.step;
+		ck_assert_int_eq(
+			steps[next], try_layouts(schedule, &scenario, costs, ends, 0, 4));
+	}
+	ck_assert_int_lt(steps[1], steps[0]);
 }
 END_TEST
 
@@ -169,7 +210,7 @@ END_TEST
 static gint64 try_all(PipesimFamily *family, const PipesimCosts *costs, guint stages)
 {
 	const PipesimTransformer *model = pipesim_cutter_model(costs->cutter);
-	const guint n = pipesim_stages_items(model);
+	const guint n = pipesim_stages_items(model, FALSE);
 	PipesimCosts *waiting[PIPESIM_TOGETHER];
 	PipesimBrief briefs[PIPESIM_TOGETHER];
 	gint64 best = G_MAXINT64;
@@ -184,7 +225,7 @@ static gint64 try_all(PipesimFamily *family, const PipesimCosts *costs, guint st
 		waiting[n_waiting] = pipesim_costs_copy(costs);
 		pipesim_costs_set_cutter(waiting[n_waiting++],
 			pipesim_cutter_fix(costs->cutter,
-				pipesim_stages_of_items(model, ends, stages), NULL));
+				pipesim_stages_of_items(model, FALSE, ends, stages), NULL));
 		/* The next in the order of words. */
 		while (stage > 0 && ends[stage - 1] + 1 == n - (stages - 1 - stage))
 			stage--;
@@ -446,7 +487,7 @@ START_TEST(waits_for_no_less)
 					     random, 0, (gint)shape.stages);
 					stage < shape.stages; stage++)
 					ends[stage]++;
-			layout = pipesim_stages_of_items(model, ends, shape.stages);
+			layout = pipesim_stages_of_items(model, FALSE, ends, shape.stages);
 			ck_assert(pipesim_cutter_take(
 				pipesim_cutter_new(pipesim_transformer_copy(model), &training,
 					layout, &rates),
@@ -476,6 +517,7 @@ Suite *layout_search_suite(void)
 	TCase *tests = tcase_create("search");
 
 	tcase_add_test(tests, finds_layouts);
+	tcase_add_loop_test(tests, splits_the_head, 0, 2);
 	tcase_add_test(tests, ends_as_balanced);
 	tcase_add_test(tests, proves_layouts);
 	tcase_add_test(tests, cuts_layouts);

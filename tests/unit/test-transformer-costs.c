@@ -172,6 +172,51 @@ START_TEST(refuses_descriptions)
 }
 END_TEST
 
+/* Verdicts of the class of Megatron-LM's pull requests 5318 and 5329; of one stage with several L each loss is there. */
+START_TEST(reads_next_layouts)
+{
+	static const struct {
+		const char *text, *printed;
+		gint64 mtp, losses; /* of the last stage, but the main one */
+	} valid[] = {{"E|(t|)*10m|m|LL", "E|(t|)*10m|m|L", 2, 2},
+		{"E|(t|)*10m|m|m|LL|LL", "E|(t|)*10m|m|m|LL|LL", 3, 1},
+		{"E|(t|)*10mm|L|L|L", "E|(t|)*10mm|L|L|L", 2, 0},
+		{"E|(t|)*9tmL|L", "E|(t|)*9tmL|L", 1, 0}};
+	static const struct {
+		const char *text, *message;
+	} invalid[] = {{"E|(t|)*10m|m|L|L", "2 losses (L) in 2 stages, but m has 3"},
+		{"E|(t|)*10m|m|L|t", "nothing comes after L"},
+		{"E|(t|)*10m|m|L|", "the last letter is L"},
+		{"E|(t|)*10m|mm|L", "3 layers for multi-token prediction"}};
+	PipesimTransformer model = {.name = (char *)"m", .layers = 10};
+
+	for (guint i = 0; i < G_N_ELEMENTS(valid); i++) {
+		g_autoptr(GString) printed = g_string_new(NULL);
+		g_autoptr(PipesimStages) stages = NULL;
+		gint64 losses = 0;
+
+		model.mtp = valid[i].mtp;
+		stages = pipesim_stages_parse(&model, TRUE, valid[i].text, "x", NULL);
+		ck_assert_ptr_nonnull(stages);
+		pipesim_stages_print(stages, printed);
+		ck_assert_str_eq(printed->str, valid[i].printed);
+		for (guint k = 0; k < stages->stages; k++)
+			losses += stages->cut[k].losses;
+		ck_assert_int_eq(losses, valid[i].mtp);
+		ck_assert_int_eq(stages->cut[stages->stages - 1].losses, valid[i].losses);
+	}
+	model.mtp = 2;
+	for (guint i = 0; i < G_N_ELEMENTS(invalid); i++) {
+		g_autoptr(GError) error = NULL;
+
+		ck_assert_ptr_null(
+			pipesim_stages_parse(&model, TRUE, invalid[i].text, "x", &error));
+		ck_assert_msg(strstr(error->message, invalid[i].message) != NULL, "%s",
+			error->message);
+	}
+}
+END_TEST
+
 START_TEST(reads_layouts)
 {
 	/* Verdicts of Megatron's own class. */
@@ -216,7 +261,7 @@ START_TEST(reads_layouts)
 
 		model.layers = valid[i].layers;
 		model.mtp = valid[i].mtp;
-		stages = pipesim_stages_parse(&model, valid[i].text, "x", &error);
+		stages = pipesim_stages_parse(&model, FALSE, valid[i].text, "x", &error);
 		ck_assert_msg(stages != NULL, "%s: %s", valid[i].text,
 			error != NULL ? error->message : "");
 		pipesim_stages_print(stages, printed);
@@ -227,7 +272,8 @@ START_TEST(reads_layouts)
 
 		model.layers = invalid[i].layers;
 		model.mtp = invalid[i].mtp;
-		ck_assert_ptr_null(pipesim_stages_parse(&model, invalid[i].text, "x", &error));
+		ck_assert_ptr_null(
+			pipesim_stages_parse(&model, FALSE, invalid[i].text, "x", &error));
 		ck_assert_msg(strstr(error->message, invalid[i].message) != NULL, "%s: %s",
 			invalid[i].text, error->message);
 		g_error_free(error);
@@ -319,7 +365,8 @@ START_TEST(balances_stages)
 									 : PIPESIM_PART_SPARSE]
 						  : i + 1 < n ? parts[PIPESIM_PART_MTP]
 							      : parts[PIPESIM_PART_HEAD];
-				cut = pipesim_stages_balance(&model, parts, stages, NULL);
+				cut = pipesim_stages_balance(
+					&model, FALSE, parts, stages, NULL);
 				ck_assert_double_eq_tol(longest(&model, parts, cut),
 					try_all(item, 0, n, stages), 1e-9);
 				g_free(model.sparse);
@@ -340,7 +387,7 @@ START_TEST(balances_any_number_of_layers)
 			const PipesimTransformer model = {
 				.name = (char *)"m", .layers = layers[i]};
 			g_autoptr(PipesimStages) cut =
-				pipesim_stages_balance(&model, parts, stages, NULL);
+				pipesim_stages_balance(&model, FALSE, parts, stages, NULL);
 			gint64 all = 0, most = 0;
 
 			ck_assert_ptr_nonnull(cut);
@@ -492,6 +539,7 @@ Suite *transformer_costs_suite(void)
 	tcase_add_test(tests, meets_measured_peaks);
 	tcase_add_test(tests, refuses_descriptions);
 	tcase_add_test(tests, reads_layouts);
+	tcase_add_test(tests, reads_next_layouts);
 	tcase_add_test(tests, spreads_layers);
 	tcase_add_test(tests, balances_stages);
 	tcase_add_test(tests, balances_any_number_of_layers);

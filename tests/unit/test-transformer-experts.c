@@ -1,4 +1,4 @@
-/* Products of experts as described models time them, beside those of an H200 (traces/experts-h200, tests/pytorch/experts.py). */
+/* Products of experts as described models time them, beside those of an H200 (traces/experts-h200, python/measuring/experts.py). */
 #include "base/csv.h"
 #include "shipped.h"
 #include "suites.h"

@@ -107,7 +107,7 @@ START_TEST(does_again_by_module)
 		{PIPESIM_RECOMPUTE_MOE_ACT, experts, 0},
 		{PIPESIM_RECOMPUTE_SHARED, shared, 0},
 		{PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_SHARED, experts + shared, 0},
-		{PIPESIM_RECOMPUTE_MOE, experts + shared + 14 * h * rows + router,
+		{PIPESIM_RECOMPUTE_MOE, experts + shared + 12.5 * h * rows + router,
 			4 * h * rows * 7 / 8},
 	};
 	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
@@ -144,7 +144,7 @@ START_TEST(takes_forwards_again)
 	PipesimTraining training = training_of((guint)_i / 2);
 
 	/* Or hosts that launch too late would hide some. */
-	training.graph = TRUE;
+	training.graphs = PIPESIM_GRAPHS_STEP;
 	const PipesimRates rates = pipesim_device_rates(device, &training);
 	PipesimPartTimes times[PIPESIM_N_PARTS];
 	PipesimStage once, twice;
@@ -203,7 +203,7 @@ START_TEST(takes_less_where_it_should)
 	other = training;
 	other.seq = 128;
 	const double bound = seconds(dense, &other, device, FALSE);
-	other.graph = TRUE;
+	other.graphs = PIPESIM_GRAPHS_STEP;
 	ck_assert_double_lt(seconds(dense, &other, device, FALSE), 0.6 * bound);
 	/* Rows of experts: over two nodes by a token, not by a row; by a faster network. */
 	training = training_of(0);
@@ -219,6 +219,95 @@ START_TEST(takes_less_where_it_should)
 	other = training;
 	other.node_bandwidth = (gint64)(2 * device->network);
 	ck_assert_double_lt(seconds(sparse, &other, device, TRUE), 0.7 * rows);
+}
+END_TEST
+
+/* Graphs of the router, of layers, and of the step launch more and more; shapes of experts follow the rows that come, so only
+ * the last leaves nothing to the host. Where nothing is said they are as in NVIDIA's recipes. */
+START_TEST(graphs_launch_what_they_hold)
+{
+	static const struct {
+		const char *device;
+		PipesimPrecision precision;
+		gboolean graph, overlap, experts;
+		PipesimGraphs graphs;
+	} cases[] = {{"h100", PIPESIM_BF16, FALSE, FALSE, TRUE, PIPESIM_GRAPHS_NONE},
+		{"h100", PIPESIM_BF16, TRUE, TRUE, TRUE, PIPESIM_GRAPHS_LAYERS},
+		{"h100", PIPESIM_BF16, TRUE, FALSE, FALSE, PIPESIM_GRAPHS_STEP},
+		{"b300", PIPESIM_FP8_MX, FALSE, FALSE, TRUE, PIPESIM_GRAPHS_NONE},
+		{"b300", PIPESIM_FP8_MX, TRUE, FALSE, TRUE, PIPESIM_GRAPHS_LAYERS},
+		{"b300", PIPESIM_FP8_MX, TRUE, TRUE, TRUE, PIPESIM_GRAPHS_STEP},
+		{"gb300", PIPESIM_FP8_MX, FALSE, FALSE, TRUE, PIPESIM_GRAPHS_STEP},
+		{"gb300", PIPESIM_FP8_MX, FALSE, FALSE, FALSE, PIPESIM_GRAPHS_NONE},
+		{"gb300", PIPESIM_BF16, FALSE, FALSE, TRUE, PIPESIM_GRAPHS_NONE}};
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	PipesimTraining training = training_of(0);
+	guint before = G_MAXUINT;
+
+	for (guint graphs = PIPESIM_GRAPHS_NONE; graphs <= PIPESIM_GRAPHS_STEP; graphs++) {
+		guint launches = 0, waits = 0;
+
+		training.graphs = graphs;
+		g_autoptr(GArray) kernels =
+			pipesim_kernels(model, &training, PIPESIM_PART_SPARSE);
+		for (guint k = 0; k < kernels->len; k++) {
+			const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, k);
+
+			launches += kernel->launches;
+			waits += kernel->kind == PIPESIM_KERNEL_WAIT;
+		}
+		ck_assert_uint_lt(launches, before);
+		ck_assert_uint_eq(waits, graphs != PIPESIM_GRAPHS_STEP);
+		before = launches;
+	}
+	ck_assert_uint_eq(before, 0);
+	for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+		training = training_of(0);
+		training.node = shipped_device(cases[i].device)->node;
+		training.precision = cases[i].precision;
+		training.graph = cases[i].graph;
+		training.ep_overlap = cases[i].overlap;
+		pipesim_training_set_graphs(&training, cases[i].experts);
+		ck_assert_uint_eq(training.graphs, cases[i].graphs);
+		/* Given, they stay. */
+		training.graphs = PIPESIM_GRAPHS_NONE;
+		pipesim_training_set_graphs(&training, cases[i].experts);
+		ck_assert_uint_eq(training.graphs, PIPESIM_GRAPHS_NONE);
+	}
+}
+END_TEST
+
+/* Who brings rows where nobody says: Megatron-LM's own within a node, one that knows nodes beyond, and with graphs HybridEP. A
+ * token goes once to a rank, whichever of its experts it has; in FP8 by DeepEP alone, and beyond a node. */
+START_TEST(dispatches_as_recipes_do)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	PipesimDevice *device = shipped_device("h100");
+	PipesimTraining training = training_of(0), other;
+
+	training.node = device->node;
+	training.ep = training.dp = 8;
+	ck_assert_uint_eq(pipesim_training_dispatcher(&training), PIPESIM_ALL_TO_ALL);
+	other = training;
+	other.graphs = PIPESIM_GRAPHS_LAYERS;
+	ck_assert_uint_eq(pipesim_training_dispatcher(&other), PIPESIM_HYBRIDEP);
+	other = training;
+	other.dispatcher = PIPESIM_HYBRIDEP;
+	/* Of eight rows 5.25 ranks of eight get one at least. */
+	ck_assert_double_lt(seconds(model, &other, device, TRUE),
+		0.7 * seconds(model, &training, device, TRUE));
+	other = training;
+	other.fp8 = TRUE;
+	other.precision = PIPESIM_FP8_DS;
+	ck_assert_double_eq(
+		seconds(model, &other, device, TRUE), seconds(model, &training, device, TRUE));
+	other.ep = other.dp = training.ep = training.dp = 16;
+	ck_assert_uint_eq(pipesim_training_dispatcher(&training), PIPESIM_DEEPEP);
+	ck_assert_double_lt(seconds(model, &other, device, TRUE),
+		0.9 * seconds(model, &training, device, TRUE));
+	other.dispatcher = training.dispatcher = PIPESIM_HYBRIDEP;
+	ck_assert_double_eq(
+		seconds(model, &other, device, TRUE), seconds(model, &training, device, TRUE));
 }
 END_TEST
 
@@ -339,6 +428,8 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_test(tests, does_again_by_module);
 	tcase_add_loop_test(tests, takes_forwards_again, 0, 8);
 	tcase_add_loop_test(tests, takes_less_where_it_should, 0, 5);
+	tcase_add_test(tests, graphs_launch_what_they_hold);
+	tcase_add_test(tests, dispatches_as_recipes_do);
 	tcase_add_loop_test(tests, adds_up_to_no_more_than_stages, 0, 6);
 	tcase_add_test(tests, fills_the_chip);
 	tcase_add_test(tests, refuses_devices);

@@ -95,7 +95,7 @@ START_TEST(keeps_as_deepseek)
 	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
 	const gint64 T = 4096, Tk = 8 * T;
 	PipesimTraining training = plain(T);
-	PipesimCut cut = {.first = 59, .layers = 2, .head = TRUE, .mtp = 1};
+	PipesimCut cut = {.first = 59, .layers = 2, .head = TRUE, .mtp = 1, .losses = 1};
 	PipesimStage stage, other;
 
 	training.fp8 = training.deepseek = TRUE;
@@ -120,7 +120,7 @@ END_TEST
 /* By version of Megatron-Core: what stays of the head, beside its backward's own, and logits that wait. */
 START_TEST(keeps_the_head)
 {
-	const guint head = 1u << PIPESIM_PART_HEAD, mtp = PIPESIM_PART_MTP;
+	const guint head = 1u << PIPESIM_PART_HEAD, loss = PIPESIM_PART_LOSS;
 	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
 	const gint64 gathered = 2 * 7168 * 4096, dummy = 2 * 64640 * 7168;
 	const gint64 logits = 64640 * 4096;
@@ -135,9 +135,9 @@ START_TEST(keeps_the_head)
 	transient = part_sum(model, &training, PIPESIM_PART_HEAD, PIPESIM_TERM_TRANSIENT);
 	ck_assert_int_eq(transient, 2 * logits + gathered + gathered / 2);
 	training.loss = PIPESIM_LOSS_MEGATRON;
-	waiting = part_sum(model, &training, mtp, PIPESIM_TERM_UNTIL_INPUT);
+	waiting = part_sum(model, &training, loss, PIPESIM_TERM_UNTIL_INPUT);
 	training.megatron = PIPESIM_MEGATRON_0_15;
-	ck_assert_int_eq(part_sum(model, &training, mtp, PIPESIM_TERM_UNTIL_INPUT),
+	ck_assert_int_eq(part_sum(model, &training, loss, PIPESIM_TERM_UNTIL_INPUT),
 		waiting + 2 * logits);
 	ck_assert_int_eq(pipesim_stage_fixed(model, &training, head), dummy + gathered);
 	training.megatron = PIPESIM_MEGATRON_0_13;
