@@ -9,11 +9,8 @@
  * run before an op takes as long as so many of them. */
 #define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 27)
 #define LOOK       32
-/* Ops before one that are looked at where they do not add up, but for long orders: those before them are in the times
- * of these. */
-#define WINDOW 1024
-#define NARROW 96
-#define LONG   (1u << 16) /* ops */
+/* Ops before one that are looked at where they do not add up: those before them are in the times of these. */
+#define WINDOW 192
 
 /* What has to run before the op of a code that was looked at last: in one sweep no less does before the next,
  * and what is raised once it has been taken is so in the next sweep. */
@@ -67,8 +64,7 @@ static gint64 end_of(PipesimSide *side, guint rank, const PipesimSeries *series,
 		}
 		/* In the middle of a sweep ops behind it may be known less well. */
 		time = MIN(time, last);
-		if (time < 0 || time + all <= best ||
-			(taken == side->window && end == G_MAXINT64))
+		if (time < 0 || time + all <= best || (taken == WINDOW && end == G_MAXINT64))
 			break;
 		rest[next]--;
 		taken++;
@@ -362,7 +358,6 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 	side->proof = proof;
 	side->until = until;
 	side->late = back && pipesim_bound_is_rough(until);
-	side->window = ops > LONG ? NARROW : WINDOW;
 	side->at = pipesim_arena_array(arena, gint64, ops);
 	side->any = pipesim_arena_array(arena, gint64, ops);
 	side->sums = pipesim_arena_array(arena, gint64, ops + (gsize)x->ranks * x->kinds);

@@ -27,7 +27,6 @@ typedef struct {
 	guint *left; /* [codes]: of each, those that were not taken at the best time */
 	guint *rest; /* [codes], at work */
 	gint64 *one; /* [chunks], at work */
-	guint window;
 	guint64 looks;
 	PipesimProof *proof; /* NULL: not wanted */
 	const PipesimBoundUntil *until;

@@ -35,7 +35,7 @@ static const struct {
 #define EARLY_PARTS 3
 /* Looks of a walk are divided into so many, and where only time counts there are as many between two looks at the clock. */
 #define SLICES 50
-/* So much in a part, at most, for progress to be told: looks of a walk, and us. Where more is left another order is grown. */
+/* So much in a part, at most, for progress to be told: looks of a walk, and us. */
 #define MOST_LOOKS 40000
 #define MOST_TIME  500000
 /* Orders with more ops are left to others. */
@@ -58,9 +58,7 @@ typedef struct {
 	guint8 **found;      /* [walk] */
 	gint64 *makespans;
 	guint *done;
-	guint turn; /* orders grown before */
-	guint step; /* as ways have it */
-	double heat;
+	guint way;
 } Grow;
 
 static gsize n_ops(const PipesimInstance *x)
@@ -82,7 +80,7 @@ static gboolean run_walk(
 	g->makespans[item] = G_MAXINT64;
 	g->done[item] = 0;
 	pipesim_queue_walk_init(&walk, &g->x, s->judge.runtime, s->of->seed,
-		(guint64)g->turn << 40 | (guint64)g->x.count << 16 | item, arena);
+		(guint64)g->way << 40 | (guint64)g->x.count << 16 | item, arena);
 	if (!pipesim_arena_check(arena, NULL, "ops") ||
 		!pipesim_queue_walk_begin(&walk, g->codes))
 		return TRUE;
@@ -166,7 +164,8 @@ static gboolean grow_step(Grow *g)
 {
 	const guint missing = g->count - g->x.count;
 
-	for (guint step = MIN(g->step, missing); step <= MIN(MOST_STEP, missing); step++) {
+	for (guint step = MIN(ways[g->way].step, missing); step <= MIN(MOST_STEP, missing);
+		step++) {
 		const PipesimInstance y =
 			pipesim_instance_with_count(&g->s->tight, g->x.count + step);
 
@@ -187,14 +186,13 @@ static gboolean grow(Grow *g)
 	const PipesimInstance *x = &g->s->tight;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autofree guint8 *codes = NULL;
+	const guint step = ways[g->way].step;
 	PipesimQueueWalk walk;
 
 	g->x = pipesim_instance_with_count(x, x->ranks);
-	g->step = ways[g->turn % G_N_ELEMENTS(ways)].step;
-	g->heat = ways[g->turn % G_N_ELEMENTS(ways)].heat;
 	g->parts = FIRST_PARTS;
-	for (guint i = x->ranks; i < g->count; i += g->step)
-		g->parts += parts_of(g, MIN(i + g->step, g->count));
+	for (guint i = x->ranks; i < g->count; i += step)
+		g->parts += parts_of(g, MIN(i + step, g->count));
 	pipesim_queue_walk_init(&walk, &g->x, g->s->judge.runtime, 0, 0, arena);
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return FALSE;
@@ -214,40 +212,35 @@ static gboolean grow(Grow *g)
 	while (g->x.count < g->count) {
 		if (pipesim_search_is_over(g->s, g->moves, g->deadline) || !grow_step(g))
 			return FALSE;
-		improve(g, g->heat, parts_of(g, g->x.count));
+		improve(g, ways[g->way].heat, parts_of(g, g->x.count));
 	}
 	return g->x.count == x->count || stretch(g, x, PIPESIM_STRETCH_UNIT);
 }
 
-/* One order after the other, in each of the ways and while there is effort for as much again. Returns how long the shortest
- * is. */
+/* In each of the ways. Returns how long the shortest is. */
 static gint64 grow_some(Grow *g, guint8 *best)
 {
 	const guint64 moves = g->moves;
 	const gint64 deadline = g->deadline;
 	gint64 makespan = G_MAXINT64;
 
-	for (;; g->turn++) {
-		const gint64 began = g_get_monotonic_time();
+	for (; g->way < G_N_ELEMENTS(ways); g->way++) {
+		const guint left = G_N_ELEMENTS(ways) - g->way;
+		const gint64 now = g_get_monotonic_time();
 		const guint64 before = g->s->found->moves;
-		const guint ways_left = MAX(G_N_ELEMENTS(ways), g->turn + 1) - g->turn;
 
 		if (moves > 0)
-			g->moves = before + (moves - before) / ways_left;
+			g->moves = before + (moves - MIN(moves, before)) / left;
 		if (deadline > 0)
-			g->deadline = began + (deadline - began) / ways_left;
+			g->deadline = now + (deadline - now) / left;
 		if (!grow(g))
-			return makespan;
+			break;
 		if (g->makespan < makespan) {
 			makespan = g->makespan;
 			memcpy(best, g->codes, g->s->n);
 		}
-		if (ways_left > 1)
-			continue;
-		if ((moves > 0 && 2 * g->s->found->moves - before > moves) ||
-			(deadline > 0 && 2 * g_get_monotonic_time() - began > deadline))
-			return makespan;
 	}
+	return makespan;
 }
 
 guint8 *pipesim_search_grow(PipesimSearchState *s, double part)

@@ -9,13 +9,9 @@
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
 #define ROUND       200000
 #define MOVE_VISITS 270
-/* Heat at the end, in average ops; the part of the effort after which all walks go on from the best; that of what grows
- * before. */
+/* Heat at the end, in average ops; the part of the effort of what grows before. */
 #define COLDEST 0.01
-#define APART   0.9
 #define GROWN   0.8
-/* Orders to begin from. */
-#define STARTS 4
 
 typedef struct {
 	PipesimSearchState *s;
@@ -25,8 +21,6 @@ typedef struct {
 	double part;    /* of the effort that is over */
 	guint round;
 	gint64 *known; /* [walk]: makespan of its best when it was last looked at */
-	guint8 *best;
-	gint64 best_makespan;
 } Queues;
 
 static gboolean run_walk(
@@ -57,7 +51,7 @@ static void begin_walks(PipesimSearchState *s)
 		for (guint k = 0; k < n; k++)
 			before += spans[k] < spans[i] || (spans[k] == spans[i] && k < i);
 		for (guint w = 0; w < s->n_queue_walks; w++)
-			if (w % MIN(n, STARTS) == before)
+			if (w % n == before)
 				pipesim_queue_walk_begin(
 					&s->queue_walks[w], s->codes->pdata[i]);
 	}
@@ -88,15 +82,12 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 		.grown = grown,
 		.before = s->found->moves,
 		.began = g_get_monotonic_time(),
-		.known = g_new(gint64, s->n_queue_walks),
-		.best = g_memdup2(s->codes->pdata[0], s->n),
-		.best_makespan = G_MAXINT64};
+		.known = g_new(gint64, s->n_queue_walks)};
 	const PipesimParallel work = {.n_items = s->n_queue_walks,
 		.threads = of->threads,
 		.run = run_walk,
 		.data = &queues};
 	const guint64 most = of->moves - MIN(of->moves, queues.before);
-	gboolean apart = TRUE;
 	guint64 looks;
 
 	for (guint i = 0; i < s->n_queue_walks; i++)
@@ -112,11 +103,6 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 			queues.round = (guint)MIN(
 				queues.round, left * MOVE_VISITS / s->n / s->n_queue_walks + 1);
 		queues.part = MIN(part, 1);
-		if (apart && part >= APART) {
-			apart = FALSE;
-			for (guint i = 0; i < s->n_queue_walks; i++)
-				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);
-		}
 		pipesim_parallel(&work, NULL);
 		/* What the walks have found is taken by the word of the engine. */
 		looks = 0;
@@ -124,10 +110,6 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 			PipesimQueueWalk *walk = &s->queue_walks[i];
 
 			looks += walk->looks;
-			if (walk->best_makespan < queues.best_makespan) {
-				queues.best_makespan = walk->best_makespan;
-				memcpy(queues.best, walk->best, s->n);
-			}
 			if (walk->best_makespan >= queues.known[i])
 				continue;
 			queues.known[i] = walk->best_makespan;
@@ -137,5 +119,4 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 		s->found->moves = queues.before + looks * s->n / MOVE_VISITS;
 	}
 	g_free(queues.known);
-	g_free(queues.best);
 }

@@ -3,6 +3,7 @@
 
 #include "optimize/fold.h"
 #include "optimize/state.h"
+#include <string.h>
 
 /* The part of the effort that units take, and visits of ops, of about 10 ns each, that take as long as a move. */
 #define UNITS_PART  5
@@ -14,17 +15,13 @@
 #define LAST_STEP  1000
 /* Units of a period whose steps are looked at. */
 #define MOST_STEPS 200
-/* Steps with more ops are judged by shorter ones: that fill the pipeline, empty it, and have some units in between. */
-#define LONG_OPS 4096
 
 typedef struct {
 	PipesimSearchState *s;
 	PipesimFold *fold;
-	PipesimInstance brief;
-	PipesimWalk walk; /* of it */
-	guint8 *codes;    /* of it */
-	guint8 *best;     /* of all micro-batches */
-	gint64 value;     /* about how long that is, ns */
+	PipesimWalk walk;
+	guint8 *codes, *best; /* of a step, and of the shortest */
+	gint64 makespan;      /* of that, ns */
 	guint64 looks;
 	guint64 visits, most_visits; /* most 0: only time counts */
 	gint64 deadline;             /* 0: only visits count */
@@ -44,19 +41,15 @@ static gboolean look_at(Units *u, gint64 period)
 	const guint n = pipesim_fold_find(u->fold, period, &u->visits);
 
 	for (guint i = 0; i < MIN(n, MOST_STEPS) && (i == 0 || !is_over(u)); i++) {
-		gint64 value;
-
 		u->looks++;
-		u->visits += (guint64)x->ranks * u->brief.per_rank * STEP_VISITS;
-		pipesim_fold_unroll(u->fold, i, &u->brief, u->codes);
-		if (!pipesim_instance_all_fit(&u->brief, u->codes) ||
-			!pipesim_walk_begin(&u->walk, u->codes))
+		u->visits += u->s->n * STEP_VISITS;
+		pipesim_fold_unroll(u->fold, i, x, u->codes);
+		if (!pipesim_instance_all_fit(x, u->codes) ||
+			!pipesim_walk_begin(&u->walk, u->codes) ||
+			u->walk.makespan >= u->makespan)
 			continue;
-		value = u->walk.makespan + (gint64)(x->count - u->brief.count) * period;
-		if (value >= u->value)
-			continue;
-		u->value = value;
-		pipesim_fold_unroll(u->fold, i, x, u->best);
+		u->makespan = u->walk.makespan;
+		memcpy(u->best, u->codes, u->s->n);
 	}
 	return n > 0;
 }
@@ -102,27 +95,23 @@ guint8 *pipesim_search_units(PipesimSearchState *s)
 	const PipesimSearchOf *of = s->of;
 	const PipesimInstance *x = &s->tight;
 	const gint64 now = g_get_monotonic_time();
-	const guint few = 3 * x->ranks + 3;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Units u = {.s = s,
 		.fold = pipesim_fold_new(x),
-		.brief = *x,
-		.value = G_MAXINT64,
+		.makespan = G_MAXINT64,
 		.most_visits = of->moves > 0 ? MAX(of->moves / UNITS_PART, 1) * MOVE_VISITS : 0,
 		.deadline = of->deadline > 0 ? now + (of->deadline - now) / UNITS_PART : 0};
 
 	if (u.fold == NULL)
 		return NULL;
-	if (s->n > LONG_OPS && x->count > few)
-		u.brief = pipesim_instance_with_count(x, few);
-	pipesim_walk_init(&u.walk, &u.brief, 0, 0, arena);
-	u.codes = pipesim_arena_array(arena, guint8, (gsize)x->ranks * u.brief.per_rank);
+	pipesim_walk_init(&u.walk, x, 0, 0, arena);
+	u.codes = pipesim_arena_array(arena, guint8, s->n);
 	u.best = g_new(guint8, s->n);
 	if (pipesim_arena_check(arena, NULL, "units"))
 		search(&u);
 	pipesim_fold_free(u.fold);
 	s->found->moves = s->moves_before += u.looks;
-	if (u.value == G_MAXINT64)
+	if (u.makespan == G_MAXINT64)
 		g_clear_pointer(&u.best, g_free);
 	return u.best;
 }

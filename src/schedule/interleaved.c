@@ -170,19 +170,21 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		return TRUE;
 	if (shape->chunks == 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--pairs needs several stages per rank, as in Megatron; nearest: "
+			"--overlap-fb needs several stages per rank, as in Megatron; nearest: "
 			"--chunks 2");
 	if (group >= ranks && (m % group == 0 || m % group >= ranks))
 		return TRUE;
 	if (m < ranks)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--pairs needs groups of PP micro-batches or more, but there are %u on "
+			"--overlap-fb needs groups of PP micro-batches or more, but there are "
+			"%u on "
 			"%u ranks; nearest: %u micro-batches",
 			m, ranks, ranks);
 	while (m % nearest != 0 && m % nearest < ranks)
 		nearest++;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"--pairs needs groups of PP micro-batches or more, the last one too, but %u "
+		"--overlap-fb needs groups of PP micro-batches or more, the last one too, but "
+		"%u "
 		"come in groups of %u; nearest: --group %u",
 		m, group, nearest);
 }
@@ -282,7 +284,8 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
 				      short_group},
 		{"F and B one after the other", holds_no_pairs,
-			"with --pairs a rank runs one forward more ahead, and F and B as one "
+			"with --overlap-fb a rank runs one forward more ahead, and F and B as "
+			"one "
 			"op"}},
 	.bubble.exact = "Exact on every rank when groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+2PP-1)/V)",
@@ -298,7 +301,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		 "--group with the number of ranks is Megatron's. At 8/20 PyTorch's is 10, "
 		 "which holds 12.5 activations at V = 2; the often quoted PP(1+(PP-1)/(PP V)), "
 		 "there 11.5, is for G = PP. A larger group does not shorten the bubble and "
-		 "holds more activations.\n\nPairs (--pairs). Megatron-LM's "
+		 "holds more activations.\n\nPairs (--overlap-fb). Megatron-LM's "
 		 "--overlap-moe-expert-parallel-comm runs one forward more before the first "
 		 "backward, so that the F and B of a steady step do not need each other, and "
 		 "runs both as one op, in which the all-to-all messages of the one are hidden "

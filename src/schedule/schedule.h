@@ -55,7 +55,7 @@ typedef enum {
 	PIPESIM_TAKES_GROUP = 1 << 1,     /* --group */
 	PIPESIM_TAKES_PIPELINES = 1 << 2, /* --pipelines: chunks of a bidirectional one */
 	PIPESIM_TAKES_LIMIT = 1 << 3,     /* --max-activations */
-	PIPESIM_TAKES_PAIRS = 1 << 4,     /* --pairs */
+	PIPESIM_TAKES_PAIRS = 1 << 4,     /* --overlap-fb */
 } PipesimTakes;
 
 struct _PipesimSchedule {

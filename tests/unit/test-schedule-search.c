@@ -247,8 +247,9 @@ static void assert_limit_kept(const char *name, const PipesimScenario *scenario,
 START_TEST(v_keeps_limit)
 {
 	const guint ranks = 1 + (guint)_i;
+	const guint every = grid_every(5);
 
-	for (guint seed = 0; seed < 36; seed++) {
+	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		const PipesimScenario scenario = {.ranks = ranks,
 			.microbatches = 1 + seed * ranks / 9,
 			.max_activations = {ranks * (4 + seed % 3), 4}};
@@ -261,8 +262,9 @@ END_TEST
 START_TEST(zb_keeps_limit)
 {
 	const guint ranks = 1 + (guint)_i;
+	const guint every = grid_every(5);
 
-	for (guint seed = 0; seed < 36; seed++) {
+	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		const PipesimScenario scenario = {.ranks = ranks,
 			.microbatches = 1 + seed * ranks / 9,
 			.max_activations = {4 + ranks * (seed % 9), 4}};
@@ -278,8 +280,9 @@ START_TEST(zb_result_is_simulated)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("zb-auto", NULL);
 	const guint ranks = 1 + (guint)_i;
+	const guint every = grid_every(5);
 
-	for (guint seed = 0; seed < 36; seed++) {
+	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		g_autoptr(PipesimCosts) costs = grid_random_costs(seed, ranks, seed % 2 == 1);
 		const PipesimScenario scenario = {.ranks = ranks,
 			.microbatches = 1 + seed * ranks / 9,
@@ -313,8 +316,9 @@ END_TEST
 START_TEST(zb_reaches_bound)
 {
 	const guint ranks = 2 + (guint)_i;
+	const guint every = grid_every(7);
 
-	for (guint32 seed = 0; seed < 40; seed++) {
+	for (guint32 seed = (guint)_i % every; seed < 40; seed += every) {
 		GRand *random = g_rand_new_with_seed(seed);
 		const gint64 w = g_rand_int_range(random, 0, 1000000);
 		const gint64 f = g_rand_int_range(random, (gint32)w, 1500000);
@@ -339,8 +343,9 @@ START_TEST(v_refuses_less_than_least)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimSchedule *schedule = pipesim_schedule_find("zb-v-auto", NULL);
 	const guint ranks = 1 + (guint)_i;
+	const guint every = grid_every(3);
 
-	for (guint m = 2; m < 2 * ranks + 2; m++) {
+	for (guint m = 2 + (guint)_i % every; m < 2 * ranks + 2; m += every) {
 		const guint least = MIN((ranks + 1) / 3 + 1, m);
 		PipesimScenario scenario = {
 			.ranks = ranks, .microbatches = m, .max_activations = {least, 1}};
@@ -473,8 +478,9 @@ static gint64 assert_not_beaten(const Rivals *search, const PipesimScenario *sce
 START_TEST(searches_are_not_beaten)
 {
 	const guint ranks = 1 + (guint)_i;
+	const guint every = grid_every(5);
 
-	for (guint seed = 0; seed < 24; seed++) {
+	for (guint seed = (guint)_i % every; seed < 24; seed += every) {
 		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
 		const Rivals *search = &rivals[seed / 2 % 2];
 		const guint m = 1 + seed * 5 * ranks / 24;
@@ -494,8 +500,9 @@ END_TEST
 START_TEST(limits_that_fit_cost_nothing)
 {
 	const guint ranks = 2 + (guint)_i;
+	const guint every = grid_every(7);
 
-	for (guint seed = 0; seed < 60; seed++) {
+	for (guint seed = (guint)_i % every; seed < 60; seed += every) {
 		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
 		const char *name = rivals[seed % 2].name;
 		PipesimScenario scenario = {
