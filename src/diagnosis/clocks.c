@@ -129,25 +129,6 @@ static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **erro
 		room->low, low, room->high, high, late);
 }
 
-/* By how much the clock of room->high is moved against that of room->low. */
-static gboolean choose(
-	const Clocks *clocks, const Room *room, gint64 *shift, gint64 *off, GError **error)
-{
-	*shift = *off = 0;
-	if (room->least <= ROUNDING && room->most >= -ROUNDING)
-		return TRUE;
-	if (room->least > room->most)
-		return room->least - room->most <= ROUNDING || fail_apart(clocks, room, error);
-	/* Only one of both ends is known where messages go one way. */
-	if (room->least == G_MININT64 || room->most == G_MAXINT64) {
-		*shift = room->least == G_MININT64 ? room->most : room->least;
-		return TRUE;
-	}
-	*off = (room->most - room->least) / 2;
-	*shift = room->least + *off;
-	return TRUE;
-}
-
 /* Begin and end of pipelines and steps once more. */
 static void measure_again(PipesimRecord *record)
 {
@@ -171,57 +152,6 @@ static void measure_again(PipesimRecord *record)
 			step->end = MAX(step->end, span->end);
 		}
 	}
-}
-
-/* What ranks are moved by, from rank 0 on along the messages. */
-static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GError **error)
-{
-	g_autofree gboolean *known = g_new0(gboolean, clocks->record->joined.ranks);
-	gboolean more = TRUE;
-
-	known[0] = TRUE;
-	while (more) {
-		more = FALSE;
-		pipesim_each (const Room, room, clocks->rooms) {
-			gint64 shift, off;
-
-			if (!choose(clocks, room, &shift, &off, error))
-				return FALSE;
-			if (known[room->low] == known[room->high])
-				continue;
-			const guint next = known[room->low] ? room->high : room->low;
-			const gint64 from = moved[known[room->low] ? room->low : room->high];
-
-			moved[next] = from + (next == room->high ? shift : -shift);
-			if (ABS(moved[next]) > FURTHEST)
-				return fail_apart(clocks, room, error);
-			known[next] = more = TRUE;
-			clocks->off = MAX(clocks->off, off);
-			clocks->moved |= shift != 0;
-			if (shift != 0)
-				pipesim_notice(notices,
-					"the clock of rank %u is set %.6g ms %s than that of "
-					"rank %u, by what they send each other; it may be off "
-					"by %.6g ms",
-					room->high, (double)ABS(shift) / 1e6,
-					shift > 0 ? "later" : "earlier", room->low,
-					(double)off / 1e6);
-		}
-	}
-	return TRUE;
-}
-
-/* Whether nothing arrives before it was sent once ranks are @moved. */
-static gboolean holds(const Clocks *clocks, const gint64 *moved)
-{
-	pipesim_each (const Room, room, clocks->rooms) {
-		const gint64 shift = moved[room->high] - moved[room->low];
-
-		if ((room->least != G_MININT64 && shift < room->least - ROUNDING) ||
-			(room->most != G_MAXINT64 && shift > room->most + ROUNDING))
-			return FALSE;
-	}
-	return TRUE;
 }
 
 /* Bounds of what ranks can be moved by against rank 0: shortest paths through the rooms. Returns whether a bound
@@ -256,40 +186,52 @@ static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
 	return closer;
 }
 
-/* All together, where what suits neighbours does not suit ranks that are further apart: each in the middle of
- * what all messages allow. */
-static gboolean find_moves_together(
-	Clocks *clocks, gint64 *moved, GPtrArray *notices, GError **error)
+/* What ranks are moved by, one after the other: as the rank before, where all messages allow that, else by the middle of what
+ * they allow beside the ranks that are set. */
+static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GError **error)
 {
 	const guint ranks = clocks->record->joined.ranks;
-	g_autofree gint64 *least = g_new(gint64, ranks);
-	g_autofree gint64 *most = g_new(gint64, ranks);
+	g_autofree gint64 *least = g_new0(gint64, ranks);
+	g_autofree gint64 *most = g_new0(gint64, ranks);
 
-	for (guint rank = 0; rank < ranks; rank++) {
-		least[rank] = rank == 0 ? 0 : -FURTHEST;
-		most[rank] = rank == 0 ? 0 : FURTHEST;
-	}
-	for (guint round = 0; draw_closer(clocks, least, most); round++)
-		if (round > ranks || most[0] < 0 || least[0] > 0)
-			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
-				"the clocks of ranks cannot be set: whichever way, something "
-				"of what they send each other would arrive before it was sent; "
-				"are all files of the same steps of one run?");
+	pipesim_each (const Room, room, clocks->rooms)
+		if (room->least > room->most && room->least - room->most > 2 * ROUNDING)
+			return fail_apart(clocks, room, error);
 	for (guint rank = 1; rank < ranks; rank++) {
-		const gboolean below = least[rank] > -FURTHEST, above = most[rank] < FURTHEST;
-
-		if (below && above) {
-			moved[rank] = least[rank] + (most[rank] - least[rank]) / 2;
-			clocks->off = MAX(clocks->off, (most[rank] - least[rank]) / 2);
-		} else if (below || above) {
-			moved[rank] = below ? least[rank] : most[rank];
-		}
-		clocks->moved |= moved[rank] != 0;
+		least[rank] = -FURTHEST;
+		most[rank] = FURTHEST;
 	}
-	pipesim_notice(notices,
-		"the clocks of %u ranks are set together, by what they send each other; they "
-		"may be off by %.6g ms",
-		ranks, (double)clocks->off / 1e6);
+	for (guint rank = 1; rank < ranks; rank++) {
+		const gint64 before = moved[rank - 1];
+
+		for (guint round = 0; draw_closer(clocks, least, most); round++)
+			if (round > ranks || most[0] < 0 || least[0] > 0)
+				return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+					"the clocks of ranks cannot be set: whichever way, "
+					"something of what they send each other would arrive "
+					"before it was sent; are all files of the same steps "
+					"of one run?");
+		const gboolean below = least[rank] > -FURTHEST, above = most[rank] < FURTHEST;
+		/* Only one of both ends is known where messages go one way. */
+		const gint64 half = below && above ? (most[rank] - least[rank]) / 2 : ROUNDING;
+
+		if (!below && !above)
+			continue;
+		moved[rank] = before;
+		if (least[rank] > before || most[rank] < before)
+			moved[rank] = below ? least[rank] + half : most[rank] - half;
+		least[rank] = most[rank] = moved[rank];
+		clocks->moved |= moved[rank] != 0;
+		if (moved[rank] == before)
+			continue;
+		clocks->off = MAX(clocks->off, half - ROUNDING);
+		pipesim_notice(notices,
+			"the clock of rank %u is set %.6g ms %s than that of rank %u, by what "
+			"they send each other; it may be off by %.6g ms",
+			rank, (double)ABS(moved[rank] - before) / 1e6,
+			moved[rank] > before ? "later" : "earlier", rank - 1,
+			(double)MAX(half - ROUNDING, 0) / 1e6);
+	}
 	return TRUE;
 }
 
@@ -312,13 +254,6 @@ static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArr
 		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
 	if (!find_moves(&clocks, moved, said, error))
 		return FALSE;
-	if (clocks.moved && !holds(&clocks, moved)) {
-		memset(moved, 0, record->joined.ranks * sizeof *moved);
-		g_ptr_array_set_size(said, 0);
-		clocks.off = *off;
-		if (!find_moves_together(&clocks, moved, said, error))
-			return FALSE;
-	}
 	for (guint i = 0; notices != NULL && i < said->len; i++)
 		pipesim_notice(notices, "%s", (char *)said->pdata[i]);
 	for (guint i = first; i < end; i++) {

@@ -242,7 +242,8 @@ static gboolean check_told(
 
 	if (pipesim_program_has_pairs(program))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--as %s: it joins forwards and backwards, which threads do not tell; "
+			"--recorded-schedule %s: it joins forwards and backwards, which "
+			"threads do not tell; "
 			"profile it with names",
 			schedule->name);
 	for (guint i = 0; i + 1 < program->shape.ranks * chunks && is_split(program); i++)
@@ -250,7 +251,8 @@ static gboolean check_told(
 			(program->stage_of[i] + 1 == program->stage_of[i + 1] ||
 				program->stage_of[i + 1] + 1 == program->stage_of[i]))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"--as %s: rank %u has stages %u and %u, between which no "
+				"--recorded-schedule %s: rank %u has stages %u and %u, between "
+				"which no "
 				"message tells ops apart; profile it with names",
 				schedule->name, i / chunks, program->stage_of[i],
 				program->stage_of[i + 1]);
@@ -268,7 +270,8 @@ static PipesimProgram *make_program(
 
 	if (schedule->plan != NULL)
 		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"--as %s: its order depends on times; name one that does not",
+			"--recorded-schedule %s: its order depends on times; name one that "
+			"does not",
 			schedule->name);
 	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
 		return NULL;
@@ -300,10 +303,12 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 	}
 	if (ranks == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--as is for profiles without names of ops, and none of these is one");
+			"--recorded-schedule is for profiles without names of ops, and none of "
+			"these is one");
 	if (microbatches == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--as: no kernels of a second thread, autograd's: what is a backward "
+			"--recorded-schedule: no kernels of a second thread, autograd's: what "
+			"is a backward "
 			"cannot be told");
 	/* One stage a rank has as many forwards as micro-batches, however its backwards come in pieces. */
 	if (!told && microbatches > forwards && forwards > 0)

@@ -2,7 +2,7 @@
 
 #include "diagnosis/print.h"
 #include "output/figures.h"
-#include "output/table.h"
+#include "output/screen.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -130,10 +130,9 @@ static void add_row(PipesimTable *table, const PipesimDiagnosis *diagnosis, cons
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
-static void append_causes(
-	const PipesimDiagnosis *diagnosis, const PipesimStyle *style, GString *out)
+static PipesimTable *make_table(const PipesimDiagnosis *diagnosis)
 {
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	PipesimTable *table = pipesim_table_new(columns, N_COLUMNS);
 	guint order[PIPESIM_N_CAUSES];
 
 	sort_causes(diagnosis, order);
@@ -146,7 +145,7 @@ static void append_causes(
 			add_row(table, diagnosis, meanings[order[i]], cause->ns, cause->rank,
 				cause->without);
 	}
-	pipesim_table_print(table, TABLE_WIDTH, style, out);
+	return table;
 }
 
 /* "1f1b", or what is nearest to it. */
@@ -323,14 +322,115 @@ static void append_balance(
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
 	const PipesimBalance *balance, const PipesimStyle *style, GString *out)
 {
+	g_autoptr(PipesimTable) table = make_table(diagnosis);
+
 	append_head(diagnosis, out);
-	append_causes(diagnosis, style, out);
+	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 	append_losses(diagnosis, out);
 	if (what_if != NULL)
 		append_what_if(what_if, out);
 	if (balance != NULL)
 		append_balance(diagnosis, balance, out);
 	append_schedules(diagnosis, out);
+}
+
+/* What to do about the largest cause; %u: the rank. */
+static const char *const advice[PIPESIM_N_CAUSES] = {
+	[PIPESIM_CAUSE_SCHEDULE] = "First: the bubble of the schedule",
+	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work; --layers N "
+				    "says how to balance them",
+	[PIPESIM_CAUSE_SLOW_RANK] = "First: rank %u is slower than the others at the same ops",
+	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
+	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
+	[PIPESIM_CAUSE_HOST] = "First: the host of rank %u launches its ops too late",
+	[PIPESIM_CAUSE_OUTSIDE] = "First: what the ranks do outside the pipeline",
+};
+
+static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
+{
+	const PipesimRun *now = diagnosis->executed;
+	g_autoptr(GString) out = g_string_new(NULL);
+	guint order[PIPESIM_N_CAUSES];
+	const PipesimCause *cause;
+	PipesimNumber here, there, without;
+
+	sort_causes(diagnosis, order);
+	cause = &diagnosis->cause[order[0]];
+	if (ABS(cause->ns) * 2000 < diagnosis->measured) {
+		pipesim_screen_say(
+			screen->verdict, "Nothing is lost: the ranks work all the time.");
+	} else {
+		g_autofree char *rank = g_strdup_printf("%d", cause->rank);
+
+		g_string_append(out, advice[order[0]]);
+		g_string_replace(out, "%u", cause->rank >= 0 ? rank : "one", 1);
+		g_string_append_printf(out, " (%s of %s)", pipesim_screen_time(here, cause->ns),
+			pipesim_screen_time(there, diagnosis->measured));
+		if (cause->without >= 0)
+			g_string_append_printf(out, "; without it the step takes %s",
+				pipesim_screen_time(without, cause->without));
+		pipesim_screen_say(screen->verdict, "%s.", out->str);
+	}
+	for (guint i = 0; i < diagnosis->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
+
+		if (run->report == NULL || run->report->makespan >= now->report->makespan)
+			break;
+		if (run->shape.copies > now->shape.copies)
+			continue;
+		pipesim_screen_say(screen->verdict,
+			"Another schedule: %s takes %s instead of %s (%.1f %%) at the median "
+			"times of these stages, with activations of %.3g micro-batches instead "
+			"of %.3g%s.",
+			run->name, pipesim_screen_time(there, run->report->makespan),
+			pipesim_screen_time(here, now->report->makespan),
+			100 * ((double)run->report->makespan /
+					      (double)MAX(now->report->makespan, 1) -
+				      1),
+			activations_of(run), activations_of(now),
+			diagnosis->halved ? "; I and W are taken as half of B each" : "");
+		return;
+	}
+	pipesim_screen_say(screen->verdict,
+		"No other schedule is shorter at the median times of these stages.");
+}
+
+/* Each line of @text that has words. */
+static void note_lines(PipesimScreen *screen, const GString *text)
+{
+	g_auto(GStrv) lines = g_strsplit(text->str, "\n", -1);
+
+	for (char **line = lines; *line != NULL; line++)
+		if (*g_strstrip(*line) != '\0')
+			pipesim_screen_say(screen->notes, "%s", *line);
+}
+
+void pipesim_diagnosis_screen(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+	const PipesimBalance *balance, const GPtrArray *notices, const PipesimStyle *style,
+	GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) losses = g_string_new(NULL), more = g_string_new(NULL);
+
+	append_head(diagnosis, screen->asked);
+	g_string_replace(screen->asked, "\n", ". ", 1);
+	g_strchomp(screen->asked->str);
+	decide(diagnosis, screen);
+	screen->table = make_table(diagnosis);
+	if (balance != NULL)
+		append_balance(diagnosis, balance, more);
+	note_lines(screen, more);
+	pipesim_screen_note(screen, notices);
+	append_losses(diagnosis, losses);
+	g_string_replace(losses, "Largest single losses\n", "", 1);
+	note_lines(screen, losses);
+	g_string_truncate(more, 0);
+	if (what_if != NULL)
+		append_what_if(what_if, more);
+	note_lines(screen, more);
+	pipesim_screen_say(screen->more, "--timeline FILE.svg");
+	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_screen_print(screen, style, out);
 }
 
 /* JSON and CSV ----------------------------------------------------------------------------- */

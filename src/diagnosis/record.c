@@ -451,6 +451,28 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 	return TRUE;
 }
 
+/* A pipeline of a run with more ranks is not of one rank, and its ranks divide those of the run: otherwise files are
+ * missing, and what is there would pass for a shorter pipeline. */
+static gboolean check_world(
+	PipesimTrace *const *traces, guint n, const PipesimJoined *joined, GError **error)
+{
+	if (joined->world <= joined->ranks ||
+		(joined->ranks > 1 && joined->world % joined->ranks == 0))
+		return TRUE;
+	for (guint rank = 0; rank < joined->world; rank++) {
+		guint t = 0;
+
+		while (t < n && pipesim_trace_get_count(traces[t], "rank") != rank)
+			t++;
+		if (t == n)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"the trace of rank %u is missing: %s is of a run of %u ranks; "
+				"diagnose needs those of all ranks of the pipeline",
+				rank, traces[0]->path, joined->world);
+	}
+	return TRUE;
+}
+
 PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error)
 {
 	g_autoptr(PipesimRecord) record = g_new0(PipesimRecord, 1);
@@ -461,7 +483,8 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	record->steps = g_array_new(FALSE, FALSE, sizeof(PipesimRecordStep));
 	record->pipelines = g_ptr_array_new_with_free_func(free_pipeline);
 	record->notices = g_ptr_array_new_with_free_func(g_free);
-	if (!pipesim_join(traces, n, &record->joined, error) || !check_stages(record, error))
+	if (!pipesim_join(traces, n, &record->joined, error) || !check_stages(record, error) ||
+		!check_world(traces, n, &record->joined, error))
 		return NULL;
 	pipesim_beside_measure(traces, n, &beside);
 	record->runs_on = TRUE;

@@ -32,7 +32,7 @@ GPtrArray *pipesim_setup_traces(
 	if (as == NULL && setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
 		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 			"--microbatches says how many a step of profiles without names has; "
-			"add --as, for example --as 1f1b");
+			"add --recorded-schedule, for example --recorded-schedule 1f1b");
 	if (as != NULL)
 		*rules = pipesim_range_rules_keep_unnamed(*rules);
 	traces = pipesim_traces_read(

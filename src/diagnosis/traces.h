@@ -4,7 +4,7 @@
 
 /**
  * pipesim_setup_traces: the operands of @setup, with the rules of --map; profiles without names of ops
- * with the order of --as.
+ * with the order of --recorded-schedule.
  * @rules: (out) (transfer full) (nullable): those of --map, for g_ptr_array_unref()
  *
  * Returns: (transfer full): of PipesimTrace; NULL with what reading a file gives, or what

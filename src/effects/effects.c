@@ -356,7 +356,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 			fit->lonely);
 	residence = pipesim_residence_new();
 	waits = fit->impl[FALSE] != NULL &&
-		fill_kinds(task, WAITING, "residence", residence->slowdown);
+		fill_kinds(task, WAITING, "receive contention", residence->slowdown);
 	moves = fit->impl[TRUE] != NULL &&
 		fill_kinds(task, MOVING, "slowdown beside a message", residence->moving);
 	if (!waits)

@@ -110,7 +110,7 @@ static void append_residence(const PipesimResidenceFit *fit, gboolean full, GStr
 {
 	if (fit->parts->len == 0)
 		return;
-	g_string_append_printf(out, "\n%-14s  %-5s  %9s  %8s  %6s  beside a\n", "residence",
+	g_string_append_printf(out, "\n%-14s  %-5s  %9s  %8s  %6s  beside a\n", "contention",
 		"phase", "alone ms", "slower", "ops");
 	pipesim_each (const PipesimResidencePart, part, fit->parts) {
 		const PipesimResidencePart *counts =

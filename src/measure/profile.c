@@ -22,6 +22,8 @@ typedef struct {
 	guint activities;
 	gint64 start; /* of the first; PIPESIM_NEVER = there is none */
 	Union busy, move, wait;
+	gint64 message_end; /* of the latest message so far */
+	gint64 waited;      /* ns without work while a message was under way */
 } MarkedRange;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
@@ -87,7 +89,8 @@ static void add_range(
 	GArray *ranges, const PipesimEvent *range, const PipesimRangeMeaning *meaning)
 {
 	const Union nothing = {0, G_MININT64};
-	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing};
+	const MarkedRange one = {
+		*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing, G_MININT64, 0};
 
 	g_array_append_val(ranges, one);
 }
@@ -207,6 +210,55 @@ static gboolean names_one(const char *kernel, const char *const *words)
 	return FALSE;
 }
 
+/* NCCL sends and receives by one kernel, and exchanges of experts by the same: @exchange. */
+static gboolean is_message(const PipesimEvent *activity)
+{
+	return !activity->exchange && strstr(activity->name, "SendRecv") != NULL;
+}
+
+/* Marks what ran or was launched in the range of an all-to-all. */
+static void mark_exchanges(PipesimProfile *profile)
+{
+	static const PipesimEventKind kinds[] = {PIPESIM_HOST_RANGES, PIPESIM_GPU_RANGES};
+	const PipesimRangeMeaning none = {0};
+
+	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
+
+		pipesim_each (const PipesimEvent, range, profile->events[kinds[i]])
+			if (g_str_has_prefix(range->name, "nccl:all_to_all"))
+				add_range(ranges, range, &none);
+		g_array_sort(ranges, compare_starts);
+		if (ranges->len > 0)
+			ask(ranges, profile, kinds[i] == PIPESIM_HOST_RANGES);
+	}
+	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
+		activity->exchange = activity->range != NO_RANGE;
+		activity->range = NO_RANGE;
+	}
+}
+
+/* Whether @activity is a message in the op @marked: PyTorch's ScheduleGPipe waits for its receives inside the
+ * ranges of ops. A message is never work. */
+static gboolean is_message_in_op(const PipesimEvent *activity, const MarkedRange *marked)
+{
+	return g_str_equal(marked->meaning.component, "chunk") && is_message(activity);
+}
+
+/* What @activity did in @marked, of whose activities it is the next by its start. */
+static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
+{
+	if (is_message_in_op(activity, marked)) {
+		marked->message_end = MAX(marked->message_end, activity->end);
+		return;
+	}
+	if (marked->activities++ == 0)
+		marked->start = activity->start;
+	else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
+		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
+	cover(&marked->busy, activity);
+}
+
 /* Pipeline ops that launched nothing took no time (autograd's split leaves stage 0 no I); a
  * component without activities was not profiled. @starts: of each row; PIPESIM_NEVER: it launched
  * nothing. */
@@ -222,9 +274,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		if (activity->range == NO_RANGE)
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
-		if (marked->activities++ == 0)
-			marked->start = activity->start;
-		cover(&marked->busy, activity);
+		count_activity(marked, activity);
 		if (names_one(activity->name, waiting))
 			cover(&marked->wait, activity);
 		else if (strstr(activity->name, "layout") == NULL &&
@@ -254,7 +304,9 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 			row.duration = row.busy = range->end - range->start;
 		} else {
 			row.duration =
-				marked->activities > 0 ? marked->busy.end - marked->start : 0;
+				marked->activities > 0
+					? marked->busy.end - marked->start - marked->waited
+					: 0;
 			row.busy = marked->busy.covered;
 			if (row.what.role == PIPESIM_ROLE_COMM) {
 				row.move = marked->move.covered;
@@ -349,12 +401,14 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 			activity->range != NO_RANGE ? range_at(ranges, activity->range) : NULL;
 		const char *name = marked != NULL ? marked->range.name : activity->name;
 		const gboolean message =
-			strstr(name, "SendRecv") != NULL ||
+			is_message(activity) ||
 			(marked != NULL &&
 				(strstr(name, "SEND") != NULL || strstr(name, "RECV") != NULL));
 
 		if (marked == NULL || !marked->meaning.counted)
 			add_span(trace, activity, name, message, base);
+		else if (is_message_in_op(activity, marked))
+			add_span(trace, activity, activity->name, TRUE, base);
 		else if (g_str_equal(marked->meaning.component, "chunk"))
 			g_array_append_val(ran, ((Ran){activity->name, marked->meaning.phase,
 							base + activity->start,
@@ -461,11 +515,6 @@ static GArray *list_launched(const PipesimProfile *profile)
 	return list;
 }
 
-static gboolean is_message(const PipesimEvent *activity)
-{
-	return strstr(activity->name, "SendRecv") != NULL;
-}
-
 /* The stream on which most was launched: that of the ops. */
 static guint32 main_stream(const GArray *launched)
 {
@@ -570,6 +619,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		activity->range = NO_RANGE;
 	g_array_sort(profile->events[PIPESIM_ACTIVITIES], compare_starts);
 	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
+	mark_exchanges(profile);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
 	if (ask(ranges, profile, TRUE) == 0) {
 		mark_ranges(ranges, profile->events[PIPESIM_GPU_RANGES], rules, trace->strings);

@@ -15,6 +15,7 @@ typedef struct {
 		guint32 thread; /* of a range on the host */
 		guint32 range;  /* of an activity, for pipesim_trace_add_profile() alone */
 	};
+	gboolean exchange; /* of an activity, for pipesim_trace_add_profile() alone */
 	const char *name;
 } PipesimEvent;
 
@@ -48,7 +49,8 @@ void pipesim_profile_free(PipesimProfile *profile);
  * kernels, neighbours of one stream with the same meaning forming one range.
  *
  * A range with a meaning becomes a row: from its first activity to its last, busy = the union over
- * streams. Communication is told apart into kernels that move data and those that wait for peers
+ * streams. Messages between stages (SendRecv, unless in a range of NCCL's all-to-all) that stand in the range of
+ * an op are spans, not work, and where the op waits for one between two of its kernels is no part of its time. Communication is told apart into kernels that move data and those that wait for peers
  * ("notify" in their name). Where forward and backward of components overlap in time, the file
  * shows an overlapped pair: its rows are of one pair, a row "chunk FB" spans it, and
  * layers_per_chunk is how often its components occur. Starts are those

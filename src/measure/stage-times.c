@@ -126,9 +126,15 @@ gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *par
 		alone += (double)part_of(parts, group->what.stage, PIPESIM_F) +
 			 (double)part_of(parts, group->what.b_stage, PIPESIM_B);
 	}
-	for (guint stage = 0; stage < joined->stages; stage++)
-		all += (double)part_of(parts, stage, PIPESIM_F) +
-		       (double)part_of(parts, stage, PIPESIM_B);
+	for (guint stage = 0; stage < joined->stages; stage++) {
+		/* What was not measured is as long as pipesim_stage_times_set() will take it to be. */
+		const guint of = joined->rank_of[stage] == PIPESIM_NO_RANK
+					 ? nearest_stage(joined, stage)
+					 : stage;
+
+		all += (double)part_of(parts, of, PIPESIM_F) +
+		       (double)part_of(parts, of, PIPESIM_B);
+	}
 	time = llround(MIN(all / joined->stages * paired / MAX(alone, 1),
 		(double)PIPESIM_MAX_TIME_NS + 1));
 	if (time > PIPESIM_MAX_TIME_NS)

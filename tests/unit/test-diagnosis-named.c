@@ -93,9 +93,11 @@ static const struct {
 	{"gpipe", 0, "rank 0 does not run as gpipe: where 0F2 should be, there is a backward"},
 	{"1f1b", 5, "rank 0 does not run as 1f1b: where 0B4 should be, there is a forward"},
 	{"zb-h1", 0, "rank 1 does not run as zb-h1: where 1W0 should be, there is a forward"},
-	{"zb-v", 16, "--as zb-v: rank 1 has stages 1 and 2, between which no message"},
-	{"dualpipev", 16, "--as dualpipev: it joins forwards and backwards"},
-	{"zb-auto", 0, "--as zb-auto: its order depends on times"},
+	{"zb-v", 16,
+		"--recorded-schedule zb-v: rank 1 has stages 1 and 2, between which no "
+		"message"},
+	{"dualpipev", 16, "--recorded-schedule dualpipev: it joins forwards and backwards"},
+	{"zb-auto", 0, "--recorded-schedule zb-auto: its order depends on times"},
 	{"chimera", 15, "chimera"},
 };
 

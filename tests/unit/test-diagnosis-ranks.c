@@ -85,6 +85,36 @@ START_TEST(missing_ranks_get_the_nearest_stage)
 }
 END_TEST
 
+#define PAIR_COLUMNS        "step,dp,rank,stage,op,microbatch,start_ns,dur_ns,b_stage,b_microbatch\n"
+#define PAIR_OP(rank, rest) "0,0," rank "," rest "\n"
+#define PAIR_RANK(rank, first, second)                                                 \
+	PAIR_OP(rank, first ",F,0,0,100,,")                                            \
+	PAIR_OP(rank, second ",F,0,1000,100,,")                                        \
+	PAIR_OP(rank, first ",FB,1,4000,270," second ",0")                             \
+	PAIR_OP(rank, second ",F,1,5000,100,,")                                        \
+	PAIR_OP(rank, first ",B,0,6000,200,,") PAIR_OP(rank, second ",B,1,7000,200,,") \
+		PAIR_OP(rank, first ",B,1,8000,200,,")
+
+/* Pairs that one rank of two showed take as long as they did, not half: both of a rank 2 x 270. */
+START_TEST(pairs_of_one_rank_are_pairs_of_all)
+{
+	static const char *const ranks[] = {
+		PAIR_COLUMNS PAIR_RANK("0", "0", "3"), PAIR_COLUMNS PAIR_RANK("1", "1", "2")};
+
+	for (guint n = 1; n <= 2; n++) {
+		g_auto(Files) files = {0};
+		g_autoptr(PipesimCalibration) calibration = NULL;
+
+		for (guint rank = 0; rank < n; rank++)
+			add_file(&files, ranks[rank]);
+		calibration = calibrate(&files, NULL);
+		ck_assert_ptr_nonnull(calibration);
+		ck_assert(calibration->costs->has_pair);
+		ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 540);
+	}
+}
+END_TEST
+
 /* By rank, and on each by stage, in whatever order ops stand. */
 START_TEST(stages_of_ranks_are_in_order)
 {
@@ -323,6 +353,7 @@ Suite *diagnosis_ranks_suite(void)
 
 	tcase_add_test(join, every_rank_has_its_own_times);
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
+	tcase_add_test(join, pairs_of_one_rank_are_pairs_of_all);
 	tcase_add_test(join, stages_of_ranks_are_in_order);
 	tcase_add_test(join, ranks_follow_from_places_and_stages);
 	tcase_add_test(join, copies_of_stages_are_replicas);

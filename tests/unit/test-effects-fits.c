@@ -251,7 +251,7 @@ START_TEST(components_are_weighted)
 	ck_assert_int_eq(residence->slowdown[PIPESIM_I], 1250000);
 	ck_assert_int_eq(residence->slowdown[PIPESIM_B], 1250000);
 	ck_assert(trace_has_notice(calibration->notices,
-		"residence was not measured of attn F: the rest of each kind"));
+		"receive contention was not measured of attn F: the rest of each kind"));
 }
 END_TEST
 

@@ -157,6 +157,36 @@ START_TEST(kernels_find_their_ranges)
 }
 END_TEST
 
+/* "Forward 0" receives for 60 us before 10 us of work, receives once more for 20 and sends; what its experts exchange
+ * (2 us of @exchange) is its own. */
+#define STOCK(exchange)                                                                        \
+	"{\"traceEvents\":[\n" ANNOTATION("Forward 0", "10", "90") ANNOTATION(exchange, "40",  \
+		"5") LAUNCH("1", "15") LAUNCH("2", "20") LAUNCH("3", "30") LAUNCH("4", "35")   \
+		LAUNCH("5", "41") LAUNCH("6", "50") KERNEL("1", "9", "ncclDevKernel_SendRecv", \
+			"100", "60") KERNEL("2", "7", "gemm", "160", "10") KERNEL("3", "9",    \
+			"ncclDevKernel_SendRecv", "170", "20") KERNEL("4", "7", "gemm", "190", \
+			"4") KERNEL("5", "9", "ncclDevKernel_SendRecv", "194", "2")            \
+			KERNEL("6", "9", "ncclDevKernel_SendRecv", "200", "50") LAST "]}"
+static const struct {
+	const char *text;
+	gint64 took;
+	guint spans;
+} stock[] = {{STOCK("nccl:all_to_allv"), 16000, 3}, {STOCK("nccl:coalesced"), 14000, 4}};
+
+START_TEST(messages_in_ranges_of_ops_are_no_work)
+{
+	g_autoptr(PipesimTrace) trace = read_text(stock[_i].text, NULL, NULL);
+
+	ck_assert_uint_eq(trace->rows->len, 1);
+	ck_assert_int_eq(row_at(trace, 0)->start, 160000);
+	ck_assert_int_eq(row_at(trace, 0)->duration, stock[_i].took);
+	ck_assert_int_eq(row_at(trace, 0)->busy, stock[_i].took);
+	ck_assert_uint_eq(trace->spans->len, stock[_i].spans);
+	pipesim_each (const PipesimTraceSpan, span, trace->spans)
+		ck_assert(span->message);
+}
+END_TEST
+
 START_TEST(profiles_may_be_cut_short)
 {
 	g_autofree char *cut = g_strndup(profile, strstr(profile, "optimizer") - profile);
@@ -457,6 +487,8 @@ Suite *measure_profile_suite(void)
 	tcase_add_loop_test(profiler, names_are_recognised, 0, G_N_ELEMENTS(names));
 	tcase_add_loop_test(profiler, numbers_of_pairs_are_decimal, 0, 9);
 	tcase_add_test(profiler, kernels_find_their_ranges);
+	tcase_add_loop_test(
+		profiler, messages_in_ranges_of_ops_are_no_work, 0, G_N_ELEMENTS(stock));
 	tcase_add_test(profiler, profiles_may_be_cut_short);
 	tcase_add_test(profiler, bare_arrays_are_read);
 	tcase_add_test(profiler, rules_name_kernels_and_ranges);
