@@ -13,7 +13,7 @@ run() { # SCRIPT ARGUMENT...: on all ranks
 	script=$1
 	shift
 	CUBLAS_WORKSPACE_CONFIG=:4096:8 "$PYTHON" -m torch.distributed.run --standalone --nproc-per-node "$ranks" \
-		"$here/$script" "$@"
+		"$TOP_SRCDIR/python/measuring/$script" "$@"
 }
 
 "$PYTHON" -c 'import torch' 2>/dev/null ||
@@ -26,7 +26,7 @@ runtime=$("$PYTHON" "$here/load.py" --print-runtime)
 set --
 for name in $("$PIPESIM" list --names); do
 	file=$scratch/$name
-	if "$PIPESIM" export --for pytorch --schedule "$name" --pp "$ranks" --microbatches "$count" \
+	if "$PIPESIM" export --framework pytorch --schedule "$name" --pp "$ranks" --microbatches "$count" \
 		-o "$file.csv" 2>/dev/null; then
 		"$PIPESIM" export --schedule "$file.csv" --with-comms --runtime "$runtime" \
 			-o "$file.comms.csv" || exit
@@ -45,7 +45,7 @@ if [ "$runtime" = pytorch-2.15 ]; then
 	# Receives put off, and a queue for each direction: validate has proved that these run.
 	for name in interleaved-1f1b looped-bfs; do
 		"$PIPESIM" export --schedule "$scratch/$name.csv" --with-comms --runtime "$runtime" --defer-recv \
-			--channels edge -o "$scratch/$name-deferred.comms.csv" || exit
+			--communicators edge -o "$scratch/$name-deferred.comms.csv" || exit
 	done
 	TORCH_DISTRIBUTED_PIPELINE_PER_EDGE_P2P=1 run train.py check "$scratch/interleaved-1f1b-deferred.comms.csv" \
 		"$scratch/looped-bfs-deferred.comms.csv" "$scratch/zb-v.csv" || exit

@@ -25,7 +25,7 @@ from collections import Counter
 try:
     import torch
     import torch.distributed as dist
-    from pipesim_torch import cells as orders
+    from pipesim import cells as orders
     from torch.distributed.pipelining import PipelineStage, schedules
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
@@ -181,7 +181,7 @@ class Pipesim:
         """A path; or None and why it was refused."""
         path = os.path.join(self.folder, "order.csv")
         shape = ["--pp", str(ranks), "--microbatches", str(count)]
-        return self._run(name, path, "--for", "pytorch", *shape, *options)
+        return self._run(name, path, "--framework", "pytorch", *shape, *options)
 
     def lower(self, order):
         """What PyTorch makes of the file @order: a path, or None and why it was refused."""

@@ -1,14 +1,14 @@
-"""Checks pipesim_torch on two processes of a CPU: torchrun --nproc-per-node 2 package.py FOLDER [CHECK...]"""
+"""Checks pipesim.torch on two processes of a CPU: torchrun --nproc-per-node 2 package.py FOLDER [CHECK...]"""
 
 import csv
 import os
 import sys
 from dataclasses import replace
 
-import pipesim_torch
+import pipesim.torch
 import torch
 import torch.distributed as dist
-from pipesim_torch import clock, model, part, trace
+from pipesim.torch import clock, model, part, private, trace
 from torch.profiler import ProfilerActivity, profile
 
 
@@ -29,7 +29,7 @@ def stages(count=3):
     """A model for MODULE:FUNCTION too."""
     torch.manual_seed(1)
     parts = [Block(16) for _ in range(count)]
-    return pipesim_torch.Model(
+    return pipesim.torch.Model(
         parts, (torch.randn(4, 16),), loss_function, torch.randn(4, 16),
         optimizer=torch.optim.Adam, name="blocks",
     )  # fmt: skip
@@ -69,7 +69,7 @@ def check_find(folder):
         ("blocks", "give MODULE:FUNCTION"),
         ("nothing:stages", "no module nothing"),
         ("blocks:nothing", "blocks has no nothing"),
-        ("blocks:Block", "must return a pipesim_torch.Model"),
+        ("blocks:Block", "must return a pipesim.torch.Model"),
     ):
         try:
             model.find(what, 4)
@@ -89,8 +89,8 @@ def read(path):
 
 def check_capture(folder):
     path = os.path.join(folder, "blocks.csv")
-    plan = replace(pipesim_torch.Plan().brief(), pauses=(0.02, 0.01))
-    pipesim_torch.capture(stages(3), path, torch.device("cpu"), plan)
+    plan = replace(pipesim.torch.Plan().brief(), pauses=(0.02, 0.01))
+    pipesim.torch.capture(stages(3), path, torch.device("cpu"), plan)
     if dist.get_rank() > 0:
         return
     metadata, rows = read(path)
@@ -133,13 +133,14 @@ def check_history(rows):
 
 def check_residence(rows):
     """Ops beside receives and messages, and the same ones without, on each rank."""
-    for series, column, alone, shares in (
-        ("resident", "impl", "", (4, 9)),
-        ("moving", "payload_bytes", "0", (5, 5)),
-        ("exchange", "payload_bytes", "0", (5, 5)),
+    for series, mode, column, alone, shares in (
+        ("resident", "steady", "impl", "", (4, 9)),
+        ("resident", "rested", "impl", "", (1, 1)),
+        ("moving", "", "payload_bytes", "0", (5, 5)),
+        ("exchange", "", "payload_bytes", "0", (5, 5)),
     ):
         for rank in "01":
-            taken = [r for r in rows if r["series"] == series and r["rank"] == rank]
+            taken = [r for r in rows if r["series"] == series and r["rank"] == rank and mode in ("", r["load_mode"])]
             taken = [r for r in taken if r["status"] == "ok"]
             beside = sum(r[column] != alone for r in taken)
             assert beside > 0, (series, rank)
@@ -177,7 +178,7 @@ def names_in(profiler):
 def check_annotate(folder):
     """Ranges around every op of a schedule that has none of its own, gone afterwards; step times."""
     blocks, device, count = stages(2), torch.device("cpu"), 4
-    made = pipesim_torch.load(
+    made = pipesim.torch.load(
         "1F1B", lambda stage, _: blocks.parts[stage], blocks.loss, device, count=count
     )
     batch = torch.randn(4 * count, 16)
@@ -190,7 +191,7 @@ def check_annotate(folder):
 
     path = os.path.join(folder, f"steps-{dist.get_rank()}.csv")
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        with pipesim_torch.annotate(made.schedule, steps=path):
+        with pipesim.torch.annotate(made.schedule, steps=path):
             step()
             step()
     wanted = {f"PP:{dist.get_rank()}{kind}{m}" for kind in "FB" for m in range(count)}
@@ -203,6 +204,12 @@ def check_annotate(folder):
     assert not names_in(profiler), "ranges after the block"
 
 
+def check_versions(folder):
+    """The PyTorch that is installed is one of those that were tried; later ones are not."""
+    assert private.tested(torch.__version__), torch.__version__
+    assert not private.tested("2.99.0+cu140") and not private.tested("3.0.0a0") and private.tested("2.11.1")
+
+
 def check_load(folder):
     """A file's losses and gradients are those of the whole model; what does not fit is refused."""
     blocks, device = stages(4), torch.device("cpu")
@@ -211,12 +218,12 @@ def check_load(folder):
         with open(path, "w", encoding="ascii") as file:
             file.write("0F0,3F0,3B0,0B0,0F1,3F1,3I1,0I1,3W1,0W1\n1F0,2F0,2B0,1B0,1F1,2F1,2I1,1I1,2W1,1W1\n")
     dist.barrier()
-    made = pipesim_torch.load(path, lambda stage, _: blocks.parts[stage], blocks.loss, device)
+    made = pipesim.torch.load(path, lambda stage, _: blocks.parts[stage], blocks.loss, device)
     assert made.microbatches == 2 and made.rank_of == {0: 0, 3: 0, 1: 1, 2: 1}
     inputs, targets, losses = torch.randn(8, 16), torch.randn(8, 16), []
     dist.broadcast(inputs, 0)
     dist.broadcast(targets, 0)
-    with pipesim_torch.Recorder(made.schedule) as recorder:
+    with pipesim.torch.Recorder(made.schedule) as recorder:
         recorder.begin()
         if dist.get_rank() == 0:
             made.schedule.step(inputs, target=targets, losses=losses)
@@ -236,14 +243,14 @@ def check_load(folder):
             assert torch.allclose(p.grad, q.grad, atol=1e-6)
     for what, words in (("1F1B", "how many"), ("ZBVZeroBubble", "as a file")):
         try:
-            pipesim_torch.load(what, None, blocks.loss, device)
+            pipesim.torch.load(what, None, blocks.loss, device)
         except ValueError as error:
             assert words in str(error), error
         else:
             raise AssertionError(f"{what} was not refused")
 
 
-CHECKS = {f.__name__[6:]: f for f in (check_ops, check_find, check_load, check_annotate, check_capture)}
+CHECKS = {f.__name__[6:]: f for f in (check_ops, check_find, check_versions, check_load, check_annotate, check_capture)}
 
 
 def main():

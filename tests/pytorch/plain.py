@@ -1,10 +1,13 @@
-"""Checks what pipesim_torch does without PyTorch: plain.py FOLDER"""
+"""Checks what pipesim.torch does without PyTorch: plain.py FOLDER"""
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from pipesim_torch import cells, memory, place, trace
+from pipesim import cells, memory
+from pipesim.torch import place, trace
 
 
 def check_memory(folder):
@@ -84,7 +87,7 @@ def check_script(folder):
     with open(os.path.join(inner, "train.py"), "w", encoding="ascii") as file:
         file.write("import sys, neighbour\nprint(neighbour.answer, *sys.argv[1:])\n")
     program = (
-        "import runpy; from pipesim_torch.place import as_script;"
+        "import runpy; from pipesim.torch.place import as_script;"
         "as_script('inner/train.py', ['--mine']); runpy.run_path('inner/train.py', run_name='__main__')"
     )
     said = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
@@ -93,7 +96,7 @@ def check_script(folder):
 
 def check_shapes(folder):
     """What a rank computes of a model in either format, and what is none."""
-    from pipesim_torch import shapes
+    from pipesim.torch import shapes
 
     path = os.path.join(folder, "config.json")
     with open(path, "w", encoding="ascii") as file:
@@ -124,7 +127,7 @@ def check_shapes(folder):
 
 def check_device(folder):
     """Which file a GPU has, and what stands in one that was measured."""
-    from pipesim_torch import device
+    from pipesim.torch import device
 
     names = {"NVIDIA H200": "h200", "NVIDIA H100 80GB HBM3": "h100", "NVIDIA GB200": "gb200", "NVIDIA A100-SXM4-80GB": "a100"}
     for gpu, name in names.items():
@@ -149,7 +152,48 @@ def check_device(folder):
     assert {**again, "measured": 0} == {**groups, "measured": 0}
 
 
-CHECKS = (check_shapes, check_device, check_memory, check_names, check_writable, check_gpus, check_script)
+def check_old(folder):
+    """Modules by their old names are those of the new ones, and no others."""
+    import pipesim_torch
+    import pipesim_torch.place
+    from pipesim_torch import cells as old_cells
+    from pipesim_torch.trace import demand_writable
+
+    assert pipesim_torch.place is place and old_cells is cells and demand_writable is trace.demand_writable
+    assert pipesim_torch.peak_bytes is memory.peak_bytes
+    try:
+        import pipesim_torch.nothing  # noqa: F401
+    except ModuleNotFoundError as error:
+        assert "pipesim.torch.nothing" in str(error), error
+    else:
+        raise AssertionError("a module that is none")
+
+
+def is_private(node):
+    """Whether a name with an underscore is of something else than the module's own objects."""
+    if isinstance(node, ast.ImportFrom):
+        return node.level == 0 and any(part.startswith("_") and part != "__future__" for part in f"{node.module}.{node.names[0].name}".split("."))
+    own = ("self", "cls", "Pair", "sampler")
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("__")
+        and not (isinstance(node.value, ast.Name) and node.value.id in own)
+    )
+
+
+def check_private(folder):
+    """PyTorch's private names stand in one file."""
+    package = Path(trace.__file__).parent
+    found = {}
+    for path in sorted(package.glob("*.py")):
+        nodes = [node.lineno for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if is_private(node)]
+        if nodes:
+            found[path.name] = nodes
+    assert set(found) == {"private.py"}, found
+
+
+CHECKS = (check_shapes, check_device, check_memory, check_names, check_writable, check_gpus, check_script, check_old, check_private)
 
 
 def main():
