@@ -175,9 +175,8 @@ char *pipesim_ini_text(const PipesimIniLine *line)
 }
 
 /* A blank at either end would be dropped. */
-void pipesim_ini_write_text(GString *out, const char *key, const char *value)
+void pipesim_ini_append_text(GString *out, const char *value)
 {
-	g_string_append_printf(out, "%s=", key);
 	for (const char *p = value; *p != '\0'; p++) {
 		const gboolean is_blank = *p == ' ' || *p == '\t';
 		const gboolean is_end = p == value || p[1] == '\0';
@@ -190,5 +189,11 @@ void pipesim_ini_write_text(GString *out, const char *key, const char *value)
 		else
 			g_string_append_printf(out, "\\%c", *escape);
 	}
+}
+
+void pipesim_ini_write_text(GString *out, const char *key, const char *value)
+{
+	g_string_append_printf(out, "%s=", key);
+	pipesim_ini_append_text(out, value);
 	g_string_append_c(out, '\n');
 }

@@ -73,6 +73,9 @@ char *pipesim_ini_text(const PipesimIniLine *line);
 /** pipesim_ini_fault: notes a fault at @line and @column. The reader goes on. */
 #define pipesim_ini_fault(ini, ...) pipesim_faults_add((ini)->faults, (ini)->path, __VA_ARGS__)
 
+/** pipesim_ini_append_text: appends @value as pipesim_ini_text() reads it back. */
+void pipesim_ini_append_text(GString *out, const char *value);
+
 /** pipesim_ini_write_text: appends a line "key=value" with what pipesim_ini_text() resolves. */
 void pipesim_ini_write_text(GString *out, const char *key, const char *value);
 

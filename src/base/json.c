@@ -244,11 +244,21 @@ void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value
 	}
 }
 
+/* Callers of the library may call from threads. */
+static _Thread_local const char *job;
+
+void pipesim_json_name_job(const char *path)
+{
+	job = path;
+}
+
 void pipesim_json_open_document(PipesimJson *json)
 {
 	pipesim_json_open_object(json, NULL);
 	pipesim_json_open_line(json, "pipesim");
 	PIPESIM_MEMBER(json, "version", TEXT, PACKAGE_VERSION);
 	PIPESIM_MEMBER(json, "schema", COUNT, 1);
+	if (job != NULL || pipesim_json_names(json))
+		PIPESIM_MEMBER(json, "job", TEXT, job);
 	pipesim_json_close(json);
 }

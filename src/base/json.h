@@ -25,6 +25,10 @@ void pipesim_json_free(PipesimJson *json);
  * wrote it. */
 void pipesim_json_open_document(PipesimJson *json);
 
+/** pipesim_json_name_job: from now on documents that this thread begins also name the job file that asks for them, the
+ * caller's @path; NULL: none does. */
+void pipesim_json_name_job(const char *path);
+
 /** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has
  * been named already, or needs no name. pipesim_json_open_line: an object that stays on one line
  * with everything in it. */

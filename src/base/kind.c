@@ -74,6 +74,7 @@ static const struct {
 		"[pipesim-model]", .holds = {"\"num_hidden_layers\"", "\"hidden_size\""}},
 	[PIPESIM_FILE_DEVICE] = {"a device's description", "give it to --device",
 		.group = "[pipesim-device]"},
+	[PIPESIM_FILE_JOB] = {"a job file", "run it: pipesim FILE", .group = "[job]"},
 	[PIPESIM_FILE_ROWS] = {"the rows of a sweep", "no command reads them", .is = is_rows},
 	[PIPESIM_FILE_TABLE] = {"a table of results", "no command reads it",
 		.begins = {"schedule,pp,microbatches,"}},

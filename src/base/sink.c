@@ -10,6 +10,7 @@
 
 #include <glib/gstdio.h>
 
+#include "base/console.h"
 #include "base/input.h"
 #include "base/sink.h"
 
@@ -140,6 +141,10 @@ GString *pipesim_sink_text(PipesimSink *sink)
 /* To standard output where @fd is negative. 0, or the errno of the first write that failed. */
 static int write_all(int fd, const char *data, gsize length)
 {
+	if (fd < 0 && pipesim_console() != NULL) {
+		pipesim_console_write(pipesim_console(), data, length);
+		return 0;
+	}
 	if (fd < 0) {
 		errno = 0;
 		return fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0 ? 0

@@ -390,10 +390,10 @@ static gboolean check_costs(
 	if ((scenario->first_step || pause) && costs->power == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s has no effect here: the costs have no [power], or it is off",
-			pause ? "--step-pause" : "--first-step");
+			pause ? "--step-pause" : "--cold-start");
 	if (scenario->first_step && pause)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--step-pause is between two steps, and --first-step has none before "
+			"--step-pause is between two steps, and --cold-start has none before "
 			"it; give one of them");
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -481,8 +481,9 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 void pipesim_setup_sustain(PipesimSetup *setup)
 {
 	if (pipesim_costs_sustain(setup->costs))
-		pipesim_setup_notice(setup, "sustained times alone: what the costs say of "
-					    "power, residence and hosts is left out here");
+		pipesim_setup_notice(setup,
+			"sustained times alone: what the costs say of "
+			"power, receive contention and CPU launches is left out here");
 }
 
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)

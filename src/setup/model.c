@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "setup/setup.h"
+#include <dlfcn.h>
 #include <string.h>
 
 /* cuBLAS's workspace and TransformerEngine's, of 32 MiB each. */
@@ -8,9 +9,42 @@
 
 #define SEQUENCE 4096
 
+/* What is shipped ------------------------------------------------------------------------ */
+
+static char *find_data(void)
+{
+	Dl_info own;
+	/* Of the program itself dladdr() knows only what it was called. */
+	const gboolean library = dladdr((gpointer)&pipesim_setup_data, &own) != 0 &&
+				 strstr(own.dli_fname, ".so") != NULL;
+	g_autofree char *file = library ? g_canonicalize_filename(own.dli_fname, NULL)
+					: g_file_read_link("/proc/self/exe", NULL);
+	g_autofree char *folder = file != NULL ? g_path_get_dirname(file) : NULL;
+	g_autofree char *models = NULL;
+
+	if (folder != NULL && g_str_has_suffix(folder, "/.libs")) /* where it was built */
+		folder[strlen(folder) - strlen("/.libs")] = '\0';
+	models = folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
+	return models != NULL && g_file_test(models, G_FILE_TEST_IS_DIR)
+		       ? g_steal_pointer(&folder)
+		       : NULL;
+}
+
+const char *pipesim_setup_data(void)
+{
+	static gsize looked;
+	static char *folder;
+
+	if (g_once_init_enter(&looked)) {
+		folder = find_data();
+		g_once_init_leave(&looked, 1);
+	}
+	return folder;
+}
+
 /* Reading a name ------------------------------------------------------------------------- */
 
-static gboolean is_path(const char *name)
+gboolean pipesim_setup_is_path(const char *name)
 {
 	return strchr(name, '/') != NULL || strcmp(name, "-") == 0 ||
 	       g_str_has_suffix(name, ".ini") || g_str_has_suffix(name, ".json");
@@ -50,7 +84,8 @@ char *pipesim_setup_shipped(
 	g_autofree char *folder = shipped_folder(setup, kind);
 	g_autofree char *file = g_strconcat(name, ".ini", NULL);
 
-	return is_path(name) ? g_strdup(name) : g_build_filename(folder, file, NULL);
+	return pipesim_setup_is_path(name) ? g_strdup(name)
+					   : g_build_filename(folder, file, NULL);
 }
 
 /* The path of @name; NULL with PIPESIM_ERROR_USAGE where there is no such file. */
@@ -61,7 +96,7 @@ static char *find_shipped(
 	g_autofree char *folder = shipped_folder(setup, kind);
 	g_autofree char *known = NULL;
 
-	if (is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
+	if (pipesim_setup_is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
 		return g_steal_pointer(&path);
 	known = list_shipped(folder);
 	pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -79,6 +114,11 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 
 	if (setup->model != NULL || name == NULL)
 		return TRUE;
+	if (setup->described != NULL) {
+		setup->model = pipesim_transformer_parse(
+			setup->described, strlen(setup->described), name, error);
+		return setup->model != NULL;
+	}
 	path = find_shipped(setup, PIPESIM_PATH_MODEL, name, error);
 	setup->model = path != NULL ? pipesim_transformer_read(path, error) : NULL;
 	return setup->model != NULL;
@@ -143,9 +183,10 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 	static const PipesimSettingId others[] = {PIPESIM_SET_TIMES, PIPESIM_SET_MODEL_TIMES,
 		PIPESIM_SET_TRACE, PIPESIM_SET_COSTS, PIPESIM_SET_STAGE_TIMES,
 		PIPESIM_SET_STAGE_SCALE, PIPESIM_SET_LAYERS};
-	static const PipesimSettingId own[] = {PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH,
-		PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TP_OVERLAP, PIPESIM_SET_EP_OVERLAP,
-		PIPESIM_SET_DISPATCHER, PIPESIM_SET_NODE_BANDWIDTH, PIPESIM_SET_CUDA_GRAPH};
+	static const PipesimSettingId own[] = {PIPESIM_SET_MFU, PIPESIM_SET_TIME_FACTORS,
+		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TP_OVERLAP,
+		PIPESIM_SET_EP_OVERLAP, PIPESIM_SET_DISPATCHER, PIPESIM_SET_NODE_BANDWIDTH,
+		PIPESIM_SET_CUDA_GRAPH, PIPESIM_SET_GRAPHS};
 	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
 	const char *times = setup->text[PIPESIM_SET_TIMES];
 	const gboolean p2p_alone =
@@ -183,6 +224,8 @@ void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training
 	const PipesimDevice *device = setup->device;
 
 	training->node = device->node;
+	pipesim_training_set_graphs(
+		training, setup->model != NULL && setup->model->experts > 0);
 	if (device->workspace > 0 && setup->text[PIPESIM_SET_WORKSPACE] == NULL)
 		training->workspace = device->workspace;
 }
@@ -212,6 +255,8 @@ static PipesimCutter *make_cutter(
 		return NULL;
 	if (setup->device != NULL) {
 		pipesim_setup_train_on(setup, &training);
+		setup->scenario.pairs |=
+			training.graphs == PIPESIM_GRAPHS_STEP && training.ep_overlap;
 		if (!pipesim_device_check(setup->device, &training, error))
 			return NULL;
 		rates = pipesim_device_rates(setup->device, &training);
@@ -226,7 +271,8 @@ static PipesimCutter *make_cutter(
 		layout = pipesim_setup_layout_is_file(text)
 				 ? pipesim_stages_read_modules(
 					   setup->model, pipesim_input_open(text, error), error)
-				 : pipesim_stages_parse(setup->model, text, "--layout", error);
+				 : pipesim_stages_parse(setup->model, training.next, text,
+					   "--layout", error);
 		if (layout == NULL)
 			return NULL;
 	}

@@ -6,7 +6,10 @@
 
 PipesimSetup *pipesim_setup_new(void)
 {
-	return g_new0(PipesimSetup, 1);
+	PipesimSetup *setup = g_new0(PipesimSetup, 1);
+
+	setup->data = pipesim_setup_data();
+	return setup;
 }
 
 void pipesim_setup_free(PipesimSetup *setup)
@@ -20,21 +23,13 @@ void pipesim_setup_free(PipesimSetup *setup)
 /* Of what a run has no answer to nothing is taken: samples, files that commands write. */
 static PipesimSettingId find_setting(const char *option)
 {
-	const char *name = g_str_has_prefix(option, "--") ? option + 2 : option;
+	const PipesimSettingId id = pipesim_setting_find(option);
+	const PipesimSettingId group = pipesim_settings[id].group;
+	const gboolean runs = (group > PIPESIM_NO_GROUP && group != PIPESIM_ALL_SAMPLES &&
+				      group != PIPESIM_ALL_VIEW) ||
+			      id == PIPESIM_SET_COMPARE_AT;
 
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-		const gboolean runs = (setting->group > PIPESIM_NO_GROUP &&
-					      setting->group != PIPESIM_ALL_SAMPLES &&
-					      setting->group != PIPESIM_ALL_VIEW) ||
-				      id == PIPESIM_SET_COMPARE_AT;
-
-		if (runs && (strcmp(setting->name + 2, name) == 0 ||
-				    (setting->other_name != NULL &&
-					    strcmp(setting->other_name + 2, name) == 0)))
-			return id;
-	}
-	return PIPESIM_SET_NONE;
+	return runs ? id : PIPESIM_SET_NONE;
 }
 
 gboolean pipesim_setup_set(
@@ -48,7 +43,7 @@ gboolean pipesim_setup_set(
 	if (id == PIPESIM_SET_NONE)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
-			"times, comm",
+			"times, runtime",
 			option);
 	if (pipesim_settings[id].repeated && value == NULL) {
 		g_clear_pointer(&setup->list[id], g_strfreev);

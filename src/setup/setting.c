@@ -297,6 +297,7 @@ READER(modules)
 		return FALSE;
 	training->eager = word == 3;
 	training->deepseek = word == 4;
+	training->next = word == 5;
 	if (word < 3)
 		training->megatron = (PipesimMegatron)word;
 	return TRUE;
@@ -372,6 +373,24 @@ READER(mfu)
 	return (training->mfu >= 0.001 && training->mfu <= 1) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "%s: '%s'; a share of the peak from 0.001 to 1, for example 0.45",
+		       setting->name, text);
+}
+
+READER(pace)
+{
+	double *pace = to->training->pace;
+	g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+	PipesimFraction factor;
+
+	for (guint i = 0; i < 2 && g_strv_length(parts) == 2; i++) {
+		if (!pipesim_parse_fraction(parts[i], setting->name, &factor, error))
+			return FALSE;
+		pace[i] = (double)factor.num / (double)factor.den;
+	}
+	return (pace[0] >= 0.1 && pace[0] <= 10 && pace[1] >= 0.1 && pace[1] <= 10) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%s'; two factors from 0.1 to 10, of kernels and of messages, for "
+		       "example 1.05,0.9",
 		       setting->name, text);
 }
 
@@ -482,17 +501,46 @@ typedef PipesimNetwork Network;
 #define PATH(done)                 .path = PIPESIM_PATH_##done
 #define SWEPT(how)                 .sweep = PIPESIM_SWEPT_##how
 #define HEED(by)                   .heed = PIPESIM_##by
-#define SETTING(id, called, short_form, value, line, member, ...) \
-	[PIPESIM_SET_##id] = {.name = called,                     \
-		.letter = short_form,                             \
-		.argument = value,                                \
-		.help = line,                                     \
-		.group = PIPESIM_##member,                        \
+#define SETTING(id, called, short_form, value, line, member, about, ...) \
+	[PIPESIM_SET_##id] = {.name = called,                            \
+		.letter = short_form,                                    \
+		.argument = value,                                       \
+		.help = line,                                            \
+		.group = PIPESIM_##member,                               \
+		.topic = PIPESIM_TOPIC_##about,                          \
 		__VA_ARGS__},
 
 const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS] = {
 #include "setup/list.h"
 };
+
+const PipesimTopicWords pipesim_topics[PIPESIM_N_TOPICS] = {
+	[PIPESIM_TOPIC_SHAPE] = {"shape", "ranks, micro-batches, stages and schedules"},
+	[PIPESIM_TOPIC_TIMES] = {"times", "how long ops take: given, measured or random"},
+	[PIPESIM_TOPIC_MODEL] = {"model", "bytes and times from a model and how it is trained"},
+	[PIPESIM_TOPIC_MEMORY] = {"memory", "what a rank holds, and may hold"},
+	[PIPESIM_TOPIC_MESSAGES] = {"messages",
+		"how sends and receives block, links, and the collectives of FSDP"},
+	[PIPESIM_TOPIC_PICTURES] = {"pictures", "timelines, pages and plots"},
+	[PIPESIM_TOPIC_SEARCH] = {"search", "what optimize, plan and sweep look through"},
+	[PIPESIM_TOPIC_POWER] = {"power",
+		"power limits, receive contention and CPU launches, where costs have them"},
+	[PIPESIM_TOPIC_OUTPUT] = {"output", "what is printed, and where to"},
+};
+
+PipesimSettingId pipesim_setting_find(const char *name)
+{
+	if (g_str_has_prefix(name, "--"))
+		name += 2;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (strcmp(setting->name + 2, name) == 0 ||
+			(setting->old_name != NULL && strcmp(setting->old_name + 2, name) == 0))
+			return id;
+	}
+	return PIPESIM_SET_NONE;
+}
 
 gboolean pipesim_settings_read(const PipesimSetup *setup, PipesimSettingInto into,
 	const PipesimTarget *to, GError **error)

@@ -24,6 +24,26 @@ typedef enum {
 	PIPESIM_LAST_GROUP = PIPESIM_ALL_POWER,
 } PipesimSettingId;
 
+/* What a setting is about: "pipesim help TOPIC" shows it. */
+typedef enum {
+	PIPESIM_TOPIC_SHAPE,
+	PIPESIM_TOPIC_TIMES,
+	PIPESIM_TOPIC_MODEL,
+	PIPESIM_TOPIC_MEMORY,
+	PIPESIM_TOPIC_MESSAGES,
+	PIPESIM_TOPIC_PICTURES,
+	PIPESIM_TOPIC_SEARCH,
+	PIPESIM_TOPIC_POWER,
+	PIPESIM_TOPIC_OUTPUT,
+	PIPESIM_N_TOPICS,
+} PipesimTopic;
+
+/* How it is called, and what its help begins with. */
+typedef struct {
+	const char *name, *about;
+} PipesimTopicWords;
+extern const PipesimTopicWords pipesim_topics[PIPESIM_N_TOPICS];
+
 /* What is done with the file that a setting names; "-" is no file. */
 typedef enum {
 	PIPESIM_PATH_NONE,
@@ -65,13 +85,17 @@ typedef struct {
 
 typedef struct _PipesimSetting PipesimSetting;
 struct _PipesimSetting {
-	const char *name;       /* as it is written and messages call it: "--pp" */
-	const char *other_name; /* an older one, which helps do not tell; NULL: none */
-	char letter;            /* its short form, or 0 */
-	const char *argument;   /* what the help calls its value; NULL: a flag, without one */
-	const char *help;       /* one line, no final stop */
+	const char *name;     /* as it is written and messages call it: "--pp" */
+	const char *old_name; /* deprecated alias, which no help shows; NULL: none */
+	char letter;          /* its short form, or 0 */
+	const char *argument; /* what the help calls its value; NULL: a flag, without one */
+	const char *help;     /* one sentence with default and unit, no final stop */
+	const char *
+		basic; /* of what everybody needs: what the first page of help says; else NULL */
 	PipesimSettingId group; /* PIPESIM_ALL_SHAPE ... or PIPESIM_NO_GROUP */
-	gboolean repeated;      /* may stand several times */
+	PipesimTopic topic;
+	gboolean everywhere; /* every command has it, whatever it takes */
+	gboolean repeated;   /* may stand several times */
 	PipesimSettingPath path;
 	PipesimSettingSweep sweep;
 	/* Separated by spaces: extensions of a file, or words, for completion; of a WORD those that it may be. */
@@ -95,6 +119,10 @@ struct _PipesimSetting {
 
 /** pipesim_settings: the table, by PipesimSettingId from PIPESIM_SET_NONE + 1 on; static. */
 extern const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS];
+
+/** pipesim_setting_find: which setting is called @name, with its dashes or without; by its old name too.
+ * PIPESIM_SET_NONE: none is. */
+PipesimSettingId pipesim_setting_find(const char *name);
 
 /** pipesim_settings_read: all of @setup that are read @into one of @to. FALSE with PIPESIM_ERROR_USAGE, or what else
  * their texts can be refused for. */

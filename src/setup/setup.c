@@ -15,6 +15,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 		g_strfreev(setup->list[id]);
 	}
 	g_free(setup->command_line);
+	g_free(setup->described);
 	g_free(setup->ahead);
 	g_clear_pointer(&setup->notices, g_ptr_array_unref);
 	pipesim_costs_free(setup->costs);
@@ -38,7 +39,7 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 	if (setup->scenario.issuing.delay_wgrad > 0 && !setup->scenario.pairs)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--delay-wgrad is of pairs of F and B, and there are none; add "
-			"--pairs");
+			"--overlap-fb");
 	if (setup->scenario.samples == 0 &&
 		(setup->text[PIPESIM_SET_JITTER] != NULL ||
 			(setup->text[PIPESIM_SET_SEED] != NULL && !setup->searches)))
@@ -87,7 +88,7 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 		const PipesimSetting *setting = &pipesim_settings[id];
 
 		if ((setup->text[id] != NULL || setup->flag[id]) && setting->heed != 0 &&
-			!(takes & setting->heed)) {
+			!setup->derived[id] && !(takes & setting->heed)) {
 			g_autofree char *who = who_heeds(setting);
 
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -10,6 +10,9 @@ struct _PipesimSetup {
 	char *text[PIPESIM_N_SETTINGS];
 	char **list[PIPESIM_N_SETTINGS]; /* of settings that may be repeated */
 	gboolean flag[PIPESIM_N_SETTINGS];
+	gboolean derived
+		[PIPESIM_N_SETTINGS]; /* from arguments of a framework: nobody must heed them */
+	char *described; /* the model, where these say it; --model is then their path; owned */
 	char **operands; /* NULL-terminated; not owned */
 	guint n_operands;
 	gboolean searches;  /* by moves at random: a seed counts without samples */
@@ -36,7 +39,9 @@ struct _PipesimSetup {
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
 	/* How far reading traces has come; on any thread; NULL = nobody asks. */
 	void (*progress)(guint done, guint all);
-	GPtrArray *notices; /* of char *: those that were told; NULL where nobody asks; owned */
+	GPtrArray
+		*notices; /* of char *: those that there were; NULL where nobody asks; owned */
+	gboolean told;    /* the output says them */
 
 	/* What callers of the library give besides texts; owned. */
 	PipesimCosts *base; /* pipesim_setup_set_costs() */
@@ -61,6 +66,14 @@ void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training
 
 /** pipesim_setup_has_step: whether the stages of a model have times, by --device or --trace. */
 gboolean pipesim_setup_has_step(const PipesimSetup *setup);
+
+/** pipesim_setup_data: where models and devices lie beside the program or the library that this is part of, as where it was
+ * built. NULL: where they were installed. */
+const char *pipesim_setup_data(void);
+
+/** pipesim_setup_is_path: whether @name, of a model or device, is that of a file: one with a slash or ending in .ini or
+ * .json, or "-". */
+gboolean pipesim_setup_is_path(const char *name);
 
 /** pipesim_setup_shipped: the file of the model or device @name, which may be its path. For g_free(). */
 char *pipesim_setup_shipped(

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.name = (char *)"m", .layers = layers[i / 2], .mtp = i % 2};
 		g_autoptr(GError) error = NULL;
 		g_autoptr(PipesimStages) stages =
-			pipesim_stages_parse(&model, text, "x", &error);
+			pipesim_stages_parse(&model, i % 2, text, "x", &error);
 		g_autoptr(GString) first = g_string_new(NULL);
 		g_autoptr(GString) second = g_string_new(NULL);
 		g_autoptr(PipesimStages) again = NULL;
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (stages == NULL)
 			continue;
 		pipesim_stages_print(stages, first);
-		again = pipesim_stages_parse(&model, first->str, "x", NULL);
+		again = pipesim_stages_parse(&model, i % 2, first->str, "x", NULL);
 		g_assert(again != NULL && again->stages == stages->stages);
 		pipesim_stages_print(again, second);
 		g_assert(g_string_equal(first, second));

@@ -15,7 +15,7 @@ START_TEST(table_is_sound)
 	guint asked = 0;
 
 	ck_assert(g_str_has_prefix(setting->name, "--"));
-	ck_assert_msg(strlen(setting->help) <= 70 && strchr(setting->help, '\n') == NULL,
+	ck_assert_msg(strlen(setting->help) <= 100 && strchr(setting->help, '\n') == NULL,
 		"%s: help of %zu characters", setting->name, strlen(setting->help));
 	ck_assert_int_ge(setting->group, PIPESIM_NO_GROUP);
 	/* Schedules are called by the row, runtimes by their own table: one of both knows who heeds it. */
@@ -30,8 +30,13 @@ START_TEST(table_is_sound)
 	/* What has a place is read, and no flag is. */
 	ck_assert((setting->read != NULL) ==
 		  (setting->into != PIPESIM_INTO_TEXT && setting->argument != NULL));
+	ck_assert_int_lt(setting->topic, PIPESIM_N_TOPICS);
+	/* Both names find it, with dashes or without, and no other one. */
+	ck_assert_int_eq(pipesim_setting_find(setting->name), _i);
+	ck_assert_int_eq(pipesim_setting_find(setting->name + 2), _i);
+	if (setting->old_name != NULL)
+		ck_assert_int_eq(pipesim_setting_find(setting->old_name), _i);
 	for (int id = 1; id < _i; id++) {
-		ck_assert_str_ne(pipesim_settings[id].name, setting->name);
 		ck_assert(
 			setting->letter == 0 || pipesim_settings[id].letter != setting->letter);
 	}
