@@ -51,8 +51,13 @@ typedef struct {
 		PipesimTextTable table;
 		guint place;               /* of its column, from 1 */
 		const char *group, *title; /* as in PipesimColumn */
-		gboolean decides;          /* a brief table has it too */
 	} text;
+	/* Of a run, where only what decides is shown. */
+	struct {
+		guint place;               /* of its column, from 1; 0 = it is not shown */
+		const char *group, *title; /* with the unit, unless values are large */
+		guint spare; /* too wide a table does without this one: 1 the first; 0 = never */
+	} few;
 } PipesimFigure;
 
 /** pipesim_figures: all @pipesim_n_figures of them, in the order of JSON and CSV. */

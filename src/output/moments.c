@@ -16,7 +16,7 @@ gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part)
 char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 {
 	GString *words = g_string_new(NULL);
-	const char *before = ", of it ";
+	const char *before = ", of which ";
 	PipesimNumber number;
 
 	g_string_printf(words, "rank %u", rank);
@@ -31,8 +31,8 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 		if (moment->part[part] <= 0)
 			continue;
 		g_string_append_printf(words, "%s%s %s", before,
-			named ? moment->transient : pipesim_held_names[part],
-			pipesim_print_bytes(number, moment->part[part]));
+			pipesim_print_bytes(number, moment->part[part]),
+			named ? moment->transient : pipesim_held_names[part]);
 		before = ", ";
 	}
 	return g_string_free(words, FALSE);

@@ -8,7 +8,7 @@
 typedef struct {
 	gboolean colour;
 	gboolean unicode; /* else ASCII only */
-	gboolean brief;   /* of a table only what decides */
+	gboolean full;    /* all columns and notes, not only what decides */
 	guint width; /* columns; 0 = a page of 100, more where an exact timeline needs it */
 } PipesimStyle;
 

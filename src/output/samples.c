@@ -149,7 +149,12 @@ static char *print_range(const PipesimQuantile *quantile, guint decimals)
 		quantile->is_bounded ? "" : "?");
 }
 
-static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, gboolean first)
+/* Columns that are left out without --full: intervals, and the ends of the bubble. */
+static const gboolean spared[G_N_ELEMENTS(columns)] = {
+	[3] = TRUE, [6] = TRUE, [7] = TRUE, [9] = TRUE};
+
+static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, gboolean first,
+	gboolean full)
 {
 	const PipesimSamples *samples = run->samples;
 	const PipesimQuantile *makespan = samples->makespan, *ratio = samples->ratio;
@@ -168,10 +173,13 @@ static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, 
 	};
 
 	G_STATIC_ASSERT(G_N_ELEMENTS(cells) == G_N_ELEMENTS(columns));
+	for (guint i = 0; i < G_N_ELEMENTS(columns) && !full; i++)
+		if (spared[i])
+			g_clear_pointer(&cells[i], g_free);
 	pipesim_table_add(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
 
-static void append_title(const PipesimComparison *comparison, GString *out)
+void pipesim_samples_title(const PipesimComparison *comparison, GString *out)
 {
 	const PipesimScenario *scenario = &comparison->scenario;
 	PipesimNumber number;
@@ -179,7 +187,7 @@ static void append_title(const PipesimComparison *comparison, GString *out)
 	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": op times ",
 		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
 	if (scenario->jitter.den > 0) {
-		g_string_append_printf(out, "are normally distributed, sd %s %%\n",
+		g_string_append_printf(out, "are normally distributed, sd %s %%",
 			pipesim_figure_short(
 				number, 100 * pipesim_figure_fraction(scenario->jitter), 7));
 	} else {
@@ -187,21 +195,48 @@ static void append_title(const PipesimComparison *comparison, GString *out)
 		if (comparison->costs->n_measured_ranks > 0)
 			g_string_append_printf(out, ", each rank's from one of %u ranks",
 				comparison->costs->n_measured_ranks);
-		g_string_append_c(out, '\n');
 	}
+}
+
+const PipesimRun *pipesim_samples_best(const PipesimComparison *comparison)
+{
+	const PipesimRun *best = NULL;
+
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		if (run->samples != NULL &&
+			run->samples->wins > (best != NULL ? best->samples->wins : 0))
+			best = run;
+	return best;
+}
+
+PipesimTable *pipesim_samples_table(
+	const PipesimComparison *comparison, const GPtrArray *runs, gboolean full)
+{
+	PipesimTable *table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	const PipesimRun *best = runs->len > 1 ? pipesim_samples_best(comparison) : NULL;
+	double longest = 0;
+	guint decimals;
+
+	pipesim_each_in (const PipesimRun, run, runs)
+		if (run->samples != NULL)
+			longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
+	/* What two steps differ by should show, and the table keep to a page. */
+	decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
+	pipesim_each_in (const PipesimRun, run, runs)
+		if (run->samples != NULL)
+			add_row(table, run, decimals, run == best, full);
+	return table;
 }
 
 void pipesim_samples_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
 	g_autoptr(GString) meaning =
 		g_string_new("95 % CI: confidence interval of the percentile, from order "
 			     "statistics of the samples");
+	g_autoptr(PipesimTable) table = NULL;
 	gboolean guessed = FALSE;
-	double longest = 0;
-	guint n = 0, decimals;
-	const PipesimRun *best = NULL; /* that wins most, the first of equals */
+	guint n = 0;
 
 	if (comparison->scenario.samples == 0)
 		return;
@@ -209,26 +244,17 @@ void pipesim_samples_text(
 		if (run->samples == NULL)
 			continue;
 		n++;
-		longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
 		guessed |= !run->samples->makespan[PIPESIM_P99].is_bounded ||
 			   !run->samples->makespan[PIPESIM_MEDIAN].is_bounded;
-		if (run->samples->wins > (best != NULL ? best->samples->wins : 0))
-			best = run;
 	}
-	if (n == 1)
-		best = NULL;
-	/* What two steps differ by should show, and the table keep to a page. */
-	decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
-	append_title(comparison, out);
-	g_string_append_c(out, '\n');
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (run->samples != NULL)
-			add_row(table, run, decimals, run == best);
-	pipesim_table_print(table, TABLE_WIDTH, style, out);
+	pipesim_samples_title(comparison, out);
+	g_string_append(out, "\n\n");
+	table = pipesim_samples_table(comparison, comparison->runs, TRUE);
+	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
-	if (best != NULL)
+	if (n > 1 && pipesim_samples_best(comparison) != NULL)
 		g_string_append(out, "wins: share of samples in which it is fastest (common "
 				     "random numbers); *: most often\n");
 	g_string_append_c(out, '\n');

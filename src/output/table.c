@@ -50,8 +50,12 @@ static guint width_of(const char *text)
 {
 	guint width = 0;
 
-	for (const char *p = text; *p != '\0'; p++)
-		width += ((guchar)*p & 0xc0) != 0x80;
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '\033')
+			p = strchr(p, 'm'); /* of pipesim_table_cell() */
+		else
+			width += ((guchar)*p & 0xc0) != 0x80;
+	}
 	return width;
 }
 
@@ -188,21 +192,47 @@ void pipesim_wrap(GString *out, const char *text, guint indent, guint column, gu
 	g_string_append_c(out, '\n');
 }
 
-/* Terminal attributes, until "0"; NULL: none. */
+gboolean pipesim_table_has_groups(const PipesimTable *table)
+{
+	for (guint i = 0; i < table->n_columns; i++)
+		if (table->columns[i].group != NULL && table->widths[i] > 0)
+			return TRUE;
+	return FALSE;
+}
+
+/* Terminal attributes. */
+static const char *const looks[] = {
+	[PIPESIM_ROW_PLAIN] = "0",
+	[PIPESIM_ROW_BEST] = "1",
+	[PIPESIM_ROW_FAINT] = "2",
+	[PIPESIM_ROW_FAILED] = "31",
+	[PIPESIM_ROW_DIFFERS] = "33",
+};
+
 static void set_look(const PipesimStyle *style, const char *attributes, GString *out)
 {
-	if (style->colour && attributes != NULL)
+	if (style->colour)
 		g_string_append_printf(out, "\033[%sm", attributes);
 }
 
-void pipesim_table_print(
-	const PipesimTable *table, guint width, const PipesimStyle *style, GString *out)
+void pipesim_table_look(const PipesimStyle *style, PipesimRowLook look, GString *out)
 {
-	static const char *const looks[] = {
-		[PIPESIM_ROW_PLAIN] = NULL,
-		[PIPESIM_ROW_BEST] = "1;32",
-		[PIPESIM_ROW_FAINT] = "2",
-	};
+	set_look(style, looks[look], out);
+}
+
+char *pipesim_table_cell(const PipesimStyle *style, PipesimRowLook look, char *text)
+{
+	g_autofree char *plain = text;
+
+	/* The row's own look goes on behind it. */
+	return style->colour && text != NULL
+		       ? g_strdup_printf("\033[%sm%s\033[39m", looks[look], plain)
+		       : g_steal_pointer(&plain);
+}
+
+guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
+	const PipesimStyle *style, GString *out)
+{
 	guint rule = pipesim_table_width(table);
 	gsize begin;
 
@@ -230,17 +260,21 @@ void pipesim_table_print(
 	for (; rule > 0; rule--)
 		g_string_append(out, style->unicode ? "\342\224\200" : "-");
 	g_string_append_c(out, '\n');
-	pipesim_each (const Row, row, table->rows) {
+	for (guint i = 0; i < MIN(most, table->rows->len); i++) {
+		const Row *row = &g_array_index(table->rows, Row, i);
 		const guint indent = table->widths[0] + GUTTER;
 
-		set_look(style, looks[row->look], out);
+		if (row->look != PIPESIM_ROW_PLAIN)
+			set_look(style, looks[row->look], out);
 		if (row->text == NULL) {
 			print_cells(table, row->cells, out);
 		} else {
 			append_aligned(out, row->cells[0], indent, TRUE);
 			wrap(out, row->text, indent, indent, width);
 		}
-		set_look(style, looks[row->look] != NULL ? "0" : NULL, out);
+		if (row->look != PIPESIM_ROW_PLAIN)
+			set_look(style, "0", out);
 		g_string_append_c(out, '\n');
 	}
+	return table->rows->len - MIN(most, table->rows->len);
 }

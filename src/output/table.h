@@ -17,6 +17,8 @@ typedef enum {
 	PIPESIM_ROW_PLAIN,
 	PIPESIM_ROW_BEST,
 	PIPESIM_ROW_FAINT,
+	PIPESIM_ROW_FAILED,  /* what cannot be */
+	PIPESIM_ROW_DIFFERS, /* of a cell: pipesim_table_cell() */
 } PipesimRowLook;
 
 typedef struct _PipesimTable PipesimTable;
@@ -39,9 +41,19 @@ void pipesim_table_add_text(
 /** pipesim_table_width: columns that the rows of cells and the titles take. */
 guint pipesim_table_width(const PipesimTable *table);
 
-/** pipesim_table_print: wrapped text keeps to @width. */
-void pipesim_table_print(
-	const PipesimTable *table, guint width, const PipesimStyle *style, GString *out);
+/** pipesim_table_has_groups: whether the upper line of titles has any; else it is empty. */
+gboolean pipesim_table_has_groups(const PipesimTable *table);
+
+/** pipesim_table_cell: @text, which it takes, as it looks within a row. For g_free(). */
+char *pipesim_table_cell(const PipesimStyle *style, PipesimRowLook look, char *text);
+
+/** pipesim_table_look: what follows in @out looks so, where the style has colour. */
+void pipesim_table_look(const PipesimStyle *style, PipesimRowLook look, GString *out);
+
+/** pipesim_table_print: wrapped text keeps to @width. Of more rows than @most the last are left out; returns
+ * how many. */
+guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
+	const PipesimStyle *style, GString *out);
 
 /**
  * pipesim_wrap: appends @text as lines, broken at blanks before column @width.

@@ -16,8 +16,6 @@
 #define MAX_LINKS 16
 /* Of more schedules the names would hide what is said of them. */
 #define MAX_NAMES 3
-/* Stretches of the critical path on one rank each that are listed: of more, the first. */
-#define MAX_STRETCHES 40
 
 typedef struct {
 	const PipesimComparison *comparison;
@@ -102,8 +100,7 @@ static void figures_begin(
 		const PipesimFigure *figure = &pipesim_figures[i];
 		PipesimColumn *column = &figures->columns[figure->text.place];
 
-		if (figure->text.table != which ||
-			(text->style->brief && !figure->text.decides))
+		if (figure->text.table != which)
 			continue;
 		g_assert(figure->text.place < MAX_COLUMNS);
 		figures->figures[figure->text.place] = figure;
@@ -143,7 +140,7 @@ static void figures_add(Figures *figures, const Text *text, PipesimRowLook look,
 
 static void figures_end(Figures *figures, Text *text)
 {
-	pipesim_table_print(figures->table, TABLE_WIDTH, text->style, text->out);
+	pipesim_table_print(figures->table, TABLE_WIDTH, G_MAXUINT, text->style, text->out);
 	pipesim_table_free(figures->table);
 }
 
@@ -330,19 +327,18 @@ static void append_meaning(const Text *text, const char *column, const char *mea
 /* What runtimes add, where the table is of messages that do not wait. */
 static void append_native(const Text *text, const PipesimComparison *comparison)
 {
-	const int best = pipesim_comparison_best(comparison, FALSE);
-	const int best_native = pipesim_comparison_best(comparison, TRUE);
+	const int best = pipesim_comparison_choose(comparison, FALSE);
+	const int best_native = pipesim_comparison_choose(comparison, TRUE);
 	g_autoptr(GString) meaning = g_string_new(NULL);
 	gboolean any = FALSE;
 
-	if (comparison->native_left_out)
-		append_meaning(text, "runtime",
-			"left out of so large a table: --runtime native has what the rules of "
-			"each schedule's own runtime add");
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		any |= run->native > 0;
 		if (run->native_hangs)
 			g_string_append_printf(meaning, "; %s deadlocks", run->name);
+		if (run->native_left_out)
+			g_string_append_printf(meaning,
+				"; %s has too many ops for so large a table", run->name);
 	}
 	if (!any && meaning->len == 0)
 		return;
@@ -385,7 +381,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	append_meaning(&text, "formula",
 		"the published bubble; off by: simulated (max) minus formula");
 	append_meaning(&text, "activations",
-		"most activations a rank holds until W, in micro-batches of a whole stage; "
+		"most activations a rank holds until wgrad, in micro-batches of a whole stage; "
 		"publ.: published");
 	if (limited)
 		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
@@ -398,7 +394,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 				  "times: below 0, as chips are faster after idle time; "
 				  "a step like it came before");
 	if (pipesim_figure_known(PIPESIM_FIGURE_RESIDENCE_SHARE, comparison))
-		append_meaning(&text, "resid. %",
+		append_meaning(&text, "contention %",
 			"of the makespan, how much longer it is because receives that wait, "
 			"and messages that move, slow ops beside them");
 	if (pipesim_figure_known(PIPESIM_FIGURE_LAUNCH_SHARE, comparison))
@@ -451,53 +447,6 @@ static char *name_schedules(const Text *text, guint first, const char *reason)
 	return g_string_free(names, FALSE);
 }
 
-/* The path from op to op, told rank by rank: "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)". */
-static void append_critical(const Text *text, const PipesimRun *run)
-{
-	const PipesimProgram *program = run->step->program;
-	const PipesimCriticalPath *path = &run->report->path;
-	const gint64 more = run->report->makespan - path->lower_bound;
-	g_autoptr(GString) words =
-		g_string_new("lower bound for any order of these ops on these ranks: ");
-	PipesimNumber bound, above;
-	guint stretches = 0, n;
-
-	if (!text->comparison->critical || !path->has_bound)
-		return;
-	g_string_append_printf(
-		words, "%s ms; this order ", pipesim_print_ms(bound, path->lower_bound));
-	if (more > 0)
-		g_string_append_printf(
-			words, "takes %s ms more", pipesim_print_ms(above, more));
-	else
-		g_string_append(words, "reaches it");
-	append_note(text, run->name, words->str);
-	if (path->ops == NULL || path->n_ops == 0)
-		return;
-	g_string_printf(words, "critical path of %u ops: ", path->n_ops);
-	for (guint i = 0; i < path->n_ops; i += n) {
-		const guint32 *ops = &path->ops[i];
-		const guint rank = pipesim_program_rank(program, ops[0]);
-
-		if (stretches++ == MAX_STRETCHES) {
-			g_string_append_printf(words, "; and %u more ops", path->n_ops - i);
-			break;
-		}
-		for (n = 1; i + n < path->n_ops; n++)
-			if (pipesim_program_rank(program, ops[n]) != rank)
-				break;
-		g_string_append_printf(words, "%srank %u: ", i > 0 ? "; " : "", rank);
-		pipesim_op_print(program, rank, &program->ops[ops[0]], words);
-		if (n == 1)
-			continue;
-		g_string_append(words, n == 2 ? " " : " to ");
-		pipesim_op_print(program, rank, &program->ops[ops[n - 1]], words);
-		if (n > 2)
-			g_string_append_printf(words, " (%u ops)", n);
-	}
-	append_note(text, run->name, words->str);
-}
-
 /* Where the ranks of @run first hold more than they may. */
 static void append_over(const Text *text, const PipesimRun *run)
 {
@@ -539,7 +488,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 				append_note(&text, run->name, note.text);
 		}
 		append_over(&text, run);
-		append_critical(&text, run);
+		pipesim_text_critical(comparison, run, width, out);
 		if (pipesim_run_split(run))
 			g_string_append_printf(
 				split, "%s%s", split->len > 0 ? ", " : "", run->name);
@@ -556,30 +505,19 @@ static void write_text(
 	Text text = {
 		.comparison = comparison,
 		.style = style,
-		.best = pipesim_comparison_best(comparison, FALSE),
+		.best = pipesim_comparison_choose(comparison, FALSE),
 		.width = TABLE_WIDTH,
 		.out = out,
 	};
-	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(comparison);
 
+	if (!style->full) {
+		pipesim_text_answer(comparison, style, out);
+		return;
+	}
 	measure(&text);
 	pipesim_text_titles(comparison, TABLE_WIDTH, out);
 	g_string_append_c(out, '\n');
 	append_runs(&text);
-	if (style->brief) {
-		if (comparison->scenario.samples > 0)
-			g_string_append_c(out, '\n');
-		pipesim_samples_text(comparison, style, out);
-		if (comparison->critical && comparison->scenario.samples == 0)
-			g_string_append_c(out, '\n');
-		pipesim_each_in (const PipesimRun, run, comparison->runs)
-			if (run->error == NULL)
-				append_critical(&text, run);
-		pipesim_each_in (const PipesimRun, run, comparison->runs)
-			if (run->error == NULL)
-				append_over(&text, run);
-		return;
-	}
 	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)
 		append_ranks(&text, get_run(&text, 0));
 	if (comparison->costs->network != NULL)
@@ -589,8 +527,12 @@ static void write_text(
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	pipesim_text_notes(comparison, TABLE_WIDTH, out);
-	pipesim_each_in (const char, line, lines)
-		pipesim_wrap(out, line, 2, 0, TABLE_WIDTH);
+	for (guint i = 0; comparison->verdict != NULL && i < comparison->verdict->len; i++)
+		pipesim_wrap(out, comparison->verdict->pdata[i], 2, 0, TABLE_WIDTH);
+	for (guint i = 0; comparison->remarks != NULL && i < comparison->remarks->len; i++)
+		pipesim_wrap(out, comparison->remarks->pdata[i], 2, 0, TABLE_WIDTH);
+	for (guint i = 0; comparison->notices != NULL && i < comparison->notices->len; i++)
+		pipesim_wrap(out, g_ptr_array_index(comparison->notices, i), 2, 0, TABLE_WIDTH);
 }
 
 const PipesimOutput pipesim_output_text = {

@@ -19,3 +19,14 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 /** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or
  * 10^9; and the decimals of it that show which memory is above the limit. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals);
+
+/** pipesim_text_answer: what decides: a verdict, the few rows and columns that it rests on, few notes. */
+void pipesim_text_answer(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
+
+/** pipesim_text_verdict: the sentences of it that decide, a line each. */
+void pipesim_text_verdict(const PipesimComparison *comparison, GString *out);
+
+/** pipesim_text_critical: what the makespan of @run hangs on, where that was asked for. */
+void pipesim_text_critical(
+	const PipesimComparison *comparison, const PipesimRun *run, guint width, GString *out);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "output/table.h"
+#include "output/screen.h"
 #include "setup/setting.h"
 #include "sweep/rows.h"
 #include <string.h>
@@ -122,16 +122,27 @@ gboolean pipesim_rows_format(
 
 #define WIDTH 120
 
+/* Schedules that a verdict names. */
+#define MOST_WINNERS 4
+
+/* Which columns of figures are shown. */
+typedef enum {
+	ALL,
+	FEW,
+	LEAST,
+} Shown;
+
 /* Figures of the best, between the columns of its name and of the next one. */
 static const struct {
 	PipesimFigureId id;
 	PipesimColumn column;
+	Shown shown; /* the least that has it */
 } figures[] = {
-	{PIPESIM_FIGURE_MAKESPAN, {"makespan", "ms", FALSE}},
-	{PIPESIM_FIGURE_IDLE, {"bubble", "max ms", FALSE}},
-	{PIPESIM_FIGURE_RATIO, {"bubble", "%", FALSE}},
-	{PIPESIM_FIGURE_HELD, {"peak", "activations", FALSE}},
-	{PIPESIM_FIGURE_MEMORY, {"peak", "memory", FALSE}},
+	{PIPESIM_FIGURE_MAKESPAN, {"step", "ms", FALSE}, LEAST},
+	{PIPESIM_FIGURE_IDLE, {"bubble", "max ms", FALSE}, ALL},
+	{PIPESIM_FIGURE_RATIO, {"bubble", "%", FALSE}, FEW},
+	{PIPESIM_FIGURE_HELD, {"peak", "activations", FALSE}, FEW},
+	{PIPESIM_FIGURE_MEMORY, {"peak", "memory", FALSE}, LEAST},
 };
 
 enum {
@@ -171,9 +182,9 @@ double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResu
 }
 
 static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
-	const PipesimSweepResult *results, guint width)
+	const PipesimSweepResult *results, guint width, Shown shown,
+	const PipesimNumbers *numbers)
 {
-	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	const guint axes = titles->grid->axes->len;
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = pipesim_rows_best(results, width, -1);
@@ -183,10 +194,13 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	for (guint axis = 0; axis < axes; axis++)
 		cells[axis] = g_strdup(pipesim_grid_value(titles->grid, point, axis));
 	cells[axes + BEST] = g_strdup(best < 0 ? "none runs or fits" : titles->names[best]);
-	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++)
-		cells[axes + FIGURES + i] =
-			pipesim_value_print(pipesim_figure(figures[i].id)->kind,
-				results[best].values[figures[i].id], &numbers);
+	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++) {
+		const PipesimValue value = results[best].values[figures[i].id];
+		const PipesimFigureKind kind = pipesim_figure(figures[i].id)->kind;
+
+		if (figures[i].shown >= shown)
+			cells[axes + FIGURES + i] = pipesim_value_print(kind, value, numbers);
+	}
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
 		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
@@ -216,14 +230,13 @@ static gboolean is_choice(const PipesimAxis *axis)
 
 /* The point and schedule with most work done a second and rank, the first of equals, where
  * choices alone are swept. */
-static void append_best(const PipesimSweepTitles *titles, const GPtrArray *blocks, GString *out)
+static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks)
 {
-	static const PipesimNumbers numbers = {.decimals = 3};
 	const PipesimSweepResult *found = NULL;
 	guint64 at = 0;
 	guint schedule = 0;
-	g_autofree char *makespan = NULL;
-	g_autoptr(GString) line = g_string_new("Best:");
+	g_autoptr(GString) line = g_string_new("Best of all:");
+	PipesimNumber number;
 
 	for (guint i = 0; i < blocks->len; i++) {
 		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
@@ -239,30 +252,74 @@ static void append_best(const PipesimSweepTitles *titles, const GPtrArray *block
 		}
 	}
 	if (found == NULL || titles->grid->points == 1)
-		return;
+		return NULL;
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
 		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
 
 		if (swept->values->len > 1 && !is_choice(swept))
-			return;
+			return NULL;
 		if (swept->values->len > 1)
 			g_string_append_printf(line, " %s %s,", swept->column,
 				pipesim_grid_value(titles->grid, at, axis));
 	}
-	makespan = pipesim_value_print(
-		PIPESIM_TIME, found->values[PIPESIM_FIGURE_MAKESPAN], &numbers);
-	g_string_append_printf(line, " %s, %s ms (most work per second and rank)",
-		titles->names[schedule], makespan);
-	g_string_append_c(out, '\n');
-	pipesim_wrap(out, line->str, 2, 0, WIDTH);
+	g_string_append_printf(line, " %s, %s", titles->names[schedule],
+		pipesim_screen_time(number, found->values[PIPESIM_FIGURE_MAKESPAN].integer));
+	return g_strconcat(line->str, " a step (most work per second and rank)", NULL);
 }
 
-void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	const PipesimStyle *style, GString *out)
+/* "zb-v is best at 7 of 12 points, dualpipe at 5": those that are best most often first. */
+static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blocks)
+{
+	g_autofree guint *wins = NULL;
+	g_autoptr(GString) words = g_string_new(NULL);
+	guint points = 0, width = 0, shown = 0;
+
+	pipesim_each_in (const PipesimSweepBlock, block, blocks) {
+		if (wins == NULL)
+			wins = g_new0(guint, width = block->width);
+		for (guint k = 0; k < block->n_points; k++, points++) {
+			const int best =
+				pipesim_rows_best(&block->results[(gsize)k * width], width, -1);
+
+			if (best >= 0)
+				wins[best]++;
+		}
+	}
+	for (; shown < MOST_WINNERS && width > 1; shown++) {
+		guint most = 0;
+
+		for (guint i = 1; i < width; i++)
+			if (wins[i] > wins[most])
+				most = i;
+		if (wins[most] == 0)
+			break;
+		if (shown > 0)
+			g_string_append_printf(
+				words, ", %s at %u", titles->names[most], wins[most]);
+		else if (wins[most] == points)
+			g_string_append_printf(
+				words, "%s is best at every point", titles->names[most]);
+		else
+			g_string_append_printf(words, "%s is best at %u of %u points",
+				titles->names[most], wins[most], points);
+		wins[most] = 0;
+	}
+	if (width == 1)
+		g_string_append_printf(words, "%u point%s of %s", points,
+			points == 1 ? "" : "s", titles->names[0]);
+	else if (shown == 0)
+		g_string_append(words, "No schedule runs and fits at any point");
+	return g_strdup(words->str);
+}
+
+/* The table with the columns that decide, or with all. */
+static PipesimTable *make_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	PipesimColumn *columns, Shown shown)
 {
 	const guint axes = titles->grid->axes->len;
-	g_autofree PipesimColumn *columns = g_new(PipesimColumn, axes + N_COLUMNS);
-	g_autoptr(PipesimTable) table = NULL;
+	PipesimNumbers numbers = {.decimals = 3, .activations = 2};
+	g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(double));
+	PipesimTable *table;
 
 	for (guint axis = 0; axis < axes; axis++)
 		columns[axis] = (PipesimColumn){
@@ -273,13 +330,70 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	columns[axes + NEXT] = (PipesimColumn){"next", "schedule", TRUE};
 	columns[axes + BEHIND] = (PipesimColumn){"next", "by %", FALSE};
 	table = pipesim_table_new(columns, axes + N_COLUMNS);
-	for (guint i = 0; i < blocks->len; i++) {
-		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
+	pipesim_each_in (const PipesimSweepBlock, block, blocks)
+		for (guint k = 0; k < block->n_points; k++) {
+			const PipesimSweepResult *results =
+				&block->results[(gsize)k * block->width];
+			const int best = pipesim_rows_best(results, block->width, -1);
+			const double step =
+				best < 0 ? 0
+					 : (double)results[best]
+							   .values[PIPESIM_FIGURE_MAKESPAN]
+							   .integer /
+						   1e6;
 
+			g_array_append_val(steps, step);
+		}
+	if (shown != ALL)
+		numbers.decimals = pipesim_screen_decimals(
+			(const double *)(gconstpointer)steps->data, steps->len);
+	pipesim_each_in (const PipesimSweepBlock, block, blocks)
 		for (guint k = 0; k < block->n_points; k++)
 			add_point(titles, table, block->first + k,
-				&block->results[(gsize)k * block->width], block->width);
+				&block->results[(gsize)k * block->width], block->width, shown,
+				&numbers);
+	return table;
+}
+
+void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	const PipesimStyle *style, GString *out)
+{
+	g_autofree PipesimColumn *columns =
+		g_new(PipesimColumn, titles->grid->axes->len + N_COLUMNS);
+	g_autofree char *best = word_best(titles, blocks);
+	g_autofree char *winners = word_winners(titles, blocks);
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+
+	screen->table = make_table(titles, blocks, columns, style->full ? ALL : FEW);
+	if (style->full) {
+		pipesim_table_print(screen->table, WIDTH, G_MAXUINT, style, out);
+		g_string_append_printf(
+			out, "\n%s%s", best != NULL ? best : "", best != NULL ? "\n" : "");
+		for (guint i = 0; i < titles->notices->len; i++)
+			pipesim_wrap(out, titles->notices->pdata[i], 2, 0, WIDTH);
+		return;
 	}
-	pipesim_table_print(table, WIDTH, style, out);
-	append_best(titles, blocks, out);
+	if (pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
+		pipesim_table_free(screen->table);
+		screen->table = make_table(titles, blocks, columns, LEAST);
+	}
+	g_string_append(screen->asked, "Sweep of");
+	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
+		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
+
+		if (swept->values->len > 1)
+			g_string_append_printf(screen->asked, "%s %s (%u values)",
+				g_str_has_suffix(screen->asked->str, "of") ? "" : ",",
+				swept->column, swept->values->len);
+	}
+	if (g_str_has_suffix(screen->asked->str, "of"))
+		g_string_append(screen->asked, " one point");
+	pipesim_screen_say(screen->verdict, "%s.", winners);
+	if (best != NULL)
+		pipesim_screen_say(screen->verdict, "%s.", best);
+	pipesim_screen_note(screen, titles->notices);
+	pipesim_screen_say(screen->more, "-o rows.csv");
+	pipesim_screen_say(screen->more, "--winners FILE.svg");
+	pipesim_screen_say(screen->more, "--lines FILE.svg");
+	pipesim_screen_print(screen, style, out);
 }

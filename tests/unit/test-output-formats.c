@@ -2,6 +2,7 @@
 #include "grid.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
+#include "output/screen.h"
 #include "output/timeline-layout.h"
 #include "suites.h"
 #include <math.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 static const PipesimStyle plain = {.unicode = TRUE, .width = 100};
+static const PipesimStyle full = {.unicode = TRUE, .width = 100, .full = TRUE};
 static const PipesimStyle ascii = {.width = 100};
 
 /* Runs of @names, separated by commas; the first is shown as @shown unless that is NULL. */
@@ -36,14 +38,20 @@ static PipesimComparison *compare(const char *names, guint ranks, guint microbat
 	return comparison;
 }
 
-static char *print(const char *format, const PipesimComparison *comparison)
+static char *print_as(
+	const char *format, const PipesimComparison *comparison, const PipesimStyle *style)
 {
 	const PipesimOutput *output = pipesim_output_find(format, NULL);
 	GString *out = g_string_new(NULL);
 
 	ck_assert_ptr_nonnull(output);
-	output->write(comparison, &plain, out);
+	output->write(comparison, style, out);
 	return g_string_free(out, FALSE);
+}
+
+static char *print(const char *format, const PipesimComparison *comparison)
+{
+	return print_as(format, comparison, &plain);
 }
 
 static guint count(const char *text, const char *part)
@@ -232,6 +240,24 @@ START_TEST(gnuplot_takes_any_text)
 }
 END_TEST
 
+/* The answer is a screen whatever was compared, with one row to take. */
+START_TEST(answer_fits_a_screen)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1234567, 1345678, 987654, 3456789, 12345);
+	g_autoptr(PipesimComparison) comparison =
+		compare("gpipe,1f1b,chimera,chimera-doubling,zb-h1,zb-h2,dualpipe,dualpipev",
+			_i, 4 * _i, costs, NULL);
+	g_autofree char *text = print("text", comparison);
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+	for (char **line = lines; *line != NULL; line++)
+		ck_assert_msg(g_utf8_strlen(*line, -1) <= PIPESIM_SCREEN_WIDTH, "%s", *line);
+	ck_assert_uint_le(g_strv_length(lines), PIPESIM_SCREEN_LINES + 1);
+	ck_assert_uint_eq(count(text, "\n* "), 1);
+	assert_contains(text, "1f1b");
+}
+END_TEST
+
 /* What a run has is independent of which others stand beside it, and no line is too wide. */
 START_TEST(text_fits_a_page)
 {
@@ -239,7 +265,7 @@ START_TEST(text_fits_a_page)
 	g_autoptr(PipesimComparison) comparison =
 		compare("gpipe,1f1b,chimera,chimera-doubling,zb-h1,zb-h2,dualpipe,dualpipev",
 			_i, 4 * _i, costs, NULL);
-	g_autofree char *text = print("text", comparison);
+	g_autofree char *text = print_as("text", comparison, &full);
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
 	for (char **line = lines; *line != NULL; line++)
@@ -258,7 +284,7 @@ START_TEST(text_says_reasons_once)
 	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 1000000, 1000000, 3000000, 50000);
 	g_autoptr(PipesimComparison) comparison =
 		compare("gpipe,1f1b,zb-h1,dualpipe", 8, 20, costs, NULL);
-	g_autofree char *text = print("text", comparison);
+	g_autofree char *text = print_as("text", comparison, &full);
 
 	assert_contains(text, "\nall: P2P: ");
 	ck_assert_uint_eq(count(text, "P2P: the formula"), 1);
@@ -433,6 +459,7 @@ Suite *output_formats_suite(void)
 	tcase_add_test(formats, json_numbers);
 	tcase_add_test(formats, csv_quotes);
 	tcase_add_test(formats, gnuplot_takes_any_text);
+	tcase_add_loop_test(formats, answer_fits_a_screen, 1, 9);
 	tcase_add_loop_test(formats, text_fits_a_page, 1, 9);
 	tcase_add_test(formats, text_says_reasons_once);
 	grid_accepted(&n);

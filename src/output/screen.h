@@ -1,0 +1,58 @@
+/* One screen of text, the same for all commands, the answer first: a line of what was asked, sentences that
+ * decide, a small table, notes that change the decision, and how to see more. */
+#pragma once
+#include "output/table.h"
+
+/* What a terminal shows without scrolling. */
+#define PIPESIM_SCREEN_WIDTH 80
+#define PIPESIM_SCREEN_LINES 36
+
+/* Lines of text without indentation or line ends; owned. */
+typedef struct {
+	GString *asked;
+	GPtrArray *verdict;  /* of char *: a sentence or two each, which begin a line */
+	PipesimTable *table; /* the first rows count most; NULL: none */
+	gboolean whole;      /* its rows were asked for one by one: none is left out */
+	GPtrArray *below;    /* what the table leaves out, and why */
+	GPtrArray *failed;   /* the same of what cannot be: red on a terminal */
+	GPtrArray *notes;    /* what counts most first: as many as fit */
+	GString *appendix;   /* whole lines that were asked for, behind the notes; or NULL */
+	GPtrArray *more;     /* what to ask for behind --full: "pipesim explain zb-v" */
+} PipesimScreen;
+
+PipesimScreen *pipesim_screen_new(void);
+void pipesim_screen_free(PipesimScreen *screen);
+
+/** pipesim_lines_new: copies of lines, up to a NULL. */
+GPtrArray *pipesim_lines_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
+
+/** pipesim_screen_say: adds a line to @lines. */
+void pipesim_screen_say(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/** pipesim_screen_note: adds all of @notices (nullable), of char *, to the notes, but for what is of use only beside the
+ * whole data. */
+void pipesim_screen_note(PipesimScreen *screen, const GPtrArray *notices);
+
+/** pipesim_screen_print: cuts the table to PIPESIM_SCREEN_LINES of all. */
+void pipesim_screen_print(const PipesimScreen *screen, const PipesimStyle *style, GString *out);
+
+/* Few digits -------------------------------------------------------------------------------- */
+
+/** pipesim_screen_decimals: as many as show four significant digits of the largest of @values, but no more than
+ * show all of them as they are. NAN is skipped. */
+guint pipesim_screen_decimals(const double *values, guint n);
+
+/** pipesim_screen_time: "81 ms", "528.9 ms", "12.35 s"; returns @out. */
+const char *pipesim_screen_time(PipesimNumber out, gint64 ns);
+
+/** pipesim_screen_number: four significant digits of @value, without zeros at the end; returns @out. */
+const char *pipesim_screen_number(PipesimNumber out, double value);
+
+/** pipesim_screen_bytes: "74.51 GiB"; returns @out. */
+const char *pipesim_screen_bytes(PipesimNumber out, gint64 bytes);
+
+#define PIPESIM_GIB ((double)(1 << 30))
+/* From here on times are in seconds, ns. */
+#define PIPESIM_IN_SECONDS G_GINT64_CONSTANT(10000000000)
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScreen, pipesim_screen_free)

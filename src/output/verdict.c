@@ -1,0 +1,657 @@
+/* The answer of a comparison: which schedule to use, beside those that nothing beats. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "output/figures.h"
+#include "output/moments.h"
+#include "output/samples.h"
+#include "output/screen.h"
+#include "output/text.h"
+
+/* Steps that differ by less are as long, and memory that does so is the same. */
+#define ALIKE 1e-3
+/* What a verdict calls a difference. */
+#define WORTH 5e-3
+/* Columns for the names of a row. */
+#define MOST_NAMES   30
+#define MOST_COLUMNS 24
+/* Runs that are named when they do not fit. */
+#define MOST_UNFIT 6
+
+/* What decides between runs; less is better. */
+typedef struct {
+	const PipesimRun *run;
+	double step, memory, copies,
+		native; /* per micro-batch and rank; @native as far as any is known */
+	GString *names;
+	guint n_names;
+} Row;
+
+typedef struct {
+	const PipesimComparison *comparison;
+	const PipesimRun *best, *base; /* @base: 1F1B; either may be NULL */
+	gboolean native;               /* some run has a time in its own runtime */
+	GPtrArray *rows;               /* of Row, shown */
+	guint n_beaten, n_refused;
+	PipesimScreen *screen;
+} Verdict;
+
+static void row_free(Row *row)
+{
+	g_string_free(row->names, TRUE);
+	g_free(row);
+}
+
+/* The path of a file may be longer than all other columns. */
+static const char *name_of(const PipesimRun *run)
+{
+	const char *base = strrchr(run->name, '/');
+
+	if (strcmp(run->name, "-") == 0)
+		return "standard input";
+	return base != NULL && strlen(run->name) > MOST_NAMES ? base + 1 : run->name;
+}
+
+static gint64 native_of(const PipesimRun *run)
+{
+	return run->native > 0 ? run->native : run->report->makespan;
+}
+
+static double memory_of(const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+
+	return report->memory.peak != NULL
+		       ? (double)report->memory.max
+		       : pipesim_figure_activations(report, report->held.max_peak);
+}
+
+/* Rows -------------------------------------------------------------------------------------- */
+
+static Row *new_row(const Verdict *v, const PipesimRun *run)
+{
+	const double per = pipesim_shape_whole(&run->shape) / (double)run->shape.ranks;
+	Row *row = g_new0(Row, 1);
+
+	row->run = run;
+	row->step = (double)run->report->makespan / per;
+	row->memory = memory_of(run);
+	row->copies = run->report->memory.peak != NULL ? 1 : run->shape.copies;
+	/* Who has no runtime is not known to be fast in one. */
+	if (v->native)
+		row->native = run->native > 0 && !run->native_hangs ? (double)run->native / per
+								    : (double)INFINITY;
+	row->names = g_string_new(name_of(run));
+	row->n_names = 1;
+	return row;
+}
+
+static gboolean beats(const Row *a, const Row *b)
+{
+	return a->step <= b->step && a->memory <= b->memory && a->copies <= b->copies &&
+	       a->native <= b->native &&
+	       (a->step < b->step || a->memory < b->memory || a->copies < b->copies ||
+		       a->native < b->native);
+}
+
+static gboolean alike(double a, double b)
+{
+	return a == b || fabs(a - b) <= ALIKE * MAX(a, b);
+}
+
+/* Adds @row to one that is as long and as large, and shown, if there is one. */
+static gboolean join(const Verdict *v, const Row *row)
+{
+	pipesim_each_in (Row, other, v->rows) {
+		if (!alike(row->step, other->step) || !alike(row->memory, other->memory) ||
+			row->copies != other->copies ||
+			row->run->shape.ranks != other->run->shape.ranks ||
+			(v->comparison->named && !alike(row->native, other->native)))
+			continue;
+		if (other->names->len + 2 + row->names->len <= MOST_NAMES)
+			g_string_append_printf(other->names, ", %s", row->names->str);
+		other->n_names++;
+		return TRUE;
+	}
+	return FALSE;
+}
+
+static int by_step(gconstpointer a, gconstpointer b)
+{
+	const Row *x = *(Row *const *)a, *y = *(Row *const *)b;
+
+	return pipesim_compare(x->step, y->step);
+}
+
+/* Fills the rows that are shown, from those that exist and fit, if any do. */
+static void choose_rows(Verdict *v)
+{
+	const PipesimComparison *comparison = v->comparison;
+	const gboolean any = v->best != NULL;
+	g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		if (run->report == NULL)
+			v->n_refused++;
+		else if (!any || (run->report->memory.fits &&
+					 (pipesim_run_exists(comparison, run) ||
+						 !pipesim_run_exists(comparison, v->best))))
+			g_ptr_array_add(rows, new_row(v, run));
+	if (v->base != NULL && v->base == comparison->base &&
+		(v->best == NULL || v->base->report->memory.fits))
+		g_ptr_array_add(rows, new_row(v, v->base));
+	if (comparison->scenario.sort == PIPESIM_UNSORTED)
+		g_ptr_array_sort(rows, by_step);
+	/* The best first, so that others join it. */
+	for (guint pass = 0; pass < 2; pass++)
+		for (guint i = 0; i < rows->len; i++) {
+			Row *row = g_ptr_array_index(rows, i);
+			gboolean beaten = FALSE;
+
+			pipesim_each_in (const Row, other, rows)
+				beaten |= other != NULL && beats(other, row);
+			beaten &= !comparison->named && row->run != v->base &&
+				  row->run != v->best;
+			if (beaten == (pass == 0))
+				continue;
+			if (join(v, row))
+				continue;
+			if (pass == 0)
+				g_ptr_array_add(v->rows, new_row(v, row->run));
+			else
+				v->n_beaten++;
+		}
+}
+
+/* The table --------------------------------------------------------------------------------- */
+
+/* @figure of @run in the unit of its column; NAN: there is none. */
+static double value_of(
+	const Verdict *v, const PipesimFigure *figure, const PipesimRun *run, gint64 unit)
+{
+	const PipesimValue value = pipesim_figure_value(figure, v->comparison, run, 0);
+
+	if (!pipesim_value_known(figure->kind, value))
+		return (double)NAN;
+	if (figure->kind == PIPESIM_SHARE)
+		return 100 * value.number;
+	if (figure->kind == PIPESIM_FACTOR || figure->kind == PIPESIM_ACTIVATIONS)
+		return value.number;
+	return (double)value.integer / (double)unit;
+}
+
+static gint64 unit_of(const Verdict *v, const PipesimFigure *figure)
+{
+	gint64 most = 0;
+
+	if (figure->kind != PIPESIM_TIME)
+		return figure->kind == PIPESIM_BYTES ? 1 << 30 : 1;
+	/* All times of the table are in the same unit. */
+	pipesim_each_in (const Row, row, v->rows)
+		most = MAX(most, MAX(row->run->report->makespan, row->run->native));
+	return most >= PIPESIM_IN_SECONDS ? 1000000000 : 1000000;
+}
+
+static gboolean is_shown(const Verdict *v, const PipesimFigure *figure)
+{
+	gboolean known = FALSE, several = FALSE;
+
+	if (figure->few.place == 0 ||
+		(figure->id == PIPESIM_FIGURE_HELD &&
+			pipesim_figure_known(PIPESIM_FIGURE_MEMORY, v->comparison)))
+		return FALSE;
+	pipesim_each_in (const Row, row, v->rows) {
+		known |= isfinite(value_of(v, figure, row->run, 1));
+		several |= row->run->shape.copies > 1;
+	}
+	return known && (figure->id != PIPESIM_FIGURE_COPIES || several);
+}
+
+static void fill_column(const Verdict *v, const PipesimFigure *figure, guint column,
+	char *(*cells)[MOST_COLUMNS])
+{
+	const gint64 unit = unit_of(v, figure);
+	g_autofree double *values = g_new(double, v->rows->len);
+	PipesimNumber number;
+	guint decimals;
+
+	for (guint i = 0; i < v->rows->len; i++)
+		values[i] = value_of(v, figure, ((Row *)v->rows->pdata[i])->run, unit);
+	decimals = figure->kind == PIPESIM_SHARE ? 1
+		   : figure->kind == PIPESIM_FACTOR
+			   ? 2
+			   : pipesim_screen_decimals(values, v->rows->len);
+	for (guint i = 0; i < v->rows->len; i++)
+		if (isfinite(values[i]))
+			cells[i][column] =
+				g_strdup(pipesim_figure_fixed(number, values[i], decimals));
+}
+
+static void free_cells(char *(*cells)[MOST_COLUMNS], guint n)
+{
+	for (guint i = 0; i < n; i++)
+		for (guint c = 0; c < MOST_COLUMNS; c++)
+			g_free(cells[i][c]);
+	g_free(cells);
+}
+
+/* With the columns that spare no more than @spared. */
+static PipesimTable *make_table(const Verdict *v, PipesimColumn *columns, guint spared)
+{
+	char *(*cells)[MOST_COLUMNS] = g_malloc0(MAX(v->rows->len, 1) * sizeof *cells);
+	PipesimTable *table;
+
+	for (guint c = 0; c < MOST_COLUMNS; c++)
+		columns[c] = (PipesimColumn){NULL, c == 0 ? "  schedule" : "", c == 0};
+	for (guint k = 0; k < pipesim_n_figures; k++) {
+		const PipesimFigure *figure = &pipesim_figures[k];
+		const guint place = figure->few.place;
+
+		if (!is_shown(v, figure) ||
+			(figure->few.spare > 0 && figure->few.spare <= spared))
+			continue;
+		columns[place].group = figure->few.group;
+		columns[place].title =
+			unit_of(v, figure) == 1000000000 && figure->kind == PIPESIM_TIME
+				? "s"
+				: figure->few.title;
+		/* Behind the last op of a described model the step goes on. */
+		if (figure->id == PIPESIM_FIGURE_MAKESPAN &&
+			pipesim_figure_known(PIPESIM_FIGURE_STEP, v->comparison))
+			columns[place].group = "pipeline";
+		fill_column(v, figure, place, cells);
+	}
+	table = pipesim_table_new(columns, MOST_COLUMNS);
+	for (guint i = 0; i < v->rows->len; i++) {
+		const Row *row = g_ptr_array_index(v->rows, i);
+		const gboolean best = row->run == v->best;
+		guint told = 1;
+
+		for (const char *p = row->names->str; (p = strstr(p, ", ")) != NULL; p++)
+			told++;
+		cells[i][0] = g_strconcat(best ? "* " : "  ", row->names->str, NULL);
+		if (told < row->n_names) {
+			g_autofree char *names = cells[i][0];
+
+			cells[i][0] = g_strdup_printf("%s +%u", names, row->n_names - told);
+		}
+		pipesim_table_add(table,
+			best              ? PIPESIM_ROW_BEST
+			: v->best == NULL ? PIPESIM_ROW_FAILED
+					  : PIPESIM_ROW_PLAIN,
+			cells[i]);
+		memset(cells[i], 0, sizeof cells[i]);
+	}
+	free_cells(cells, v->rows->len);
+	return table;
+}
+
+/* Sentences --------------------------------------------------------------------------------- */
+
+static void ask(const Verdict *v)
+{
+	const PipesimScenario *scenario = &v->comparison->scenario;
+	const PipesimCosts *costs = v->comparison->costs;
+	const gboolean unit = costs->source != NULL && g_str_has_prefix(costs->source, "unit "),
+		       given = costs->part == NULL &&
+			       (costs->source == NULL || unit || *costs->source == '-');
+	GString *out = v->screen->asked;
+	PipesimNumber number;
+
+	g_string_append_printf(out, "PP %u, %u micro-batch%s; ", scenario->ranks,
+		scenario->microbatches, scenario->microbatches == 1 ? "" : "es");
+	if (scenario->compare_at == PIPESIM_AT_STAGES)
+		g_string_append_printf(out, "%u stages for every schedule; ", scenario->ranks);
+	/* Measured times and a model's are told by where they are from. */
+	if (!given) {
+		g_string_append(out, costs->source);
+	} else {
+		const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+
+		g_string_append(out, unit ? "unit times: " : "");
+		for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+			g_string_append_printf(out, "%s%s %s", i > 0 ? ", " : "",
+				pipesim_kind_letter(kinds[i]),
+				pipesim_screen_number(
+					number, (double)costs->time[kinds[i]] / 1e6));
+		if (costs->p2p > 0)
+			g_string_append_printf(out, ", P2P %s",
+				pipesim_screen_number(number, (double)costs->p2p / 1e6));
+		g_string_append_printf(out, " ms a %s",
+			scenario->compare_at == PIPESIM_AT_STAGES ? "stage" : "rank");
+	}
+	if (pipesim_runtime_waits(scenario->runtime))
+		g_string_append_printf(
+			out, "; messages block as in %s", scenario->runtime->name);
+	if (scenario->memory_limit > 0)
+		g_string_append_printf(out, "; at most %s a rank",
+			pipesim_screen_bytes(number, scenario->memory_limit));
+}
+
+/* ", with the same activation memory": of the best beside 1F1B. */
+static void append_memory(const Verdict *v, GString *out)
+{
+	const PipesimReport *best = v->best->report, *base = v->base->report;
+	const double ratio = memory_of(v->best) / memory_of(v->base);
+	const gboolean bytes = best->memory.peak != NULL;
+	const char *what = bytes ? "memory" : "activation memory";
+	PipesimNumber number, other;
+
+	if (!isfinite(ratio) || ratio <= 0)
+		return;
+	if (!base->memory.fits)
+		g_string_append_printf(out, ", which needs %s",
+			pipesim_screen_bytes(number, base->memory.max));
+	else if (fabs(ratio - 1) < WORTH)
+		g_string_append_printf(out, " with the same %s", what);
+	else if (bytes)
+		g_string_append_printf(out, " in %s (1F1B: %s)",
+			pipesim_screen_bytes(number, best->memory.max),
+			pipesim_screen_bytes(other, base->memory.max));
+	else
+		g_string_append_printf(out, " with %.0f %% %s %s", 100 * fabs(ratio - 1),
+			ratio > 1 ? "more" : "less", what);
+	if (v->best->shape.copies > v->base->shape.copies)
+		g_string_append_printf(
+			out, " and %u copies of the weights", v->best->shape.copies);
+}
+
+/* What else is best where messages block each other. */
+static void decide_native(const Verdict *v)
+{
+	const int index = pipesim_comparison_choose(v->comparison, TRUE);
+	const PipesimRun *best = index >= 0 ? v->comparison->runs->pdata[index] : NULL;
+	g_autoptr(GString) words = g_string_new(NULL);
+	double gain;
+
+	if (!v->native || best == NULL || best == v->best || best->native <= 0)
+		return;
+	gain = (double)native_of(v->best) / (double)native_of(best);
+	if (!v->best->native_hangs && gain < 1 + WORTH)
+		return;
+	g_string_append_printf(words,
+		"If messages block each other, as in the schedules' own runtimes, use %s",
+		name_of(best));
+	if (v->base != NULL && best != v->base)
+		g_string_append_printf(words, " (%.2f times)",
+			(double)native_of(v->base) / (double)native_of(best));
+	else
+		g_string_append_printf(words, " (%.2f times %s)", gain, name_of(v->best));
+	if (best->shape.copies > v->best->shape.copies)
+		g_string_append_printf(
+			words, ", with %u copies of the weights", best->shape.copies);
+	pipesim_screen_say(v->screen->verdict, "%s.", words->str);
+}
+
+static double median_of(const PipesimSamples *samples)
+{
+	return samples->makespan[PIPESIM_MEDIAN].value;
+}
+
+/* By the steps that were drawn. */
+static void decide_samples(const Verdict *v)
+{
+	const PipesimSamples *samples, *base = v->base != NULL ? v->base->samples : NULL;
+	const PipesimRun *best = v->best;
+	g_autoptr(GString) out = g_string_new(NULL);
+	PipesimNumber number, tail;
+
+	pipesim_each_in (const Row, row, v->rows)
+		if (row->run->samples != NULL && row->run->report->memory.fits &&
+			median_of(row->run->samples) < median_of(best->samples))
+			best = row->run;
+	samples = best->samples;
+	g_string_append_printf(
+		out, "%s%s: ", v->comparison->runs->len > 1 ? "Use " : "", name_of(best));
+	if (v->comparison->runs->len > 1 && samples->wins > 0)
+		g_string_append_printf(out, "the fastest in %.0f %% of the samples; ",
+			100.0 * samples->wins / samples->n);
+	g_string_append_printf(out, "median step %s, 95th percentile %s",
+		pipesim_screen_time(number, (gint64)median_of(samples)),
+		pipesim_screen_time(tail, (gint64)samples->makespan[PIPESIM_P95].value));
+	if (base != NULL && base != samples)
+		g_string_append_printf(out, "; %.2f times the throughput of 1F1B",
+			median_of(base) / median_of(samples));
+	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
+}
+
+static void decide(const Verdict *v)
+{
+	const PipesimComparison *comparison = v->comparison;
+	const double speed = v->best != NULL ? pipesim_throughput(comparison, v->best) : NAN;
+	const gboolean one = comparison->runs->len == 1;
+	const char *throughput = comparison->scenario.compare_at == PIPESIM_AT_STAGES
+					 ? "throughput per rank"
+					 : "throughput";
+	g_autoptr(GString) out = g_string_new(NULL);
+	PipesimNumber number;
+
+	if (v->best != NULL && v->best->samples != NULL) {
+		decide_samples(v);
+		return;
+	}
+	if (v->best == NULL) {
+		const Row *least = NULL;
+
+		pipesim_each_in (const Row, row, v->rows)
+			if (least == NULL || row->memory < least->memory)
+				least = row;
+		pipesim_screen_say(v->screen->verdict, "%s: %s needs %s%s.",
+			one ? "It does not fit" : "None fits", least->run->name,
+			pipesim_screen_bytes(number, least->run->report->memory.max),
+			one ? "" : ", the least of them");
+		return;
+	}
+	if (one)
+		g_string_append_printf(out, "%s takes %s, %.1f %% of it bubble",
+			name_of(v->best),
+			pipesim_screen_time(number, v->best->report->makespan),
+			100 * pipesim_figure_fraction(v->best->report->bubble.ratio));
+	else if (speed < 1 - WORTH && v->base != NULL && v->base->report->memory.fits)
+		g_string_append_printf(
+			out, "None beats 1F1B; %s comes closest", name_of(v->best));
+	else
+		g_string_append_printf(out, "Use %s%s", name_of(v->best),
+			speed < 1 - WORTH ? ", the fastest that fits" : "");
+	if (v->best == v->base && !one)
+		g_string_append(out, ": no other is faster");
+	else if (isfinite(speed) && v->best != v->base && fabs(speed - 1) < WORTH)
+		g_string_append(out, one ? ": as fast as 1F1B" : ": it is as fast as 1F1B");
+	else if (isfinite(speed) && v->best != v->base)
+		g_string_append_printf(out, ": %.2f times the %s of 1F1B", speed, throughput);
+	else if (!one)
+		g_string_append(out, ": it is the fastest");
+	if (v->base != NULL && v->base != v->best)
+		append_memory(v, out);
+	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
+	decide_native(v);
+}
+
+/* Below the table --------------------------------------------------------------------------- */
+
+static void append_name(GString *names, const char *name)
+{
+	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
+}
+
+/* What does not fit, what no model has, what the shape does not allow, and how many more there are. */
+static void list_others(const Verdict *v)
+{
+	const PipesimComparison *comparison = v->comparison;
+	g_autoptr(GString) unfit = g_string_new(NULL), halves = g_string_new(NULL),
+			   rest = g_string_new(NULL);
+	guint n_unfit = 0, most = 0;
+	PipesimNumber number;
+
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
+		if (run->report == NULL) {
+			if (comparison->named)
+				pipesim_screen_say(
+					v->screen->failed, "%s", run->error->message);
+		} else if (v->best != NULL && !run->report->memory.fits) {
+			g_autofree char *name = g_strdup_printf("%s %s", run->name,
+				pipesim_screen_bytes(number, run->report->memory.max));
+
+			if (n_unfit++ < MOST_UNFIT)
+				append_name(unfit, name);
+		} else if (v->best != NULL && !pipesim_run_exists(comparison, run) &&
+			   pipesim_run_exists(comparison, v->best)) {
+			append_name(halves, run->name);
+			most = MAX(most, run->shape.stages);
+		}
+	}
+	if (n_unfit > MOST_UNFIT)
+		g_string_append_printf(unfit, " and %u more", n_unfit - MOST_UNFIT);
+	if (unfit->len > 0)
+		pipesim_screen_say(v->screen->failed, "Do not fit: %s.", unfit->str);
+	if (halves->len > 0)
+		pipesim_screen_say(v->screen->failed,
+			"Need more layers than the model has (%" G_GUINT64_FORMAT
+			" for up to %u stages; --layers): %s.",
+			comparison->costs->model_layers, most, halves->str);
+	if (v->n_beaten > 0)
+		g_string_append_printf(
+			rest, "%u that one of these beats in step and memory", v->n_beaten);
+	if (v->n_refused > 0 && !comparison->named)
+		g_string_append_printf(rest, "%s%u that the shape does not allow",
+			rest->len > 0 ? ", " : "", v->n_refused);
+	if (rest->len > 0)
+		pipesim_screen_say(
+			v->screen->below, "Not shown: %s (--schedule all).", rest->str);
+}
+
+/* Of the runs that are shown. */
+static void note_runs(const Verdict *v)
+{
+	const PipesimComparison *comparison = v->comparison;
+	g_autoptr(GString) split = g_string_new(NULL), hang = g_string_new(NULL);
+	g_autoptr(GPtrArray) layers = pipesim_comparison_layers(comparison, TRUE);
+
+	pipesim_each_in (const Row, row, v->rows) {
+		if (row->run->native_hangs)
+			append_name(hang, row->run->name);
+		if (pipesim_run_split(row->run))
+			append_name(split, row->run->name);
+	}
+	if (hang->len > 0)
+		pipesim_screen_say(v->screen->notes,
+			"In its own runtime it deadlocks: %s (--runtime native).", hang->str);
+	pipesim_screen_note(v->screen, comparison->notices);
+	if (comparison->named || v->best == NULL)
+		pipesim_each_in (const PipesimRun, run, comparison->runs) {
+			g_autofree char *over =
+				run->report != NULL ? pipesim_moment_over(run,
+							      comparison->scenario.memory_limit)
+						    : NULL;
+
+			if (over != NULL)
+				pipesim_screen_say(v->screen->notes, "%s: %s", run->name, over);
+		}
+	if (v->best != NULL) {
+		const char *beyond = pipesim_figure_value(
+			pipesim_figure(PIPESIM_FIGURE_EXTENSION), comparison, v->best, 0)
+					     .text;
+
+		if (beyond != NULL)
+			pipesim_screen_say(v->screen->notes, "%s: %s", v->best->name, beyond);
+	}
+	if (split->len > 0)
+		pipesim_screen_say(v->screen->notes,
+			"%s: the runtime runs an overlapped pair as F followed by B, so FB is "
+			"not used",
+			split->str);
+	pipesim_each_in (const char, line, layers)
+		pipesim_screen_say(v->screen->notes, "%s", line);
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		if (run->native_left_out)
+			pipesim_screen_say(v->screen->notes,
+				"%s: has too many ops to say here how messages block each "
+				"other: see "
+				"--runtime native",
+				name_of(run));
+}
+
+static void copy_lines(GPtrArray *to, const GPtrArray *from)
+{
+	for (guint i = 0; from != NULL && i < from->len; i++)
+		pipesim_screen_say(to, "%s", (const char *)from->pdata[i]);
+}
+
+static void begin(Verdict *v, const PipesimComparison *comparison)
+{
+	const int best = pipesim_comparison_choose(comparison, FALSE);
+
+	*v = (Verdict){.comparison = comparison,
+		.best = best >= 0 ? comparison->runs->pdata[best] : NULL,
+		.base = pipesim_comparison_find(comparison, pipesim_schedule_find("1f1b", NULL))
+				?: comparison->base,
+		.rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free),
+		.screen = pipesim_screen_new()};
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		v->native |= run->native > 0;
+	choose_rows(v);
+	copy_lines(v->screen->verdict, comparison->verdict);
+	copy_lines(v->screen->notes, comparison->remarks);
+	copy_lines(v->screen->more, comparison->more);
+	if (comparison->verdict == NULL)
+		decide(v);
+}
+
+static void end(Verdict *v)
+{
+	g_ptr_array_unref(v->rows);
+	pipesim_screen_free(v->screen);
+}
+
+void pipesim_text_verdict(const PipesimComparison *comparison, GString *out)
+{
+	Verdict v;
+
+	begin(&v, comparison);
+	pipesim_each_in (const char, line, v.screen->verdict)
+		g_string_append_printf(out, "%s\n", line);
+	end(&v);
+}
+
+void pipesim_text_answer(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
+{
+	PipesimColumn columns[MOST_COLUMNS];
+	PipesimScreen *screen;
+	Verdict v;
+
+	begin(&v, comparison);
+	screen = v.screen;
+	ask(&v);
+	if (comparison->scenario.samples > 0) {
+		g_autoptr(GPtrArray) runs = g_ptr_array_new();
+
+		pipesim_each_in (const Row, row, v.rows)
+			g_ptr_array_add(runs, (gpointer)row->run);
+		g_string_append(screen->asked, "; ");
+		pipesim_samples_title(comparison, screen->asked);
+		screen->table = pipesim_samples_table(comparison, runs, FALSE);
+	} else {
+		screen->table = make_table(&v, columns, 0);
+	}
+	for (guint spared = 1; spared < MOST_COLUMNS && comparison->scenario.samples == 0 &&
+			       pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH;
+		spared++) {
+		pipesim_table_free(screen->table);
+		screen->table = make_table(&v, columns, spared);
+	}
+	screen->whole = comparison->named;
+	list_others(&v);
+	note_runs(&v);
+	if (v.best != NULL && v.best->schedule != NULL)
+		pipesim_screen_say(screen->more, "pipesim explain %s", v.best->schedule->name);
+	screen->appendix = g_string_new(NULL);
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		if (run->error == NULL)
+			pipesim_text_critical(
+				comparison, run, PIPESIM_SCREEN_WIDTH, screen->appendix);
+	pipesim_screen_print(screen, style, out);
+	end(&v);
+}
