@@ -35,21 +35,34 @@ rows() # ARGUMENT...: of pipesim plan
 	done <list
 }
 
-rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 128 --seq 8192 --zero 3 --overlap-reduce --tp 4
+rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 128 --seq 8192 --zero 3 --overlap-grad-reduce --tp 4
 rows --model deepseek-v3 --gpus 64 --memory 2000GiB --global-batch 128 --pp 1
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --optimizer adam-bf16
 rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --active-stages 2 -s zb-h1
-rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --for megatron --overlap-reduce
+rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --framework megatron --overlap-grad-reduce
 rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
+rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --modules megatron-next --framework megatron
+printf 'pp,dp,tp,microbatches,schedule,step_ms\n8,2,4,32,1f1b,11000\n2,4,8,16,1f1b,10500\n1,16,4,4,1f1b,9800\n' >run.csv
+rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --measured run.csv
+for key in steps factors kernels messages error_before error_after; do
+	if grep -q "^ *\"$key\": [0-9]" json; then pass; else fail "what was measured does not tell $key"; fi
+done
 
 # However much there is to say, the table and what stands below it keep to a page.
 for wide in "deepseek-v3 --gpus 64 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
 	# shellcheck disable=SC2086 # words
-	pipesim plan --model $wide --global-batch 128 >text 2>error || fail "$(cat error): plan $wide"
+	pipesim plan --model $wide --global-batch 128 --full >text 2>error || fail "$(cat error): plan $wide"
 	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 100' | grep .; then
 		pass
 	else
-		fail "wider than 100 columns: plan --model $wide"
+		fail "wider than 100 columns: plan --full --model $wide"
+	fi
+	# shellcheck disable=SC2086 # words
+	pipesim plan --model $wide --global-batch 128 >text 2>error || fail "$(cat error): plan $wide"
+	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 80' | grep . && [ "$(wc -l <text)" -le 36 ]; then
+		pass
+	else
+		fail "more than a screen of 80 columns and 36 lines: plan --model $wide"
 	fi
 done
 
@@ -69,7 +82,7 @@ if [ -s first.ms ] && cmp -s first.ms second.ms; then
 else
 	fail "[measured] is not what counts: $(cat first.ms second.ms)"
 fi
-if pipesim plan --model llama-3-8b --gpus 8 --memory 80GB --global-batch 64 --device first.ini | tr -s '\n ' '  ' |
+if pipesim plan --full --model llama-3-8b --gpus 8 --memory 80GB --global-batch 64 --device first.ini | tr -s '\n ' '  ' |
 	grep -q '1 shapes of products and 1 other terms of it measured'; then
 	pass
 else

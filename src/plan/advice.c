@@ -50,8 +50,8 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 		const PipesimPlanning *of = plan->asked->pdata[i];
 		const PipesimPlanned *planned = of->planned;
 		const PipesimTraining *training = &of->wish.training;
-		const double error = pipesim_step_error(of->wish.model->experts > 0,
-			training->fp8, training->eager, of->wish.capture != NULL);
+		const double error = pipesim_step_error(
+			training, of->wish.model->experts > 0, of->wish.capture != NULL);
 
 		for (guint k = 0; k < planned->best->len; k++) {
 			const PipesimPlanRow row = {.of = of,
@@ -131,22 +131,21 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 	y = &second->candidate->training;
 	if (x->tp == y->tp && x->microbatch == y->microbatch && x->ep == y->ep)
 		return g_strdup_printf(
-			"The first two rows of %s differ in no op, but in the pipeline: run "
-			"some "
-			"steps of the first, and pipesim diagnose says how far its waits are "
-			"as computed",
+			"The first two rows of %s run the same ops in another pipeline. To "
+			"decide, run some steps of the first; pipesim diagnose compares its "
+			"waits with these",
 			pipesim_framework(&first->of->wish)->words);
 	tp = both(x->tp, y->tp);
 	size = both(x->microbatch, y->microbatch);
 	if (x->tp == y->tp && x->microbatch == y->microbatch)
-		return g_strdup_printf("EP decides between the first two rows of %s: measure "
-				       "dispatch and combine over %" G_GINT64_FORMAT
-				       " and %" G_GINT64_FORMAT " ranks (pipesim-microbench)",
+		return g_strdup_printf("To decide between the first two rows of %s, measure "
+				       "dispatch and combine at EP %" G_GINT64_FORMAT
+				       " and %" G_GINT64_FORMAT " (pipesim-microbench)",
 			pipesim_framework(&first->of->wish)->words, MIN(x->ep, y->ep),
 			MAX(x->ep, y->ep));
-	return g_strdup_printf("One layer on one GPU decides between the first two rows of %s: "
-			       "python -m pipesim_torch measure --model %s --tp %s "
-			       "--microbatch-size %s, then --device with what it writes",
+	return g_strdup_printf("To decide between the first two rows of %s, measure a layer on "
+			       "one GPU and plan again with --device: python -m pipesim.torch "
+			       "measure --model %s --tp %s --microbatch-size %s",
 		pipesim_framework(&first->of->wish)->words, model,
 		x->tp == y->tp ? strchr(tp, ',') + 1 : tp,
 		x->microbatch == y->microbatch ? strchr(size, ',') + 1 : size);

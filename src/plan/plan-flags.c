@@ -71,8 +71,9 @@ static void append_given(
 		PIPESIM_SET_MICROBATCH_SIZE, PIPESIM_SET_TP, PIPESIM_SET_CP, PIPESIM_SET_EP,
 		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_DP, PIPESIM_SET_SEQUENCE_PARALLEL,
 		PIPESIM_SET_RECOMPUTE, PIPESIM_SET_ZERO, PIPESIM_SET_DEVICE,
-		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE};
+		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TIME_FACTORS};
 	const PipesimSetup *setup = plan->setup;
+	PipesimNumber factors[2];
 
 	for (PipesimSettingId id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		gboolean kept = pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
@@ -97,9 +98,13 @@ static void append_given(
 		append_word(out, "--trace", *trace);
 	if (plan->wish.device != NULL)
 		append_word(out, "--device", plan->wish.device->name);
+	if (training->pace[0] > 0)
+		g_string_append_printf(out, " --time-factors %s,%s",
+			pipesim_print_double(factors[0], training->pace[0]),
+			pipesim_print_double(factors[1], training->pace[1]));
 	/* With ZeRO-3 gradients are reduced within the step, and nothing is left to overlap. */
 	if (plan->wish.training.overlap && training->zero != PIPESIM_ZERO_3)
-		g_string_append(out, " --overlap-reduce");
+		g_string_append(out, " --overlap-grad-reduce");
 }
 
 /* "pipesim --pp 8 ...": what shows @candidate. */

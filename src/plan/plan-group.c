@@ -18,20 +18,14 @@ gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate
 static guint64 complexity(const PipesimWish *wish, const PipesimCandidate *candidate)
 {
 	const PipesimTraining *training = &candidate->training;
-	guint64 at = training->full ? 32 : (guint64)__builtin_popcount(training->recompute);
+	guint64 at = training->full ? (training->first > 0 ? 16 : 32)
+				    : (guint64)__builtin_popcount(training->recompute);
 
 	at *= PIPESIM_MAX_CHUNKS;
 	for (guint i = 0;
 		wish->schedules[i] != NULL && wish->schedules[i] != candidate->schedule; i++)
 		at++;
 	return at * (PIPESIM_MAX_CHUNKS + 1) + candidate->chunks;
-}
-
-/* Whether @a and @b differ in their chunks alone, of one way. */
-static gboolean is_same_order(const PipesimCandidate *a, const PipesimCandidate *b)
-{
-	return a->schedule == b->schedule && a->training.full == b->training.full &&
-	       a->training.recompute == b->training.recompute;
 }
 
 /* Members of the row that @first began, which is shorter than any, as one. */
@@ -49,8 +43,10 @@ static PipesimCandidate put_together(
 	for (guint i = 0; i < members->len; i++) {
 		const PipesimCandidate *other = members->pdata[i];
 		g_autofree char *recompute = pipesim_plan_recompute(&other->training, "+");
-		const gboolean same = other->training.full == simplest->training.full &&
-				      other->training.recompute == simplest->training.recompute;
+		const gboolean same =
+			other->training.full == simplest->training.full &&
+			other->training.recompute == simplest->training.recompute &&
+			other->training.first == simplest->training.first;
 
 		if (other != simplest)
 			g_string_append_printf(alike, "%s%s%s%s", alike->len > 0 ? ", " : "",
@@ -84,7 +80,8 @@ GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint m
 			if (!pipesim_plan_same_way(first, one))
 				continue;
 			for (guint k = 0; k < row->len; k++)
-				has |= is_same_order(row->pdata[k], one);
+				has |= ((PipesimCandidate *)row->pdata[k])->schedule ==
+				       one->schedule;
 			if (near)
 				g_ptr_array_add(row, (gpointer)one);
 			if (near || has)

@@ -114,7 +114,7 @@ gboolean pipesim_plan_page(const PipesimAdvice *plan, const char *path, GError *
 {
 	static const char mark[] = "<main id=\"page\">";
 	const PipesimPlanRow *row = pipesim_advice_best(plan, NULL);
-	const PipesimStyle style = {0};
+	const PipesimStyle style = {.full = TRUE};
 	g_autoptr(GString) text = g_string_new(NULL), page = g_string_new(NULL);
 	g_autofree char *safe = NULL, *written = NULL;
 	GError *fault = NULL;

@@ -114,6 +114,17 @@ PipesimPlanned pipesim_advice_sum(const PipesimAdvice *plan)
 	return sum;
 }
 
+/* What steps that were run correct. */
+static void put_measured(PipesimJson *json, const PipesimAdvice *plan, guint i G_GNUC_UNUSED)
+{
+	PIPESIM_MEMBER(json, "steps", COUNT, plan->measured.steps);
+	PIPESIM_MEMBER(json, "factors", COUNT, plan->measured.factors);
+	PIPESIM_MEMBER(json, "kernels", FACTOR, plan->measured.pace[0]);
+	PIPESIM_MEMBER(json, "messages", FACTOR, plan->measured.pace[1]);
+	PIPESIM_MEMBER(json, "error_before", SHARE, plan->measured.before);
+	PIPESIM_MEMBER(json, "error_after", SHARE, plan->measured.after);
+}
+
 void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 {
 	const PipesimAdvice *plan = of;
@@ -135,6 +146,7 @@ void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 	if (PIPESIM_WHERE(json, wish->layouts))
 		PIPESIM_MEMBER(json, "laid_out", COUNT, all.laid_out);
 	PIPESIM_MEMBER(json, "decision", TEXT, decision);
+	PIPESIM_OBJECT(json, "measured", object, plan->measured.steps > 0, put_measured, plan);
 	PIPESIM_EACH(json, "best", object, plan->rows->len, TRUE, put_best, plan);
 	PIPESIM_EACH(json, "near_misses", object, plan->misses->len, TRUE, put_miss, plan);
 	pipesim_json_close(json);

@@ -62,7 +62,6 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		gboolean holds;
 		const char *flags;
 	} rows[] = {{TRUE, optimizers[training->optimizer]},
-		{training->bf16_gradients, " --grad-reduce-in-bf16"},
 		{training->fp8, " --fp8-format hybrid"},
 		{training->fp8 && training->fp8_parameters, " --fp8-param-gather"},
 		{zero != PIPESIM_ZERO_0, " --use-distributed-optimizer"},

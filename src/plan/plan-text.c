@@ -1,7 +1,9 @@
 /* The best ways to train as people read them: a table, what each loses, and what does not fit. */
 #include "config.h"
 
+#include "base/path.h"
 #include "output/figures.h"
+#include "output/screen.h"
 #include "plan/plan.h"
 #include "transformer/errors.h"
 #include <stdarg.h>
@@ -29,32 +31,48 @@ static const PipesimColumn columns[] = {{NULL, "", FALSE}, {NULL, "for", TRUE},
 	{NULL, "recompute", TRUE}, {"step", "s", FALSE}, {"MFU", "%", FALSE},
 	{"bubble", "%", FALSE}, {"GiB of a GPU", "needs", FALSE},
 	{"GiB of a GPU", "reserve", FALSE}};
+/* With what is not for tensors. */
+static const PipesimColumn few_columns[] = {{NULL, "", FALSE}, {NULL, "for", TRUE},
+	{NULL, "schedule", TRUE}, {NULL, "TP", FALSE}, {NULL, "CP", FALSE}, {NULL, "PP", FALSE},
+	{NULL, "EP", FALSE}, {NULL, "DP", FALSE}, {NULL, "mbs", FALSE},
+	{NULL, "recompute", TRUE}, {"step", "s", FALSE}, {"MFU", "%", FALSE},
+	{"bubble", "%", FALSE}, {"needs", "GiB", FALSE}, {NULL, "", FALSE}};
 
-/* "act+norm": modules of Megatron-LM, short. */
-static char *short_recompute(const PipesimTraining *training)
+/* "act+norm": modules of Megatron-LM, short; of DeepSeek's layers where @few those alone that they do not always compute again. */
+static char *short_recompute(const PipesimTraining *training, gboolean few)
 {
 	static const char *const names[][2] = {{"moe_act", "act"}, {"layernorm", "norm"},
 		{"mla_up_proj", "mla"}, {"shared_experts", "shared"}, {"core_attn", "core"}};
-	g_autofree char *text = pipesim_plan_recompute(training, "+");
-	g_autoptr(GString) out = g_string_new(text);
+	PipesimTraining own = *training;
+	g_autofree char *text = NULL;
+	g_autoptr(GString) out = NULL;
+
+	if (few && training->deepseek)
+		own.recompute &= ~(guint)PIPESIM_RECOMPUTE_DEEPSEEK;
+	text = pipesim_plan_recompute(&own, "+");
+	out = g_string_new(text);
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
 		g_string_replace(out, names[i][0], names[i][1], 0);
 	return g_strdup(out->str);
 }
 
-/* @less: columns that are left out, first the last ones. */
+/* @less: columns that are left out, first the last ones. @few: in few characters, with what is needed and the reserve as one. */
 static void add_row(PipesimTable *table, const PipesimAdvice *plan, const PipesimPlanRow *row,
-	guint number, guint less)
+	guint number, guint less, gboolean few)
 {
 	const PipesimCandidate *candidate = row->candidate;
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *reserve = gib(candidate->reserve);
 	PipesimNumber seconds;
 	char room[64];
+	g_auto(GStrv) schedule =
+		g_strsplit(pipesim_plan_schedule(candidate, room, sizeof room), "-1f1b:", 2);
+	const double first =
+		(double)g_array_index(plan->rows, PipesimPlanRow, 0).candidate->step / 1e9;
 	char *cells[] = {g_strdup_printf("%s%u", row->equal ? "=" : "", number),
 		plan->asked->len > 1 ? g_strdup(pipesim_framework(&row->of->wish)->name) : NULL,
-		g_strdup(pipesim_plan_schedule(candidate, room, sizeof room)),
+		g_strjoinv(few ? ":" : "-1f1b:", schedule),
 		g_strdup_printf("%" G_GINT64_FORMAT, training->tp),
 		training->cp > 1 ? g_strdup_printf("%" G_GINT64_FORMAT, training->cp) : NULL,
 		g_strdup_printf("%u", candidate->ranks),
@@ -65,13 +83,34 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 		g_strdup_printf("%" G_GINT64_FORMAT "%s", training->dp,
 			training->zero == PIPESIM_ZERO_3 ? "*" : ""),
 		less < 3 ? g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch) : NULL,
-		short_recompute(training),
-		g_strdup(pipesim_figure_fixed(seconds, (double)candidate->step / 1e9, 3)),
+		short_recompute(training, few),
+		g_strdup(pipesim_figure_fixed(seconds, (double)candidate->step / 1e9,
+			few && first >= 100  ? 1
+			: few && first >= 10 ? 2
+					     : 3)),
 		candidate->mfu > 0 && less < 2 ? percent(candidate->mfu) : NULL,
-		less < 1 ? percent(candidate->bubble) : NULL, gib(candidate->memory),
-		g_strconcat("+ ", reserve, NULL)};
+		less < 1 ? percent(candidate->bubble) : NULL,
+		gib(candidate->memory + (few ? candidate->reserve : 0)),
+		few ? NULL : g_strconcat("+ ", reserve, NULL)};
 
 	pipesim_table_add(table, number == 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+}
+
+/* As much as @width has room for. */
+static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few, guint width)
+{
+	PipesimTable *table = NULL;
+
+	for (guint less = few; less < 4; less++) {
+		pipesim_table_free(table);
+		table = pipesim_table_new(few ? few_columns : columns, G_N_ELEMENTS(columns));
+		for (guint i = 0; i < plan->rows->len; i++)
+			add_row(table, plan, &g_array_index(plan->rows, PipesimPlanRow, i),
+				i + 1, less, few);
+		if (pipesim_table_width(table) <= width)
+			break;
+	}
+	return table;
 }
 
 static void G_GNUC_PRINTF(2, 3) say(GString *out, const char *format, ...)
@@ -94,8 +133,8 @@ static void append_errors(const PipesimAdvice *plan, GString *out)
 
 	for (guint i = 0; i < plan->asked->len; i++) {
 		const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
-		const double error = pipesim_step_error(wish->model->experts > 0,
-			wish->training.fp8, wish->training.eager, wish->capture != NULL);
+		const double error = pipesim_step_error(
+			&wish->training, wish->model->experts > 0, wish->capture != NULL);
 		g_autofree char *share = percent(error);
 
 		if (error == told || (told > 0 && !wish->training.eager))
@@ -182,8 +221,8 @@ static void append_losses(const PipesimCandidate *candidate, GString *out)
 	g_autofree char *after = percent(candidate->after);
 
 	say(out,
-		"Lost in 1, %% of its step: ranks that wait %s, recomputation %s, messages of "
-		"TP and "
+		"Lost in row 1, %% of its step: waiting %s, recomputation %s, messages of TP "
+		"and "
 		"EP %s, gradients and optimizer %s",
 		bubble, again, messages, after);
 }
@@ -299,33 +338,31 @@ static void append_verdicts(const PipesimAdvice *plan, GString *out)
 		g_string_append_c(out, '\n');
 }
 
-void pipesim_plan_text(
-	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
+/* Whether rows have marks that are explained. */
+static void find_marks(const PipesimAdvice *plan, gboolean *gathered, gboolean *equal)
 {
-	g_autoptr(PipesimTable) table = NULL;
-	g_autofree char *decision = pipesim_advice_decision(plan);
-	gboolean gathered = FALSE, equal = FALSE;
-
-	append_asked(plan, out);
-	append_verdicts(plan, out);
+	*gathered = *equal = FALSE;
 	for (guint i = 0; i < plan->rows->len; i++) {
 		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
 
-		gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
-		equal |= row->equal;
+		*gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
+		*equal |= row->equal;
 	}
-	/* As much as a page is wide. */
-	for (guint less = 0; less < 4; less++) {
-		g_clear_pointer(&table, pipesim_table_free);
-		table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
-		for (guint i = 0; i < plan->rows->len; i++)
-			add_row(table, plan, &g_array_index(plan->rows, PipesimPlanRow, i),
-				i + 1, less);
-		if (pipesim_table_width(table) <= WIDTH)
-			break;
-	}
+}
+
+static void write_full(
+	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
+{
+	g_autofree char *decision = pipesim_advice_decision(plan);
+	gboolean gathered, equal;
+
+	append_asked(plan, out);
+	append_verdicts(plan, out);
+	find_marks(plan, &gathered, &equal);
 	if (plan->rows->len > 0) {
-		pipesim_table_print(table, WIDTH, style, out);
+		g_autoptr(PipesimTable) table = make_table(plan, FALSE, WIDTH);
+
+		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 		g_string_append_c(out, '\n');
 		if (gathered)
 			say(out, "*: parameters are gathered stage by stage (--zero 3)");
@@ -340,4 +377,192 @@ void pipesim_plan_text(
 	append_misses(plan, out);
 	if (explained > 0)
 		append_explained(plan, explained, out);
+}
+
+/* A screen ------------------------------------------------------------------------------- */
+
+/* "58k", "1.23M" tokens a second. */
+static const char *short_rate(PipesimNumber out, gint64 tokens)
+{
+	const gboolean millions = tokens >= 1000000;
+
+	if (tokens < 10000)
+		return pipesim_screen_number(out, (double)tokens);
+	pipesim_figure_fixed(out, (double)tokens / (millions ? 1e6 : 1e3), millions ? 2 : 0);
+	g_strlcat(out, millions ? "M" : "k", PIPESIM_NUMBER_LENGTH);
+	return out;
+}
+
+/* "TP 8, PP 2, EP 4, DP 4, interleaved-1f1b with 4 chunks". */
+static char *words_of(const PipesimPlanRow *row)
+{
+	const PipesimCandidate *candidate = row->candidate;
+	const PipesimTraining *training = &candidate->training;
+	const struct {
+		const char *name;
+		gint64 size;
+		gboolean always;
+	} sizes[] = {{"TP", training->tp, TRUE}, {"CP", training->cp, FALSE},
+		{"PP", candidate->ranks, TRUE}, {"EP", training->ep, FALSE},
+		{"DP", training->dp, TRUE}};
+	g_autoptr(GString) words = g_string_new(NULL);
+	g_autofree char *recompute = short_recompute(training, TRUE);
+
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+		if (sizes[i].always || sizes[i].size > 1)
+			g_string_append_printf(words, "%s %" G_GINT64_FORMAT ", ",
+				sizes[i].name, sizes[i].size);
+	g_string_append(words, candidate->schedule->name);
+	if (candidate->chunks > 0)
+		g_string_append_printf(words, " with %u chunks", candidate->chunks);
+	if (strcmp(recompute, "none") != 0)
+		g_string_append_printf(words, ", recompute %s", recompute);
+	return g_strdup(words->str);
+}
+
+/* Who asked for what, and how far times can be trusted. */
+static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
+{
+	const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[0])->wish;
+	g_autofree char *name = g_path_get_basename(wish->model->name);
+	const gsize length = strlen(name) - strlen(pipesim_path_extension(name));
+	g_autofree char *gpu = NULL;
+	double told = 0;
+
+	g_string_append_printf(screen->asked, "%.*s on %u ",
+		(int)(length < strlen(name) ? length - 1 : length), name, wish->gpus);
+	if (wish->device != NULL && strchr(wish->device->name, '/') == NULL)
+		gpu = g_ascii_strup(wish->device->name, -1);
+	g_string_append_printf(screen->asked, "%s of %.1f GiB", gpu != NULL ? gpu : "GPUs",
+		(double)wish->memory / PIPESIM_GIB);
+	if (wish->gpus > wish->per_node)
+		g_string_append_printf(screen->asked, " (%u nodes of %u)",
+			wish->gpus / wish->per_node, wish->per_node);
+	g_string_append_printf(screen->asked,
+		", %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
+		" tokens a step; times ",
+		wish->batch, wish->training.seq);
+	g_string_append(screen->asked,
+		wish->capture != NULL            ? "of a trace"
+		: plan->measured.steps > 0       ? "described, corrected by measured steps"
+		: wish->device->measured != NULL ? "described, kernels measured"
+						 : "described");
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimWish *other = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
+		const double error = pipesim_step_error(
+			&other->training, other->model->experts > 0, other->capture != NULL);
+
+		if (error == told || (told > 0 && !other->training.eager))
+			continue;
+		g_string_append_printf(screen->asked, "%s%s%s%.0f %%", told > 0 ? ", " : " (",
+			told > 0 ? pipesim_framework(other)->words : "",
+			told > 0 ? " +-" : "+-", 100 * error);
+		told = error;
+	}
+	g_string_append(screen->asked, ")\n");
+}
+
+static void decide(const PipesimAdvice *plan, PipesimScreen *screen)
+{
+	g_autofree char *decision = pipesim_advice_decision(plan);
+
+	for (guint i = 0; i < plan->asked->len; i++) {
+		const PipesimPlanning *of = plan->asked->pdata[i];
+		const PipesimFramework *framework = pipesim_framework(&of->wish);
+		const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
+		g_autofree char *words = row != NULL ? words_of(row) : NULL;
+		g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
+		PipesimNumber step, rate;
+
+		if (row == NULL) {
+			pipesim_screen_say(screen->verdict, "%s: nothing fits in %.1f GiB.",
+				framework->words, (double)of->wish.memory / PIPESIM_GIB);
+			continue;
+		}
+		pipesim_screen_say(screen->verdict, "%s: %s: %s a step, %s tokens/s%s%s%s.",
+			framework->words, words,
+			pipesim_screen_time(step, row->candidate->step),
+			short_rate(rate, row->candidate->tokens),
+			row->candidate->mfu > 0 ? ", MFU " : "",
+			row->candidate->mfu > 0 ? mfu : "", row->candidate->mfu > 0 ? "%" : "");
+	}
+	if (decision != NULL)
+		pipesim_screen_say(screen->verdict, "%s.", decision);
+}
+
+/* What else would be shorter, and what that needs. */
+static void note_misses(const PipesimAdvice *plan, PipesimScreen *screen)
+{
+	for (guint i = 0; i < plan->misses->len; i++) {
+		const PipesimPlanRow *row = &g_array_index(plan->misses, PipesimPlanRow, i);
+		const PipesimCandidate *miss = row->candidate;
+		g_autofree char *words = words_of(row);
+		g_autofree char *recompute =
+			row->remedy != NULL ? short_recompute(&row->remedy->training, TRUE)
+					    : NULL;
+		PipesimNumber step, cured, needs;
+
+		if (row->remedy == NULL)
+			pipesim_screen_say(screen->notes, "%s, %s would take %s, but needs %s",
+				pipesim_framework(&row->of->wish)->words, words,
+				pipesim_screen_time(step, miss->step),
+				pipesim_screen_bytes(needs, miss->memory + miss->reserve));
+		else
+			pipesim_screen_say(screen->notes,
+				"%s, %s would take %s, but needs %s; it fits with mbs "
+				"%" G_GINT64_FORMAT " and recompute %s, in %s",
+				pipesim_framework(&row->of->wish)->words, words,
+				pipesim_screen_time(step, miss->step),
+				pipesim_screen_bytes(needs, miss->memory + miss->reserve),
+				row->remedy->training.microbatch, recompute,
+				pipesim_screen_time(cured, row->remedy->step));
+	}
+}
+
+static void write_screen(
+	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	gboolean gathered, equal;
+
+	ask_screen(plan, screen);
+	decide(plan, screen);
+	find_marks(plan, &gathered, &equal);
+	if (plan->rows->len > 0) {
+		g_autoptr(GString) losses = g_string_new(NULL);
+
+		screen->table = make_table(plan, TRUE, PIPESIM_SCREEN_WIDTH);
+		if (equal)
+			pipesim_screen_say(screen->below,
+				"= as short as row 1, within the error of a step");
+		if (gathered)
+			pipesim_screen_say(screen->below,
+				"* parameters are gathered stage by stage (--zero 3)");
+		append_losses(g_array_index(plan->rows, PipesimPlanRow, 0).candidate, losses);
+		g_string_replace(losses, "\n  ", " ", 0);
+		pipesim_screen_say(screen->below, "%s", g_strchomp(losses->str));
+		pipesim_screen_say(screen->more, "--explain 1");
+	} else {
+		g_autoptr(GString) smallest = g_string_new(NULL);
+
+		append_smallest(plan, smallest);
+		g_string_replace(smallest, "\n  ", " ", 0);
+		pipesim_screen_say(screen->notes, "%s", g_strchomp(smallest->str));
+	}
+	note_misses(plan, screen);
+	if (explained > 0) {
+		screen->whole = TRUE;
+		screen->appendix = g_string_new(NULL);
+		append_explained(plan, explained, screen->appendix);
+		g_string_erase(screen->appendix, 0, 1);
+	}
+	pipesim_screen_say(screen->more, "-o FOLDER");
+	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_screen_print(screen, style, out);
+}
+
+void pipesim_plan_text(
+	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
+{
+	(style->full ? write_full : write_screen)(plan, explained, style, out);
 }

@@ -84,7 +84,7 @@ void pipesim_plan_torchtitan(
 void pipesim_plan_torchtitan_recipe(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
 
-/** pipesim_plan_text: appends the best as people read them, and where @explained > 0 more of
+/** pipesim_plan_text: appends the best as people read them, on a screen unless @style is full, and where @explained > 0 more of
  * that number. */
 void pipesim_plan_text(
 	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out);

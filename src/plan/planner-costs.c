@@ -47,7 +47,8 @@ PipesimCosts *pipesim_planner_costs(
 	PipesimStages *layout = NULL;
 
 	if (costs != NULL && candidate->layout != NULL)
-		layout = pipesim_stages_parse(wish->model, candidate->layout, "layout", NULL);
+		layout = pipesim_stages_parse(
+			wish->model, TRUE, candidate->layout, "layout", NULL);
 	if (layout != NULL)
 		pipesim_costs_set_cutter(
 			costs, pipesim_cutter_fix(costs->cutter, layout, NULL));
@@ -85,6 +86,6 @@ PipesimScenario pipesim_planner_scenario(
 		.issuing = wish->issuing,
 		.memory_limit =
 			pipesim_planner_limit(wish, &candidate->training, candidate->ranks),
-		.keep = PIPESIM_KEEP_NOTHING,
+		.keep = PIPESIM_KEEP_FIGURES,
 		.seed = 1};
 }

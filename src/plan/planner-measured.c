@@ -111,6 +111,11 @@ static gboolean read_steps(
 		PipesimTraining *training = &step.candidate.training;
 
 		training->tp = training->ep = training->microbatch = 1;
+		training->cp = MAX(training->cp, 1);
+		training->etp = MAX(training->etp, 1);
+		/* FSDP, unless something else is asked for. */
+		if (pipesim_framework(wish)->eager && !wish->zero_given)
+			training->zero = PIPESIM_ZERO_FSDP_FP32;
 		if (record->n_cells == 0)
 			continue;
 		if (record->n_cells != columns->len || steps->len == MOST)
@@ -176,17 +181,25 @@ static double mean_off(const double *off, guint n)
 	return sum / n;
 }
 
-/* How much of each step changes with @pace, in @slopes: the logarithm of a step by that of a
- * factor. */
-static gboolean find_slopes(const PipesimWish *wish, const GArray *steps, double *pace,
-	const double *off, double *slopes, GError **error)
+/* @pace of all @steps. */
+static void set_pace(GArray *steps, const double pace[2])
 {
-	const double was = *pace, moved = 1.05;
+	for (guint i = 0; i < steps->len; i++)
+		memcpy(g_array_index(steps, Step, i).candidate.training.pace, pace,
+			2 * sizeof *pace);
+}
 
-	*pace = was * moved;
+/* How much of each step changes with factor @which of @pace, in @slopes: the logarithm of a step by that of a factor. */
+static gboolean find_slopes(const PipesimWish *wish, GArray *steps, const double pace[2],
+	guint which, const double *off, double *slopes, GError **error)
+{
+	const double moved = 1.05;
+	double other[] = {pace[0], pace[1]};
+
+	other[which] *= moved;
+	set_pace(steps, other);
 	if (!compute(wish, steps, slopes, error))
 		return FALSE;
-	*pace = was;
 	for (guint i = 0; i < steps->len; i++)
 		slopes[i] = (slopes[i] - off[i]) / log(moved);
 	return TRUE;
@@ -194,21 +207,24 @@ static gboolean find_slopes(const PipesimWish *wish, const GArray *steps, double
 
 /* Newton's steps to the least squares. Both factors count where three steps or more differ in
  * the share of their messages; else one does for both. */
-static gboolean fit(const PipesimWish *wish, const GArray *steps, PipesimPlanMeasured *found,
-	GError **error)
+static gboolean fit(
+	const PipesimWish *wish, GArray *steps, PipesimPlanMeasured *found, GError **error)
 {
 	const guint n = steps->len;
 	g_autofree double *off = g_new(double, n), *a = g_new(double, n), *b = g_new(double, n);
-	double *pace = wish->device->pace;
+	const double *given = wish->training.pace;
+	double *pace = found->pace;
 
+	for (guint i = 0; i < 2; i++)
+		pace[i] = given[i] > 0 ? given[i] : 1;
 	if (!compute(wish, steps, off, error))
 		return FALSE;
 	found->before = mean_off(off, n);
 	for (guint round = 0; round < 4; round++) {
 		double aa = 0, ab = 0, bb = 0, ao = 0, bo = 0, both = 0, sum = 0;
 
-		if (!find_slopes(wish, steps, &pace[0], off, a, error) ||
-			!find_slopes(wish, steps, &pace[1], off, b, error))
+		if (!find_slopes(wish, steps, pace, 0, off, a, error) ||
+			!find_slopes(wish, steps, pace, 1, off, b, error))
 			return FALSE;
 		for (guint i = 0; i < n; i++) {
 			aa += a[i] * a[i];
@@ -228,7 +244,9 @@ static gboolean fit(const PipesimWish *wish, const GArray *steps, PipesimPlanMea
 			pace[1] *= exp(-sum / both);
 		}
 		for (guint i = 0; i < 2; i++)
-			pace[i] = CLAMP(pace[i], 0.1, 10);
+			pace[i] = rint(CLAMP(pace[i], 0.1, 10) * 1e6) /
+				  1e6; /* as they are told */
+		set_pace(steps, pace);
 		if (!compute(wish, steps, off, error))
 			return FALSE;
 	}
@@ -240,8 +258,6 @@ static gboolean fit(const PipesimWish *wish, const GArray *steps, PipesimPlanMea
 			pace[0], wish->device->name);
 	found->after = mean_off(off, n);
 	found->steps = n;
-	found->pace[0] = pace[0];
-	found->pace[1] = pace[1];
 	return TRUE;
 }
 

@@ -89,8 +89,10 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 	if (whole == NULL ||
 		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
 		return;
-	for (guint phase = 0; phase < 3; phase++)
+	for (guint phase = 0; phase < 3; phase++) {
 		way->messages += pipesim_stage_messages(&stage, parts, phase);
+		way->alone += (double)pipesim_stage_time(&stage, parts, phase) / 1e9;
+	}
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
 		way->again += (double)stage.count[part] * parts[part].recomputed +
 			      (double)stage.redone[part] * parts[part].again;
@@ -102,6 +104,18 @@ void pipesim_plan_refuse(GError **refusal, GError *fault)
 		*refusal = fault;
 	else
 		g_error_free(fault);
+}
+
+/* Whether the first layers of a stage are all of them, which is another way. */
+static gboolean is_all(const PipesimWish *wish, const PipesimCandidate *candidate)
+{
+	const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
+	const gint64 first = candidate->training.first;
+	PipesimShape shape;
+
+	return !wish->recompute_given && first > 0 &&
+	       pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL) &&
+	       first * shape.stages >= wish->model->layers;
 }
 
 /* All schedules at one training: candidates with their bounds. */
@@ -141,6 +155,8 @@ static gboolean bound_way(
 				pipesim_plan_refuse(&way->refusal, fault);
 				continue;
 			}
+			if (is_all(wish, &candidate))
+				continue;
 			if (bound(wish, way->costs, &candidate, &fault))
 				g_array_append_val(way->candidates, candidate);
 			else
@@ -173,14 +189,15 @@ static void clear_way(gpointer data)
 	g_clear_error(&way->refusal);
 }
 
-/* What may be computed again, from the least to the most: modules of Megatron-LM, then whole layers. */
+/* What may be computed again, from the least to the most: modules of Megatron-LM, then some layers of each stage, then all. */
 static void add_recomputations(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
 	const PipesimTransformer *model = wish->model;
 	const gboolean modules = !pipesim_framework(wish)->eager;
 	const guint mla = model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0;
-	const guint dense[] = {0, PIPESIM_RECOMPUTE_MLP};
+	const guint dense[] = {0, PIPESIM_RECOMPUTE_NORM, PIPESIM_RECOMPUTE_MLP,
+		PIPESIM_RECOMPUTE_MLP | PIPESIM_RECOMPUTE_NORM};
 	const guint sparse[] = {0, PIPESIM_RECOMPUTE_MOE_ACT,
 		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | mla,
 		PIPESIM_RECOMPUTE_MOE | PIPESIM_RECOMPUTE_NORM | mla};
@@ -204,6 +221,10 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 		return;
 	training->recompute = 0;
 	training->full = TRUE;
+	for (training->first = 1; modules && training->first * ranks < model->layers;
+		training->first *= 2)
+		add_way(ways, training, ranks);
+	training->first = 0;
 	add_way(ways, training, ranks);
 }
 

@@ -7,8 +7,9 @@ typedef struct {
 	PipesimTraining training;
 	guint ranks;
 	PipesimCosts *costs; /* NULL: refused */
-	/* Seconds of all ranks for a micro-batch: of TP's and EP's messages, of recomputation. */
-	double messages, again;
+	/* Seconds of all ranks for a micro-batch: of TP's and EP's messages, of recomputation, of all ops with nothing
+	 * beside them. */
+	double messages, again, alone;
 	GArray *candidates; /* of PipesimCandidate */
 	GError *refusal;    /* of the first that a rule refused, or NULL */
 } PipesimPlanWay;

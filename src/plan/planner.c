@@ -233,6 +233,7 @@ static void take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 {
 	const double step = (double)MAX(brief->step, 1), ratio = (double)brief->makespan / step;
 	const double each = (double)candidate->microbatches / candidate->ranks / (step / 1e9);
+	double hidden = 0;
 
 	if (brief->step == 0)
 		return;
@@ -252,7 +253,10 @@ static void take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 	/* Shares of the step that are no model FLOPs. */
 	candidate->bubble = brief->bubble * ratio;
 	candidate->after = 1 - ratio;
-	candidate->messages = each * way->messages;
+	/* Ops that take less together than one by one have rows of experts beside them. */
+	if (way->training.ep_overlap)
+		hidden = each * way->alone - (1 - brief->bubble) * ratio;
+	candidate->messages = MAX(each * way->messages - MAX(hidden, 0), 0);
 	candidate->again = each * way->again;
 }
 

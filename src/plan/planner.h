@@ -14,7 +14,7 @@ typedef struct {
 
 /* Who runs what is planned. */
 typedef struct {
-	const char *name;              /* after --for */
+	const char *name;              /* after --framework */
 	const char *words;             /* what people call it */
 	const PipesimRuntime *runtime; /* NULL: messages wait for nothing */
 	const char *runtimes; /* those of --runtime that are its own, a blank around each */
@@ -65,14 +65,15 @@ typedef struct {
 /* What measured steps made of described ones. */
 typedef struct {
 	guint steps, factors;
-	double pace[2]; /* what kernels, and messages within ops, take over what is described */
+	double pace
+		[2]; /* as of training: what kernels, and messages within ops, take over what is described */
 	double before, after; /* mean errors of these steps: shares */
 } PipesimPlanMeasured;
 
 /**
  * pipesim_planner_measure: takes steps that were run from @path, a CSV with columns pp, dp,
  * microbatches, schedule, step_ms and, where they are not 1 or as @wish says, tp, cp, ep,
- * microbatch_size, chunks, recompute; sets the pace of the device of @wish by them.
+ * microbatch_size, chunks, recompute; finds the pace of training by them, under the rules of @wish.
  *
  * FALSE with PIPESIM_ERROR_PARSE, PIPESIM_ERROR_CONSTRAINT or what opening the file gives.
  */
@@ -134,7 +135,7 @@ typedef struct {
 
 /** pipesim_plan_group: of @found, PipesimCandidates, sorted by step: the first @most ways to train. What has the same sizes and
  * takes as long but for 1 % is one row, the simplest, with the others as ->alike: other schedules, chunks, and more that is
- * computed again; other chunks alone are never another row. (transfer full). */
+ * computed again; other chunks and recomputation alone are never another row. (transfer full). */
 GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint most);
 
 /** pipesim_plan_same_way: whether @a and @b have the same sizes, of micro-batches too, and share the same between ranks. */
