@@ -124,7 +124,7 @@ PIPESIM_API void pipesim_setup_free(PipesimSetup *setup);
  * pipesim_setup_set: asks for what an option of `pipesim compare` asks for (the manual has each):
  * shape (pp, microbatches, chunks, group, pipelines, max-activations), times and bytes (times,
  * model-times, stage-times, costs, trace, activation-bytes, memory-limit and so on), links
- * (message-bytes, topology and so on), comm, the runtime by whose rules messages wait, and
+ * (message-bytes, topology and so on), runtime, the one by whose rules messages wait, and
  * compare-at. A run needs pp and microbatches.
  * @option: "pp" or "--pp"
  * @value: (nullable): as the program takes it: bare times are ms; "" for an option without a value, as
@@ -215,6 +215,8 @@ PIPESIM_API guint pipesim_run_n_ops(const PipesimRun *run, guint rank);
 /** pipesim_run_op: op @index of @rank, in the order in which they ran, into @op. */
 PIPESIM_API void pipesim_run_op(
 	const PipesimRun *run, guint rank, guint index, PipesimRunOp *op);
+/** pipesim_run_ops: all ops of @rank into @ops, which has room for pipesim_run_n_ops(). */
+PIPESIM_API void pipesim_run_ops(const PipesimRun *run, guint rank, PipesimRunOp *ops);
 
 /* A message between two ranks. Times in ns from the start of the step. */
 typedef struct {
@@ -270,6 +272,50 @@ PIPESIM_API gboolean pipesim_whatif_run(const PipesimWhatif *whatif,
 	const PipesimCosts *const *costs, gsize n, guint threads, PipesimOutcome *outcomes,
 	GError **error);
 
+/* Any command ----------------------------------------------------------------------------- */
+
+typedef enum {
+	PIPESIM_TOLD_OUTPUT,   /* a piece of the output, as soon as it is there */
+	PIPESIM_TOLD_PROGRESS, /* how far the work is, one line; several times a second at most */
+} PipesimTold;
+
+/** PipesimTell: called on the thread that called pipesim_call(). Returns FALSE to stop: sweeps, searches and plans then end
+ * with what they have. */
+typedef gboolean (*PipesimTell)(PipesimTold what, const char *text, gpointer data);
+
+/* What a command said. */
+typedef struct _PipesimAnswer PipesimAnswer;
+
+/**
+ * pipesim_call: runs what `pipesim ARGUMENTS` would run, in this process: `compare --pp 8 --microbatches 20 --format json` gives
+ * what the program prints, to the byte. Nothing is printed, no signal is handled, MPI is not used; files that
+ * options name are read and written, and "-" as an input is standard input. May be called by several threads at once.
+ * @arguments: (array zero-terminated=1): as the program takes them, without its name
+ * @tell: (nullable): gets the output in pieces, which the answer then does not have, and progress
+ * @data: for @tell
+ *
+ * Returns: (transfer full): for pipesim_answer_free(). NULL with the error that the program would print.
+ */
+PIPESIM_API PipesimAnswer *pipesim_call(
+	const char *const *arguments, PipesimTell tell, gpointer data, GError **error);
+PIPESIM_API void pipesim_answer_free(PipesimAnswer *answer);
+/** pipesim_answer_status: the program's exit status: 0; 1 where the answer is no, as of a plan that does not fit or a schedule
+ * file that would hang; 130 where @tell stopped it. */
+PIPESIM_API int pipesim_answer_status(const PipesimAnswer *answer);
+/** pipesim_answer_output: what the program writes to standard output; @length (out) (nullable): its bytes. */
+PIPESIM_API const char *pipesim_answer_output(const PipesimAnswer *answer, gsize *length);
+/** pipesim_answer_said: what it writes to standard error, in lines: notices, and the faults of files. */
+PIPESIM_API const char *pipesim_answer_said(const PipesimAnswer *answer);
+
+/** pipesim_error_status: the program's exit status for @error: 2 usage, 3 input, 4 another program, 5 output. */
+PIPESIM_API int pipesim_error_status(const GError *error);
+
+/** pipesim_error_free, pipesim_free: g_error_free() and g_free(), for callers that have no GLib beside the one in this library.
+ */
+PIPESIM_API void pipesim_error_free(GError *error);
+PIPESIM_API void pipesim_free(gpointer memory);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimAnswer, pipesim_answer_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimWhatif, pipesim_whatif_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCosts, pipesim_costs_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSetup, pipesim_setup_free)

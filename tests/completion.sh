@@ -26,7 +26,7 @@ offer_fish()
 # Shells differ in what they repeat of the word: "--runtime=", "1f1b,", and in the slash of a folder.
 offers() # LINE EXPECTED: in $shell
 {
-	got=$("offer_$shell" "$1" 2>"$scratch/errors" | sed 's/^--[a-z-]*=//; s/.*,//; s,/$,,; /^$/d' |
+	got=$("offer_$shell" "$1" 2>"$scratch/errors" | sed 's/^--[a-z0-9-]*=//; s/.*,//; s,/$,,; /^$/d' |
 		LC_ALL=C sort -u | paste -s -d ' ' -)
 	if [ "$got" = "$2" ] && [ ! -s "$scratch/errors" ]; then
 		pass
@@ -54,6 +54,9 @@ for shell in bash zsh fish; do
 	offers 'pipesim --compare-at=st' 'stages'
 	offers 'pipesim --compare-at=' 'ranks stages'
 	offers 'pipesim export --runtime d' 'deepseek'
+	offers 'pipesim export --comm d' 'deepseek'
+	offers 'pipesim --chann' ''
+	offers 'pipesim help memo' 'memory'
 	offers 'pipesim -f ' 'csv json ops text'
 	offers 'pipesim steady --format ' 'json text'
 	offers 'pipesim sweep --format ' 'csv jsonl text'

@@ -31,11 +31,13 @@ static const Option options[] = {
 	{"microbatches", {"--microbatches=20", "--microbatches=9"}},
 	{"chunks", {"--chunks=2", "--chunks=3"}},
 	{"group", {"--group=4", "--group=2"}},
-	{"pairs", {"--schedule=interleaved-1f1b --group=10 --pairs",
-			  "--schedule=interleaved-1f1b --runtime=megatron --pairs", "--pairs"}},
-	{"delay-wgrad", {"--schedule=interleaved-1f1b --group=10 --pairs --runtime=megatron "
-			 "--delay-wgrad=0.2",
-				"--delay-wgrad=1"}},
+	{"overlap-fb", {"--schedule=interleaved-1f1b --group=10 --overlap-fb",
+			       "--schedule=interleaved-1f1b --runtime=megatron --overlap-fb",
+			       "--overlap-fb"}},
+	{"delay-wgrad",
+		{"--schedule=interleaved-1f1b --group=10 --overlap-fb --runtime=megatron "
+		 "--delay-wgrad=0.2",
+			"--delay-wgrad=1"}},
 	{"pipelines", {"--pipelines=2", "--pipelines=4"}},
 	{"max-activations", {"--max-activations=12", "--max-activations=3.5"}},
 	{"schedule", {"--schedule=dualpipe", "--schedule=schedules/dualpipe-pp4-mb8.csv",
@@ -44,25 +46,29 @@ static const Option options[] = {
 			     "--schedule=input/deadlock.csv"}},
 	{"format", {"--format=json", "--format=csv", "--format=jsonl", "--format=text"}},
 	{"output", {"--output=out.csv", "--output=out.json", "--output=no/such.csv"}},
-	{"channels", {"--runtime=pytorch-2.15 --channels=edge",
-			     "--runtime=single --channels=pair", "--channels=pair"}},
-	{"no-overlap", {"--runtime=megatron --no-overlap", "--no-overlap"}},
-	{"overlap-flush", {"--runtime=megatron --overlap-flush",
-				  "--runtime=megatron --overlap-flush --channels=rank"}},
-	{"keep-outputs", {"--runtime=megatron --keep-outputs"}},
+	{"communicators",
+		{"--runtime=pytorch-2.15 --communicators=edge",
+			"--runtime=single --communicators=pair", "--communicators=pair"}},
+	{"no-overlap-p2p", {"--runtime=megatron --no-overlap-p2p", "--no-overlap-p2p"}},
+	{"overlap-p2p-warmup-flush",
+		{"--runtime=megatron --overlap-p2p-warmup-flush",
+			"--runtime=megatron --overlap-p2p-warmup-flush --communicators=rank"}},
+	{"no-deallocate-outputs", {"--runtime=megatron --no-deallocate-outputs"}},
 	{"host-time", {"--runtime=megatron --host-time=0.5", "--host-time=1"}},
-	{"no-host-sync", {"--runtime=megatron --host-time=0.5 --no-host-sync"}},
-	{"defer-recv", {"--runtime=pytorch-2.15 --channels=edge --defer-recv", "--defer-recv"}},
+	{"no-batch-p2p-sync", {"--runtime=megatron --host-time=0.5 --no-batch-p2p-sync"}},
+	{"defer-recv",
+		{"--runtime=pytorch-2.15 --communicators=edge --defer-recv", "--defer-recv"}},
 	{"max-sends", {"--runtime=pytorch-2.15 --max-sends=1", "--max-sends=4"}},
 	{"active-stages", {"--runtime=pytorch-2.15 --active-stages=1", "--active-stages=2"}},
 	{"unshard-ahead", {"--runtime=pytorch-2.15 --unshard-ahead=auto",
 				  "--runtime=pytorch-2.15 --unshard-ahead=1,2,1,2,1,2,1,2"}},
 	{"defer-reduce-wait", {"--runtime=pytorch-2.15 --defer-reduce-wait"}},
-	{"unproven", {"--unproven"}},
+	{"no-check", {"--no-check"}},
 	{"runtime", {"--runtime=pytorch-2.11", "--runtime=deepseek", "--runtime=single",
 			    "--runtime=native", "--runtime=async", "--runtime=pytorch-2.15"}},
 	{"compare-at", {"--compare-at=stages", "--compare-at=ranks"}},
 	{"sort", {"--sort=memory", "--sort=makespan", "--sort=name"}},
+	{"full", {"--full"}},
 	{"brief", {"--brief"}},
 	{"timeline", {"--timeline=-", "--timeline=t.svg", "--timeline=t.txt"}},
 	{"critical-path", {"--critical-path"}},
@@ -95,10 +101,11 @@ static const Option options[] = {
 			  "--costs=input/costs-power.ini --power=off", "--power=off"}},
 	{"power-limit",
 		{"--costs=input/costs-power.ini --power-limit=600W", "--power-limit=600"}},
-	{"launches", {"--costs=input/costs-host.ini --launches=measured",
-			     "--costs=input/costs-host.ini --launches=off", "--launches=off"}},
+	{"cpu-launch",
+		{"--costs=input/costs-host.ini --cpu-launch=measured",
+			"--costs=input/costs-host.ini --cpu-launch=off", "--cpu-launch=off"}},
 	{"step-pause", {"--costs=input/costs-power.ini --step-pause=20ms", "--step-pause=1"}},
-	{"first-step", {"--costs=input/costs-power.ini --first-step", "--first-step"}},
+	{"cold-start", {"--costs=input/costs-power.ini --cold-start", "--cold-start"}},
 	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},
 	{"parameter-bytes", {"--parameter-bytes=20GB"}},
 	{"unshard-time",
@@ -133,17 +140,20 @@ static const Option options[] = {
 	{"attention", {"--model=llama-3-8b --attention=unfused"}},
 	{"loss", {"--model=llama-3-8b --loss=te"}},
 	{"unfused", {"--model=llama-3-8b --unfused=gradients"}},
-	{"routing", {"--model=deepseek-v3 --routing=1.2"}},
+	{"expert-imbalance", {"--model=deepseek-v3 --expert-imbalance=1.2"}},
 	{"workspace", {"--model=llama-3-8b --workspace=115MB+270MB"}},
 	{"layout", {"--model=llama-3-8b --layout=Et*8|(t*8|)*2t*8L", "--layout=EtL",
 			   "--pp=2 --model=input/model-config.json "
 			   "--layout=input/modules.json"}},
 	{"device", {"--model=llama-3-8b --device=h100", "--device=h100",
 			   "--model=llama-3-8b --device=../devices/b200.ini"}},
+	{"time-factors", {"--model=llama-3-8b --device=b200 --time-factors=1.1,0.9",
+				 "--time-factors=2"}},
 	{"mfu", {"--model=llama-3-8b --device=b200 --mfu=0.3", "--mfu=2"}},
 	{"dp-bandwidth", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s"}},
-	{"overlap-reduce", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s "
-			    "--overlap-reduce"}},
+	{"overlap-grad-reduce",
+		{"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s "
+		 "--overlap-grad-reduce"}},
 	{"measured", {"--model=llama-3-8b --measured=input/steps.csv"}},
 	{"tp-overlap", {"--model=llama-3-8b --device=h100 --tp=8 --dp=2 --tp-overlap"}},
 	{"ep-overlap", {"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --ep-overlap"}},
@@ -152,6 +162,7 @@ static const Option options[] = {
 	{"node-bandwidth",
 		{"--model=llama-3-8b --device=gb200 --dp=8 --node-bandwidth=100GB/s"}},
 	{"cuda-graph", {"--model=llama-3-8b --device=h100 --cuda-graph"}},
+	{"graphs", {"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --graphs=layers"}},
 	/* of plan */
 	{"gpus", {"--gpus=16", "--gpus=7"}},
 	{"gpus-per-node", {"--gpus-per-node=4"}},
@@ -184,7 +195,7 @@ static const Option options[] = {
 	{"jitter", {"--samples=6 --jitter=0.1", "--jitter=0.1"}},
 	/* of export */
 	{"with-comms", {"--with-comms"}},
-	{"for", {"--for=pytorch", "--for=pipesim", "--for=megatron"}},
+	{"framework", {"--framework=pytorch", "--framework=pipesim", "--framework=megatron"}},
 	/* of list */
 	{"names", {"--names"}},
 	/* of sweep */
@@ -211,12 +222,20 @@ static const Option options[] = {
 	{"load-mode", {"--load-mode=sustained", "--load-mode=synced"}},
 	{"impl", {"--impl=attn=flash", "--impl=mlp=cublas"}},
 	{"sm-split", {"--sm-split=8+124"}},
-	{"resident-sms", {"--resident-sms=16"}},
+	{"receive-sms", {"--receive-sms=16"}},
 	{"map", {"--map=input/costs-plain.ini"}},
 	{"picture", {"--picture=p.svg"}},
 	{"figures", {"--figures"}},
 	{"step", {"--step=2", "--step=9"}},
-	{"as", {"--as=1f1b", "--as=zb-h1"}},
+	{"from-megatron", {"--from-megatron=input/frameworks/train.sh",
+				  "--from-megatron=input/frameworks/model.yaml --device=h100",
+				  "--from-megatron=input/costs-plain.ini"}},
+	{"from-torchtitan", {"--from-torchtitan=input/frameworks/titan.toml",
+				    "--from-torchtitan=input/frameworks/train.sh"}},
+	/* of all */
+	{"job", {"--job=input/job.ini", "--job=input/costs-plain.ini"}},
+	{"write-job", {"--write-job=w.ini", "--write-job=no/such.ini"}},
+	{"recorded-schedule", {"--recorded-schedule=1f1b", "--recorded-schedule=zb-h1"}},
 };
 
 /* What every run of a command has, and what may follow its options: one of these always does. */
@@ -415,6 +434,54 @@ static char *fault_of(const Work *work, const char *line, const Result *result)
 	return NULL;
 }
 
+/* Takes away the name of the job, which JSON has where one was given. */
+static void forget_job(char *text)
+{
+	char *begin = strstr(text, ", \"job\": \""), *end;
+
+	if (begin == NULL || (end = strchr(begin + strlen(", \"job\": \""), '"')) == NULL)
+		return;
+	memmove(begin, end + 1, strlen(end + 1) + 1);
+}
+
+/* What is wrong with the job that @argv writes: it asks for the same bytes. NULL: nothing. */
+static char *check_job(const Work *work, char **argv, const char *line, const Result *result)
+{
+	g_autofree char *path = g_strconcat(work->folder, ".ini", NULL);
+	g_autofree char *write = g_strconcat("--write-job=", path, NULL);
+	const guint n = g_strv_length(argv);
+	g_autofree const char **writing = g_new0(const char *, n + 2);
+	const char *reading[] = {program, path, NULL};
+	Result written = {0}, read = {0};
+	/* These name the command that made them. */
+	const gboolean names = strstr(line, ".svg") != NULL || strstr(line, ".html") != NULL ||
+			       strstr(line, "--chrome-trace") != NULL;
+	char *fault = NULL;
+
+	memcpy(writing, argv, n * sizeof *argv);
+	memmove(writing + 3, writing + 2, (n - 2) * sizeof *argv); /* behind the command */
+	writing[2] = write;
+	run((char **)writing, work->folder, &written);
+	run((char **)reading, work->folder, &read);
+	forget_job(result->out);
+	forget_job(result->files->str);
+	forget_job(written.out);
+	forget_job(written.files->str);
+	forget_job(read.out);
+	forget_job(read.files->str);
+	if (written.status != result->status || strcmp(written.out, result->out) != 0 ||
+		(!names && strcmp(written.files->str, result->files->str) != 0))
+		fault = g_strdup_printf(
+			"with --write-job it gives other bytes: %.200s", written.err);
+	else if (read.status != result->status || strcmp(read.out, result->out) != 0 ||
+		 (!names && strcmp(read.files->str, result->files->str) != 0))
+		fault = g_strdup_printf("its job gives other bytes: %.200s", read.err);
+	g_unlink(path);
+	result_clear(&written);
+	result_clear(&read);
+	return fault;
+}
+
 /* Whether the program took @row; what is wrong with its answer is a failure. *why: what it said, if asked for. */
 static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 {
@@ -437,6 +504,12 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 			!g_string_equal(result.files, again.files))
 			fault = g_strdup("run again it gives other bytes");
 	}
+	/* Every value of an option once where most are, and some in company; what failed has no job. */
+	if (fault == NULL && taken && WEXITSTATUS(result.status) <= 1 &&
+		((n == 1 && strcmp(work->command->name, "compare") == 0) ||
+			work->n_taken % AGAIN == 1) &&
+		strstr(line, "--job=") == NULL && strstr(line, "--write-job=") == NULL)
+		fault = check_job(work, argv, line, &result);
 	g_mutex_lock(&lock);
 	checks++;
 	if (fault != NULL) {

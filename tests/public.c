@@ -1,6 +1,7 @@
 /* The public header alone, against the shared library: what a stranger's program sees. */
 #include <pipesim.h>
 #include <stdio.h>
+#include <string.h>
 
 static int fail(const char *what, const GError *error)
 {
@@ -39,11 +40,12 @@ static gboolean is_refused(PipesimSetup *setup)
 static gboolean messages_fit(const PipesimRun *run)
 {
 	PipesimRunMessage message;
-	PipesimRunOp from, to;
+	PipesimRunOp from, to, all[16];
 
 	for (guint i = 0; i < pipesim_run_n_messages(run); i++) {
 		pipesim_run_message(run, i, &message);
-		pipesim_run_op(run, message.from_rank, message.from_op, &from);
+		pipesim_run_ops(run, message.from_rank, all);
+		from = all[message.from_op];
 		pipesim_run_op(run, message.to_rank, message.to_op, &to);
 		if (from.end > message.sent || message.start < message.sent ||
 			message.end - message.start != 100 || to.start < message.end ||
@@ -108,6 +110,7 @@ static const char *check_options(void)
 		return "bytes were not taken, or nonsense was";
 	pipesim_setup_set_costs(setup, costs);
 	set(setup, "comm", "pytorch-2.11");
+	set(setup, "runtime", "pytorch-2.11");
 	run = pipesim_setup_run(setup, "1f1b", PIPESIM_WANT_MESSAGES, &error);
 	if (run == NULL || pipesim_run_n_ops(run, 3) != 16 || !messages_fit(run))
 		return "not the ops and messages of 1f1b 4/8";
@@ -156,6 +159,61 @@ static const char *check_stages(void)
 	return is_refused(setup) ? NULL : "costs from two sides were not refused";
 }
 
+/* Pieces of output, and when to stop. */
+typedef struct {
+	GString *rows;
+	guint pieces, most;
+} Told;
+
+static gboolean tell(PipesimTold what, const char *text, gpointer data)
+{
+	Told *told = data;
+
+	if (what == PIPESIM_TOLD_OUTPUT) {
+		g_string_append(told->rows, text);
+		told->pieces++;
+	}
+	return told->pieces < told->most;
+}
+
+/* A command as the program runs it: its answer, a no, an error, rows one by one. */
+static const char *check_call(void)
+{
+	static const char *const explain[] = {"compare", "--pp", "4", "--microbatches", "8",
+		"--schedule", "gpipe", "--format", "json", NULL};
+	static const char *const full[] = {"--pp", "4", "-m8", "-s", "gpipe",
+		"--activation-bytes", "1GB", "--memory-limit", "1GB", NULL};
+	static const char *const nothing[] = {"comprae", NULL};
+	static const char *const sweep[] = {"sweep", "--pp", "2:64:*2", "-m", "64:640:1", "-s",
+		"1f1b", "--threads", "1", "-f", "jsonl", NULL};
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimAnswer) json = pipesim_call(explain, NULL, NULL, NULL);
+	g_autoptr(PipesimAnswer) no = pipesim_call(full, NULL, NULL, NULL);
+	g_autoptr(PipesimAnswer) none = pipesim_call(nothing, NULL, NULL, &error);
+	g_autoptr(PipesimAnswer) stopped = NULL;
+	g_autoptr(GString) rows = g_string_new(NULL);
+	Told told = {rows, 0, 2};
+	gsize length;
+
+	if (json == NULL || pipesim_answer_status(json) != 0 ||
+		strstr(pipesim_answer_output(json, &length), "\"name\": \"gpipe\"") == NULL ||
+		length != strlen(pipesim_answer_output(json, NULL)))
+		return "compare --format json says something else";
+	if (no == NULL || pipesim_answer_status(no) != 1)
+		return "what does not fit is no no";
+	if (none != NULL || pipesim_error_status(error) != 2 ||
+		strcmp(error->message, "unknown command 'comprae'; did you mean 'compare'?") !=
+			0)
+		return "a command that is none was taken";
+	stopped = pipesim_call(sweep, tell, &told, NULL);
+	if (stopped == NULL || pipesim_answer_status(stopped) != 130 ||
+		*pipesim_answer_output(stopped, NULL) != '\0' ||
+		strstr(rows->str, "\"pp\": 2") == NULL ||
+		strstr(pipesim_answer_said(stopped), "stopped after") == NULL)
+		return "a sweep was not stopped, or its rows were not told";
+	return NULL;
+}
+
 int main(void)
 {
 	g_autoptr(GError) error = NULL;
@@ -191,8 +249,10 @@ int main(void)
 		wrong = check_options();
 	if (wrong == NULL)
 		wrong = check_stages();
+	if (wrong == NULL)
+		wrong = check_call();
 	if (wrong != NULL)
 		return fail(wrong, NULL);
-	puts("100%: Checks: 10, Failures: 0, Errors: 0");
+	puts("100%: Checks: 11, Failures: 0, Errors: 0");
 	return 0;
 }

@@ -15,12 +15,12 @@ filled() # ARGUMENT...
 		fail "these words had room in the line before: $*"
 	fi
 }
-filled --pp 8 -m 16 --times F=24,B=200 --layers 3 -s 1f1b-v,v-half,looped-bfs
+filled --full --pp 8 -m 16 --times F=24,B=200 --layers 3 -s 1f1b-v,v-half,looped-bfs
 for m in 8 16 24 32; do
-	filled --pp 8 -m $m -s all --stage-scale 0=1.3
+	filled --full --pp 8 -m $m -s all --stage-scale 0=1.3
 done
-filled --pp 4 -m 8 -s all --model llama-3-8b --device h100 --runtime single
-filled --pp 4 -m 8 -s all --samples 3 --jitter 0.1 --critical-path
+filled --full --pp 4 -m 8 -s all --model llama-3-8b --device h100 --runtime single
+filled --full --pp 4 -m 8 -s all --samples 3 --jitter 0.1 --critical-path
 
 script -qec true /dev/null >"$scratch/said" 2>&1 </dev/null && [ ! -s "$scratch/said" ] ||
 	skip 'colour on a terminal: script(1) gives none here'

@@ -6,7 +6,8 @@
 #include "effects/print.h"
 #include "model/costs-file.h"
 #include "order/program.h"
-#include "output/output.h"
+#include "output/figures.h"
+#include "output/screen.h"
 
 #include <math.h>
 #include <string.h>
@@ -111,6 +112,58 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 			pipesim_print_ms_fixed(text, costs->time[kind], 3),
 			kind == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
 	g_string_append_printf(out, " P2P=%s\n", pipesim_print_ms_fixed(text, costs->p2p, 3));
+}
+
+/* What a rank takes, and the medians of what it is made of. */
+static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
+	const PipesimEffects *effects, GString *out)
+{
+	static const PipesimColumn columns[] = {{NULL, "  component", TRUE},
+		{NULL, "phase", TRUE}, {"median", "ms", FALSE}, {"spread", "%", FALSE},
+		{NULL, "samples", FALSE}};
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
+	const PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) times = g_string_new(NULL);
+	g_autofree char *source = pipesim_printable(costs->source);
+	PipesimNumber number;
+
+	g_string_append(screen->asked, source);
+	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+		g_string_append_printf(times, "%s%s %s", i > 0 ? ", " : "",
+			pipesim_kind_letter(kinds[i]),
+			pipesim_screen_number(number, (double)costs->time[kinds[i]] / 1e6));
+	g_string_append_printf(times, " ms; an overlapped pair %s",
+		pipesim_screen_time(number, costs->time[PIPESIM_FB]));
+	g_string_append_printf(times, "%s, a message %s",
+		costs->has_pair ? "" : " (not measured: F + B)",
+		pipesim_screen_time(number, costs->p2p));
+	if (costs->layers > 0)
+		pipesim_screen_say(screen->verdict, "A rank of %u layer%s takes %s.",
+			costs->layers, costs->layers == 1 ? "" : "s", times->str);
+	else
+		pipesim_screen_say(screen->verdict, "A rank takes %s.", times->str);
+	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	pipesim_each_in (const PipesimComponent, component, costs->components) {
+		const PipesimDistribution *of = &component->figures;
+		g_autofree char *name = pipesim_printable(component->component);
+		char *cells[] = {g_strconcat("  ", name, NULL),
+			pipesim_printable(component->phase),
+			g_strdup(pipesim_print_ms_fixed(number, of->median, 3)), NULL,
+			g_strdup_printf("%u", of->samples)};
+
+		if (of->mean > 0)
+			cells[3] = g_strdup(pipesim_figure_fixed(
+				number, 100 * (double)of->sd / (double)of->mean, 1));
+		pipesim_table_add(screen->table, PIPESIM_ROW_PLAIN, cells);
+	}
+	pipesim_screen_note(screen, setup->notices);
+	screen->appendix = g_string_new(NULL);
+	pipesim_effects_text(effects, costs, FALSE, screen->appendix);
+	if (setup->text[PIPESIM_SET_OUTPUT] == NULL)
+		pipesim_screen_say(screen->more, "-o FILE.ini, then --costs FILE.ini");
+	pipesim_screen_say(screen->more, "--picture FILE.svg");
+	pipesim_screen_print(screen, &style, out);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -258,7 +311,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	calibration = calibrate(setup, &effects, error);
 	if (calibration == NULL)
 		return FALSE;
-	if (!pipesim_format(setup, "text json", &json, error))
+	if (!pipesim_format(setup, "text json", &json, error) ||
+		!pipesim_check_full(setup, json ? "json" : NULL, error))
 		return FALSE;
 	pipesim_setup_tell(setup, calibration);
 	/* Who uses the costs is told what was told here. */
@@ -286,18 +340,25 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (json) {
 		pipesim_command_json(&pipesim_command_calibrate,
 			&(Found){calibration, effects, setup->notices}, table);
+	} else if (!setup->flag[PIPESIM_SET_FULL] && !setup->flag[PIPESIM_SET_FIGURES]) {
+		write_screen(setup, calibration->costs, effects, table);
 	} else {
 		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
 		pipesim_effects_text(
 			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
+		if (setup->notices->len > 0)
+			g_string_append_c(table, '\n');
+		for (guint i = 0; i < setup->notices->len; i++)
+			pipesim_wrap(table, setup->notices->pdata[i], 2, 0, TABLE_WIDTH);
 	}
+	setup->told = !json;
 	return pipesim_print(NULL, table, error);
 }
 
 const PipesimCommand pipesim_command_calibrate = {
 	.name = "calibrate",
-	.summary = "costs from measured traces",
-	.usage = "TRACE... - costs from measured traces",
+	.summary = "op times from measured traces",
+	.usage = "TRACE...",
 	.about = "Reads measured repetitions. Prints, per component and phase of one layer, "
 		 "the median time, the\nspread (sd / mean) and how many repetitions were kept "
 		 "and dropped; then the op times of a rank.",
@@ -308,13 +369,17 @@ const PipesimCommand pipesim_command_calibrate = {
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_RESIDENT_SMS,
 		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE,
-		PIPESIM_SET_FIGURES, PIPESIM_SET_FORMAT},
+		PIPESIM_SET_FIGURES, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
-			    "of a step, for --as (default: there is one step)", NULL},
+			    "micro-batches of a recorded step, for --recorded-schedule "
+			    "(default: there is one step)",
+			    NULL},
 		{PIPESIM_SET_OUTPUT, "FILE.ini",
-			"write costs, or stage times (FILE.csv); '-' = costs, no table",
+			"file for the costs, or FILE.csv for stage times; - prints the costs "
+			"alone",
 			"ini csv"},
-		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)", NULL}},
+		{PIPESIM_SET_LAYERS, NULL, "layers on each rank (default: as in the trace)",
+			NULL}},
 	.members = put_members,
 	.run = run,
 };

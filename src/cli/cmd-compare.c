@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
+#include "output/screen.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
 
@@ -30,6 +31,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(PipesimComparison) comparison = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autoptr(GPtrArray) layers = NULL;
+	g_autoptr(GPtrArray) more =
+		pipesim_lines_new("--timeline FILE.svg", "--report FILE.html", NULL);
 	g_autofree char *left_out = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
@@ -49,11 +52,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		format = pipesim_output_find(name != NULL ? name : "text", error);
 	if (format == NULL)
 		return FALSE;
-	if (setup->flag[PIPESIM_SET_BRIEF] && !format->for_people)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--brief is for the text table; leave it out with --format %s",
-			format->name);
-	if (!pipesim_check_timeline(setup, format->for_people ? "text" : format->name, error))
+	if (!pipesim_check_full(setup, format->for_people ? NULL : format->name, error) ||
+		!pipesim_check_timeline(
+			setup, format->for_people ? "text" : format->name, error))
 		return FALSE;
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks
@@ -72,6 +73,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->notices = setup->notices;
+	comparison->more = more;
+	comparison->named = setup->text[PIPESIM_SET_SCHEDULE] != NULL;
+	style.full = setup->flag[PIPESIM_SET_FULL];
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(
@@ -84,29 +88,24 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (pipesim_comparison_find(comparison, one) == NULL)
 		comparison->laid_out = pipesim_layout_choose(one, scenario, setup->costs);
 	pipesim_comparison_finish(comparison);
-	/* Fractions of layers: told with the result, or where that is a table without notes, beside it. */
-	layers = pipesim_comparison_layers(comparison);
-	for (guint i = 0; i < layers->len; i++)
-		if (format->for_people && !setup->flag[PIPESIM_SET_BRIEF])
-			g_ptr_array_add(setup->notices, g_strdup(layers->pdata[i]));
-		else
-			pipesim_setup_notice(setup, layers->pdata[i]);
+	layers = pipesim_comparison_layers(comparison, FALSE);
+	for (guint i = 0; i < layers->len && (style.full || page || !format->for_people); i++)
+		pipesim_setup_notice(setup, layers->pdata[i]);
+	setup->told = format->for_people;
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison, FALSE) < 0)
 		*answer = PIPESIM_EXIT_NO;
-	style.brief = setup->flag[PIPESIM_SET_BRIEF];
 	format->write(comparison, &style, text);
 	left_out = page ? pipesim_page_left_out(comparison) : NULL;
 	if (left_out != NULL)
-		setup->notice(left_out); /* the page says it itself */
+		pipesim_print_notice(left_out); /* the page says it itself */
 	return pipesim_print_drawn(setup, comparison, path, text, error);
 }
 
 const PipesimCommand pipesim_command_compare = {
 	.name = "compare",
-	.summary = "compare schedules (the default)",
-	.usage = "- compare pipeline schedules",
+	.summary = "which schedule is best for a shape and its times (the default)",
 	.about = "Simulates pipeline-parallel training schedules over PP ranks and prints "
 		 "their makespan,\nbubble and activation memory beside the published formulae.",
 	.examples = "Examples:\n"
@@ -118,15 +117,17 @@ const PipesimCommand pipesim_command_compare = {
 		    "input file,\n4 gnuplot missing or failed, 5 cannot write.\n",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_COMPARE_AT,
-		PIPESIM_SET_SORT, PIPESIM_SET_BRIEF, PIPESIM_SET_TIMELINE,
+		PIPESIM_SET_SORT, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF, PIPESIM_SET_TIMELINE,
 		PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT,
 		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
-		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES, PIPESIM_SET_OP_TIMES},
-	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text, json, csv or ops (default: by -o's extension, or text)",
-			    "text json csv ops"},
-		{PIPESIM_SET_OUTPUT, NULL,
-			"write the result to FILE instead of standard output", NULL}},
+		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES, PIPESIM_SET_OP_TIMES,
+		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
+	.wording =
+		{{PIPESIM_SET_FORMAT, NULL,
+			 "text, json, csv or ops (default: by the extension of -o, else text)",
+			 "text json csv ops"},
+			{PIPESIM_SET_OUTPUT, NULL, "file to write instead of standard output",
+				NULL}},
 	.members = pipesim_comparison_members,
 	.run = run,
 };

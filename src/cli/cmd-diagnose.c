@@ -5,6 +5,7 @@
 #include "diagnosis/print.h"
 #include "diagnosis/traces.h"
 #include "effects/effects.h"
+#include "output/table.h"
 #include "output/timeline-layout.h"
 
 /* All that is told. */
@@ -49,6 +50,16 @@ static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GErr
 	       pipesim_layout_check(comparison, &setup->view, error);
 }
 
+static void write_full(const PipesimSetup *setup, const Findings *found,
+	const PipesimStyle *style, GString *out)
+{
+	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, style, out);
+	if (setup->notices->len > 0)
+		g_string_append_c(out, '\n');
+	for (guint i = 0; i < setup->notices->len; i++)
+		pipesim_wrap(out, setup->notices->pdata[i], 2, 0, TABLE_WIDTH);
+}
+
 static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
 	guint format, GError **error)
 {
@@ -72,8 +83,11 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 		pipesim_command_json(&pipesim_command_diagnose, &found, out);
 	else if (format == PIPESIM_AS_CSV)
 		pipesim_diagnosis_csv(diagnosis, out);
+	else if (setup->flag[PIPESIM_SET_FULL])
+		write_full(setup, &found, &style, out);
 	else
-		pipesim_diagnosis_text(diagnosis, found.what_if, found.balance, &style, out);
+		pipesim_diagnosis_screen(
+			diagnosis, found.what_if, found.balance, setup->notices, &style, out);
 	return pipesim_print_drawn(setup, found.comparison, path, out, error);
 }
 
@@ -95,6 +109,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			"no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) ||
 		!pipesim_format(setup, "text json csv", &format, error) ||
+		!pipesim_check_full(setup,
+			format == PIPESIM_AS_TEXT
+				? NULL
+				: (const char *const[]){"", "json", "csv"}[format],
+			error) ||
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!pipesim_check_timeline(
 			setup, (const char *const[]){"text", "json", "csv"}[format], error) ||
@@ -122,13 +141,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
 	diagnosis = pipesim_diagnose(&patient, error);
+	setup->told = format == PIPESIM_AS_TEXT;
 	return diagnosis != NULL && tell_all(setup, diagnosis, format, error);
 }
 
 const PipesimCommand pipesim_command_diagnose = {
 	.name = "diagnose",
 	.summary = "where the time of a recorded step went",
-	.usage = "TRACE... - say where the time of a recorded step went",
+	.usage = "TRACE...",
 	.about = "Reads the traces of all ranks of a run: files of PyTorch's profiler, tables "
 		 "of ops, or pipesim's own\ntraces with stages and micro-batches. Finds the "
 		 "order that was executed and says, cause by cause,\nwhat the step took beside "
@@ -138,16 +158,19 @@ const PipesimCommand pipesim_command_diagnose = {
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_AS,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS, PIPESIM_SET_FULL,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
 		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
-			    "of a step, for --as (default: there is one step)", NULL},
-		{PIPESIM_SET_LAYERS, NULL, "layers per rank: also say how to balance them",
+			    "micro-batches of a recorded step, for --recorded-schedule "
+			    "(default: there is one step)",
+			    NULL},
+		{PIPESIM_SET_LAYERS, NULL, "layers on each rank; also says how to balance them",
 			NULL},
 		{PIPESIM_SET_RUNTIME, NULL,
-			"rules of messages: native (default), async, pytorch-2.15 ...", NULL},
-		{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
+			"whose rules the messages followed (default: native)", NULL},
+		{PIPESIM_SET_FORMAT, NULL, "text, json or csv (default: text)",
+			"text json csv"}},
 	.members = put_members,
 	.run = run,
 };

@@ -3,7 +3,7 @@
 #include "analysis/difference.h"
 #include "cli/command.h"
 #include "output/figures.h"
-#include "output/table.h"
+#include "output/screen.h"
 #include "setup/choice.h"
 
 #define WIDTH 100
@@ -99,8 +99,8 @@ static gboolean compares_messages(const PipesimDifference *difference)
 	return difference->list_a != NULL && difference->list_b != NULL;
 }
 
-/* What is to be known of messages. */
-static void append_messages(const Pair *pair, GString *out)
+/* What is to be known of messages, in lines. */
+static void say_messages(const Pair *pair, GPtrArray *lines)
 {
 	const PipesimDifference *difference = pair->difference;
 	const gboolean a_lists = difference->list_a != NULL;
@@ -108,9 +108,9 @@ static void append_messages(const Pair *pair, GString *out)
 
 	if (!compares_messages(difference)) {
 		if (a_lists || difference->list_b != NULL)
-			g_string_append_printf(out,
-				"\n%c lists its messages, %c does not: ops alone were "
-				"compared. --runtime pytorch-2.11 compares messages too.\n",
+			pipesim_screen_say(lines,
+				"%c lists its messages, %c does not: ops alone were compared. "
+				"--runtime pytorch-2.11 compares messages too.",
 				a_lists ? 'A' : 'B', a_lists ? 'B' : 'A');
 		return;
 	}
@@ -118,17 +118,78 @@ static void append_messages(const Pair *pair, GString *out)
 		differ |= difference->rank[rank].a.message != PIPESIM_NO_OP ||
 			  difference->rank[rank].b.message != PIPESIM_NO_OP;
 	if (differ)
-		g_string_append(out, "joined, waited for: as in (..;..)GROUP; the time of a "
-				     "message is when the ops before it are done\n");
+		pipesim_screen_say(lines,
+			"joined, waited for: as in (..;..)GROUP; the time of a message is when "
+			"the ops before it are done");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
-		g_string_append(out,
-			"\nNo message waits for another here: --runtime pytorch-2.11 says "
-			"what the difference costs where they do.\n");
+		pipesim_screen_say(lines,
+			"No message waits for another here: --runtime pytorch-2.11 says what "
+			"the difference costs where they do.");
+}
+
+/* Of the ranks that differ, or of all. */
+static PipesimTable *make_table(const Pair *pair, gboolean all)
+{
+	PipesimTable *table = pipesim_table_new(columns, N_COLUMNS);
+
+	for (guint rank = 0; rank < pair->difference->ranks; rank++)
+		if (all || !pair->difference->rank[rank].same)
+			add_rank(pair, table, rank);
+	return table;
+}
+
+static void write_screen(const Pair *pair, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	const PipesimDifference *difference = pair->difference;
+	const PipesimRankDifference *first = &difference->rank[difference->first];
+	const gint64 change = difference->change, before = pair->a->report->makespan;
+	PipesimNumber number, other;
+
+	g_string_append_printf(screen->asked, "A %s, %s; B %s, %s", pair->a->name,
+		pipesim_screen_time(number, before), pair->b->name,
+		pipesim_screen_time(other, pair->b->report->makespan));
+	if (difference->same) {
+		pipesim_screen_say(screen->verdict,
+			"They are the same: the same ops%s in the same order on every rank.",
+			compares_messages(difference) ? ", sends and receives" : "");
+	} else {
+		g_autofree char *in_a =
+			print_place(pair->a, difference->list_a, difference->first, &first->a);
+		g_autofree char *in_b =
+			print_place(pair->b, difference->list_b, difference->first, &first->b);
+		guint same = 0;
+
+		if (change == 0)
+			pipesim_screen_say(screen->verdict, "B takes as long as A.");
+		else
+			pipesim_screen_say(screen->verdict, "B takes %s (%.1f %%) %s than A.",
+				pipesim_screen_time(number, ABS(change)),
+				100 * (double)ABS(change) / (double)MAX(before, 1),
+				change > 0 ? "longer" : "less");
+		pipesim_screen_say(screen->verdict,
+			"They first differ on rank %u: %s ms in A, %s ms in B.",
+			difference->first, in_a, in_b);
+		screen->table = make_table(pair, FALSE);
+		for (guint rank = 0; rank < difference->ranks; rank++)
+			same += difference->rank[rank].same;
+		if (same > 0)
+			pipesim_screen_say(screen->below,
+				"Not shown: %u rank%s on which both are the same.", same,
+				same == 1 ? "" : "s");
+		pipesim_screen_say(screen->notes,
+			"op: how many ops of the rank come before it; alone: what A takes more "
+			"if only this rank runs as in B, ms.");
+	}
+	say_messages(pair, screen->notes);
+	pipesim_screen_note(screen, pair->notices);
+	pipesim_screen_print(screen, style, out);
 }
 
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	g_autoptr(PipesimTable) table = make_table(pair, TRUE);
+	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
 	const gint64 change = pair->difference->change;
 	PipesimNumber number, other;
 
@@ -143,10 +204,7 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 		g_string_append_printf(out,
 			"\nThe same ops%s in the same order on every rank.\n",
 			compares_messages(pair->difference) ? ", sends and receives" : "");
-		append_messages(pair, out);
-		return;
-	}
-	if (change == 0) {
+	} else if (change == 0) {
 		g_string_append(out, "B takes as long as A.\n\n");
 	} else {
 		const gint64 tenths = pipesim_time_scale(ABS(change), 1000,
@@ -157,16 +215,23 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			pipesim_figure_fixed(other, (double)tenths / 10, 1),
 			change > 0 ? "longer" : "less");
 	}
-	for (guint rank = 0; rank < pair->difference->ranks; rank++)
-		add_rank(pair, table, rank);
-	pipesim_table_print(table, WIDTH, style, out);
-	g_string_append(out, "\n*      differs first, by time\n"
-			     "op     how many ops of the rank before it are the same\n"
-			     "change of the rank's bubble from A to B, ms\n"
-			     "alone  change of A's makespan, ms, if only this rank runs as in "
-			     "B; -: not known\n       (other stages, a deadlock, messages that "
-			     "a file lists, or too many ops to try)\n");
-	append_messages(pair, out);
+	if (!pair->difference->same)
+		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
+	if (!pair->difference->same)
+		g_string_append(out,
+			"\n*      differs first, by time\n"
+			"op     how many ops of the rank before it are the same\n"
+			"change of the rank's bubble from A to B, ms\n"
+			"alone  change of A's makespan, ms, if only this rank runs as in "
+			"B; -: not known\n       (other stages, a deadlock, messages that "
+			"a file lists, or too many ops to try)\n");
+	say_messages(pair, lines);
+	for (guint i = 0; pair->notices != NULL && i < pair->notices->len; i++)
+		g_ptr_array_add(lines, g_strdup(pair->notices->pdata[i]));
+	if (lines->len > 0)
+		g_string_append_c(out, '\n');
+	pipesim_each_in (const char, line, lines)
+		pipesim_wrap(out, line, 2, 0, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -229,7 +294,7 @@ static void put_members(PipesimJson *json, gconstpointer of)
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimStyle style = pipesim_terminal_style(path);
+	PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimRun) a = NULL, b = NULL;
@@ -237,8 +302,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	guint json;
 	Pair pair;
 
-	if (!pipesim_format(setup, "text json", &json, error))
+	if (!pipesim_format(setup, "text json", &json, error) ||
+		!pipesim_check_full(setup, json ? "json" : NULL, error))
 		return FALSE;
+	style.full = setup->flag[PIPESIM_SET_FULL];
+	setup->told = !json;
 	if (setup->n_operands != 2)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"diff takes two schedules, names or files; %u given",
@@ -261,8 +329,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	pair = (Pair){a, b, difference, setup->notices};
 	if (json)
 		pipesim_command_json(&pipesim_command_diff, &pair, out);
-	else
+	else if (style.full)
 		write_text(&pair, &style, out);
+	else
+		write_screen(&pair, &style, out);
 	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
 	return pipesim_print(path, out, error);
 }
@@ -270,7 +340,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 const PipesimCommand pipesim_command_diff = {
 	.name = "diff",
 	.summary = "where two schedules first differ, and what that costs",
-	.usage = "A B - show where two schedules first differ, and what that costs",
+	.usage = "A B",
 	.about = "A and B are schedule names or schedule files. --pp and --microbatches "
 		 "default to those of the\nfirst file. Sends and receives are compared if both "
 		 "files list them, or under the rules of\n--runtime.",
@@ -280,7 +350,7 @@ const PipesimCommand pipesim_command_diff = {
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_ALL_RUNTIME, PIPESIM_SET_OP_TIMES,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.members = put_members,
 	.run = run,
 };

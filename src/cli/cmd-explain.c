@@ -368,8 +368,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
-	.summary = "idea, placement, phases and formulae of a schedule",
-	.usage = "NAME|all - explain one schedule, or all",
+	.summary = "what a schedule does, gains and costs",
+	.usage = "NAME|all",
 	.about = "Explains what a schedule does, gains and costs, which rank holds which "
 		 "stage, the phases of each\nrank, and the published formulae. Phases and "
 		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others.",

@@ -41,13 +41,15 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 	if (shape->copies > 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"PyTorch cannot run this order: a stage is on two ranks, and its "
-			"runtime allows one rank per stage; --for pipesim writes the order "
+			"runtime allows one rank per stage; --framework pipesim writes the "
+			"order "
 			"anyway");
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot run this order: rank %u has no ops, which its "
-				"runtime does not support; --for pipesim writes the order "
+				"runtime does not support; --framework pipesim writes the "
+				"order "
 				"anyway",
 				rank);
 	return TRUE;
@@ -133,7 +135,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			"a schedule is missing; see pipesim list for names");
 	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--for: '%s' is not known; pytorch or pipesim", reader);
+			"--framework: '%s' is not known; pytorch or pipesim", reader);
 	if (setup->text[PIPESIM_SET_RUNTIME] != NULL && for_pytorch && !runtime->runs_files)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--runtime %s: PyTorch runs the messages of every file by its own "
@@ -158,16 +160,18 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_export = {
 	.name = "export",
-	.summary = "write a schedule as a PyTorch schedule CSV",
-	.usage = "[NAME] - write a schedule as a PyTorch schedule CSV",
+	.summary = "a schedule as a PyTorch schedule CSV",
+	.usage = "[NAME]",
 	.operand = "the schedule",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
 		PIPESIM_ALL_RUNTIME, PIPESIM_SET_UNPROVEN, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT,
-		PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
+		PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
+		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule or schedule file to write", NULL},
 		{PIPESIM_SET_RUNTIME, NULL,
-			"whose: pytorch-2.11, pytorch-2.15, deepseek, native (default) ...",
+			"whose rules place sends and receives (default: native, the schedule's "
+			"own)",
 			NULL}},
 	.run = run,
 };

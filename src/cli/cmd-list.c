@@ -25,8 +25,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_list = {
 	.name = "list",
-	.summary = "list schedules, their aliases and the shapes they support",
-	.usage = "- list the schedules",
+	.summary = "schedules, their aliases and the shapes they support",
 	.takes = {PIPESIM_SET_NAMES},
 	.run = run,
 };

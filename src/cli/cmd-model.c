@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
-#include "output/table.h"
+#include "output/screen.h"
 #include "setup/choice.h"
 #include "transformer/theory.h"
 #include <string.h>
@@ -32,7 +32,7 @@ typedef struct {
 	PipesimStages *stages;
 	PipesimStage *sums; /* by stage */
 	Rank *ranks;
-	gint64 tenth; /* of the fullest peak: bytes that 0.1 of --routing more takes; -1 = no experts */
+	gint64 tenth; /* of the fullest peak: bytes that 0.1 of --expert-imbalance more takes; -1 = no experts */
 	gboolean megatron;
 	PipesimTheory theory;
 } Answer;
@@ -48,6 +48,8 @@ static void append_cut(GString *out, const PipesimCut *cut)
 		g_string_append(out, cut->layers == 2 ? "tt" : cut->layers == 1 ? "t" : "");
 	for (gint64 i = 0; i < cut->mtp; i++)
 		g_string_append_c(out, 'm');
+	for (gint64 i = 0; i < cut->losses && !cut->head; i++)
+		g_string_append_c(out, 'L');
 	g_string_append(out, cut->head ? "L" : out->len == before ? "-" : "");
 }
 
@@ -122,9 +124,9 @@ static void put_stage(PipesimJson *json, const Rank *sum, guint index)
 static const char *const sort_names[PIPESIM_N_TERMS] = {
 	[PIPESIM_TERM_PARAMETERS] = "parameters",
 	[PIPESIM_TERM_EXPERTS] = "expert parameters",
-	[PIPESIM_TERM_UNTIL_INPUT] = "until I",
-	[PIPESIM_TERM_UNTIL_WEIGHT] = "until W",
-	[PIPESIM_TERM_BETWEEN] = "from I to W",
+	[PIPESIM_TERM_UNTIL_INPUT] = "until dgrad",
+	[PIPESIM_TERM_UNTIL_WEIGHT] = "until wgrad",
+	[PIPESIM_TERM_BETWEEN] = "from dgrad to wgrad",
 	[PIPESIM_TERM_UNTIL_STEP] = "until the end",
 	[PIPESIM_TERM_TRANSIENT] = "transient",
 	[PIPESIM_TERM_TRANSIENT_FORWARD] = "transient of F",
@@ -304,7 +306,7 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 		}
 		g_string_append_printf(
 			out, "\n%s, %" G_GINT64_FORMAT "\n", pipesim_part_name(part), n);
-		pipesim_table_print(table, WIDTH, style, out);
+		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 	}
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < sources->len; i++)
@@ -316,8 +318,8 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 static void append_parts(const Answer *answer, const PipesimStyle *style, GString *out)
 {
 	static const PipesimColumn titles[] = {{NULL, "part", TRUE}, {NULL, "number", FALSE},
-		{NULL, "parameters", FALSE}, {"activations", "until I", FALSE},
-		{"activations", "until W", FALSE}, {"activations", "I to W", FALSE},
+		{NULL, "parameters", FALSE}, {"activations", "until dgrad", FALSE},
+		{"activations", "until wgrad", FALSE}, {"activations", "between", FALSE},
 		{NULL, "transient", FALSE}, {"FLOPs", "F", FALSE}, {"FLOPs", "I", FALSE},
 		{"FLOPs", "W", FALSE}};
 	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
@@ -345,7 +347,7 @@ static void append_parts(const Answer *answer, const PipesimStyle *style, GStrin
 		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 	}
 	g_string_append(out, "\nOne of each part, on one rank, for one micro-batch:\n");
-	pipesim_table_print(table, WIDTH, style, out);
+	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 }
 
 static void append_ranks(const Answer *answer, const PipesimStyle *style, GString *out)
@@ -353,9 +355,9 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 	static const PipesimColumn titles[] = {{NULL, "rank", FALSE}, {NULL, "stages", TRUE},
 		{"static", "param.", FALSE}, {"static", "grad.", FALSE},
 		{"static", "optim.", FALSE}, {"static", "other", FALSE},
-		{"per micro-batch", "until I", FALSE}, {"per micro-batch", "until W", FALSE},
-		{"at the peak", "held", FALSE}, {"at the peak", "transient", FALSE},
-		{NULL, "peak", FALSE}};
+		{"per micro-batch", "until dgrad", FALSE},
+		{"per micro-batch", "until wgrad", FALSE}, {"at the peak", "held", FALSE},
+		{"at the peak", "transient", FALSE}, {NULL, "peak", FALSE}};
 	const PipesimMemory *memory = &answer->run->report->memory;
 	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
 	g_autofree char *message =
@@ -381,7 +383,7 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 		answer->run->name, answer->run->shape.ranks,
 		pipesim_shape_whole(&answer->run->shape),
 		pipesim_shape_whole(&answer->run->shape) == 1 ? "" : "es", message);
-	pipesim_table_print(table, WIDTH, style, out);
+	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 }
 
 /* Dropless routing is a guess: which one, and what another costs. */
@@ -395,7 +397,8 @@ static void append_routing(const Answer *answer, GString *out)
 		return;
 	bytes = print_bytes(answer->tenth);
 	g_string_append_printf(out,
-		"\nThe fullest rank of experts has %s times the mean of rows (--routing); each "
+		"\nThe fullest rank of experts has %s times the mean of rows "
+		"(--expert-imbalance); each "
 		"0.1 more takes %s.\n",
 		pipesim_figure_fixed(rows,
 			routing.den > 0 ? (double)routing.num / (double)routing.den : 1, 2),
@@ -446,22 +449,114 @@ static void append_theory(const Answer *answer, GString *out)
 		(theory->weights + theory->whole_activations) / mib);
 }
 
+static char *print_gib(gint64 bytes)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_figure_fixed(number, (double)bytes / PIPESIM_GIB, 2));
+}
+
+/* What each rank holds at its fullest. */
+static PipesimTable *make_table(const Answer *answer)
+{
+	static const PipesimColumn titles[] = {{NULL, "  rank", TRUE}, {NULL, "stages", TRUE},
+		{"weights", "GiB", FALSE}, {"gradients,", "optimizer GiB", FALSE},
+		{"activations", "GiB", FALSE}, {"transient", "GiB", FALSE},
+		{"peak", "GiB", FALSE}};
+	const PipesimMemory *memory = &answer->run->report->memory;
+	PipesimTable *table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+
+	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
+		const Rank *sum = &answer->ranks[rank];
+		const gboolean fullest = memory->peak[rank] == memory->max;
+		char *cells[] = {g_strdup_printf("%s %u", fullest ? "*" : " ", rank),
+			g_strdup(sum->chunks->str), print_gib(sum->parameters),
+			print_gib(sum->gradients + sum->optimizer + sum->fixed),
+			print_gib(sum->held),
+			print_gib(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
+			print_gib(sum->peak)};
+
+		pipesim_table_add(table, fullest ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+	}
+	return table;
+}
+
+static void write_screen(const Answer *answer, const PipesimStyle *style, GString *out)
+{
+	const PipesimTrainingReport *training = &answer->run->report->training;
+	const PipesimMemory *memory = &answer->run->report->memory;
+	const PipesimShape *shape = &answer->run->shape;
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) routing = g_string_new(NULL), needs = g_string_new(NULL);
+	guint fullest = 0;
+	PipesimNumber peak, other, held;
+
+	while (memory->peak[fullest] != memory->max)
+		fullest++;
+	g_string_append_printf(screen->asked,
+		"%s, %s billion parameters; PP %u under %s, %u micro-batch%s of "
+		"%" G_GINT64_FORMAT " tokens",
+		answer->model->name,
+		pipesim_screen_number(peak,
+			(double)pipesim_transformer_parameters(answer->model, FALSE) / 1e9),
+		shape->ranks, answer->run->name, pipesim_shape_whole(shape),
+		pipesim_shape_whole(shape) == 1 ? "" : "es",
+		answer->training->microbatch * answer->training->seq);
+	if (shape->ranks > 1)
+		g_string_append_printf(needs, "Rank %u needs most: ", fullest);
+	else
+		g_string_append(needs, "It needs ");
+	pipesim_screen_say(screen->verdict,
+		"%s%s, of which %s are weights, gradients and optimizer, and %s activations.",
+		needs->str, pipesim_screen_bytes(peak, memory->max),
+		pipesim_screen_bytes(other, memory->parameters[fullest]),
+		pipesim_screen_bytes(held, answer->ranks[fullest].held));
+	if (training->step > 0)
+		pipesim_screen_say(screen->verdict,
+			"A step takes %s: %" G_GINT64_FORMAT " tokens/s%s%s%s.",
+			pipesim_screen_time(peak, training->step), training->tokens,
+			training->mfu > 0 ? ", MFU " : "",
+			training->mfu > 0 ? pipesim_figure_fixed(other, 100 * training->mfu, 1)
+					  : "",
+			training->mfu > 0 ? " %" : "");
+	screen->table = make_table(answer);
+	append_routing(answer, routing);
+	if (routing->len > 0)
+		pipesim_screen_say(screen->notes, "%s", g_strstrip(routing->str));
+	pipesim_screen_note(screen, answer->setup->notices);
+	if (answer->setup->flag[PIPESIM_SET_TERMS]) {
+		screen->appendix = g_string_new(NULL);
+		append_terms(answer, style, screen->appendix);
+	}
+	pipesim_screen_say(screen->more, "--terms");
+	pipesim_screen_say(screen->more, "pipesim plan --model %s", answer->model->name);
+	pipesim_screen_print(screen, style, out);
+}
+
 static void write_text(const Answer *answer, GString *out)
 {
-	const PipesimStyle style =
-		pipesim_terminal_style(answer->setup->text[PIPESIM_SET_OUTPUT]);
+	const PipesimSetup *setup = answer->setup;
+	const PipesimStyle style = pipesim_terminal_style(setup->text[PIPESIM_SET_OUTPUT]);
 
+	if (!setup->flag[PIPESIM_SET_FULL] && !answer->megatron) {
+		write_screen(answer, &style, out);
+		return;
+	}
 	append_model(answer, out);
 	if (answer->megatron) {
 		append_theory(answer, out);
-		return;
+	} else {
+		append_parts(answer, &style, out);
+		if (setup->flag[PIPESIM_SET_TERMS])
+			append_terms(answer, &style, out);
+		append_ranks(answer, &style, out);
+		append_routing(answer, out);
+		append_training(answer, out);
 	}
-	append_parts(answer, &style, out);
-	if (answer->setup->flag[PIPESIM_SET_TERMS])
-		append_terms(answer, &style, out);
-	append_ranks(answer, &style, out);
-	append_routing(answer, out);
-	append_training(answer, out);
+	if (setup->notices->len > 0)
+		g_string_append_c(out, '\n');
+	for (guint i = 0; i < setup->notices->len; i++)
+		pipesim_wrap(out, setup->notices->pdata[i], 2, 0, WIDTH);
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -590,6 +685,13 @@ static gboolean run(
 		name != NULL)
 		return FALSE;
 	answer.megatron = setup->memory_model == 1;
+	if (!pipesim_check_full(setup,
+		    format == PIPESIM_AS_TEXT  ? NULL
+		    : format == PIPESIM_AS_CSV ? "csv"
+					       : "json",
+		    error))
+		return FALSE;
+	setup->told = format == PIPESIM_AS_TEXT;
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--terms is of the text table; JSON has the terms anyway");
@@ -623,7 +725,7 @@ static gboolean run(
 const PipesimCommand pipesim_command_model = {
 	.name = "model",
 	.summary = "parameters, activations and FLOPs of a model, by layer and rank",
-	.usage = "NAME|FILE - what a model holds and computes",
+	.usage = "NAME|FILE",
 	.about = "Says what each part of a model holds and computes in training, and what each "
 		 "rank of a pipeline\nholds at its peak under a schedule. Shipped: llama-3-8b, "
 		 "llama-3-70b, llama-3-405b, mixtral-8x7b,\ndeepseek-v3, gpt-3-175b; files are "
@@ -636,13 +738,14 @@ const PipesimCommand pipesim_command_model = {
 	.operands = PIPESIM_PATH_MODEL,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_ALL_MODEL, PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text, json or csv (default: as -o's extension, else text)",
+			    "text, json or csv (default: by the extension of -o, else text)",
 			    "text json csv"},
-		{PIPESIM_SET_SCHEDULE, "NAME", "the schedule (default: 1f1b)", NULL},
+		{PIPESIM_SET_SCHEDULE, "NAME", "schedule of the ranks (default: 1f1b)", NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: 1)", NULL},
-		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches per step (default: 4 PP)",
+		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches in a step (default: 4 PP)",
 			NULL}},
 	.members = put_members,
 	.run = run,

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "optimize/search.h"
+#include "output/screen.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
 #include <string.h>
@@ -130,6 +131,8 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	const PipesimSetup *setup = o->setup;
 	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
 
+	if (!pipesim_check_full(setup, o->json ? "json" : NULL, error))
+		return FALSE;
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->json)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--explain-bound is text; leave out --format json");
@@ -150,8 +153,9 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 
 /* Search --------------------------------------------------------------------------------- */
 
-static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
+static gboolean tell(const PipesimSearchNews *news, gpointer data)
 {
+	const Optimize *o = data;
 	PipesimNumber makespan, bound;
 
 	if (pipesim_progress_is_due() && news->makespan == 0) {
@@ -164,7 +168,7 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 				(double)MAX(news->bound, 1),
 			(double)news->moves / 1e6);
 	}
-	return !g_atomic_int_get(&pipesim_stop_asked);
+	return !g_atomic_int_get(o->of.stop);
 }
 
 static gboolean search(Optimize *o, GError **error)
@@ -182,7 +186,8 @@ static gboolean search(Optimize *o, GError **error)
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
 	of->threads = o->setup->threads;
 	of->tell = tell;
-	of->stop = &pipesim_stop_asked;
+	of->data = o;
+	of->stop = pipesim_stop();
 	of->by_quantile = objective > 0;
 	of->quantile = of->by_quantile ? objective - 1 : 0;
 	if (of->by_quantile && of->scenario->samples == 0)
@@ -214,6 +219,8 @@ static PipesimComparison *compare(const Optimize *o)
 	comparison = pipesim_comparison_new(&scenario, o->setup->costs);
 	comparison->command = g_strdup(o->setup->command_line);
 	comparison->notices = o->setup->notices;
+	comparison->named = TRUE;
+	o->setup->told = !o->json;
 	g_ptr_array_add(comparison->runs, pipesim_run_program("optimized", o->found->program,
 						  NULL, &scenario, o->setup->costs));
 	for (guint i = 0; i < MIN(o->found->starts->len, MOST_STARTS); i++) {
@@ -235,53 +242,55 @@ static const char *left_out(const Optimize *o, guint i)
 	return file < o->setup->n_operands ? o->setup->operands[file] : NULL;
 }
 
-static void append_result(const Optimize *o, GString *out)
+/* What was found, and how much shorter an order could be. */
+static void decide(const Optimize *o, GPtrArray *verdict)
 {
 	const PipesimFound *found = o->found;
-	const double gap = 100 * pipesim_found_gap(found, o->usual);
-	PipesimNumber makespan, bound;
+	const PipesimRun *best = found->starts->len > 0 ? found->starts->pdata[0] : NULL;
+	const gint64 value = best != NULL ? pipesim_search_start_value(&o->of, best) : 0;
+	g_autoptr(GString) out = g_string_new(NULL);
+	PipesimNumber number;
 
-	g_string_append(out, "\noptimized: ");
-	if (o->of.by_quantile)
-		g_string_append_printf(out, "%s of %u samples %s ms; at usual times ",
-			pipesim_quantile_name(o->of.quantile), o->setup->scenario.samples,
-			pipesim_print_ms(makespan, found->makespan));
-	g_string_append_printf(out, "%s ms", pipesim_print_ms(makespan, o->usual));
-	if (o->usual <= found->bound->time)
-		g_string_append(
-			out, ", proven optimal: no order within the limit is shorter\n");
+	if (found->from != NULL)
+		g_string_append_printf(out, "Nothing was found that beats %s: ", found->from);
 	else
-		g_string_append_printf(out,
-			"; no order within the limit is shorter than %s ms: gap %.2f %%\n",
-			pipesim_print_ms(bound, found->bound->time), gap);
-	if (found->from != NULL && found->limit != NULL)
-		g_string_append_printf(out,
-			"the order is that of %s within %s; none found with more freedom is "
-			"shorter\n",
-			found->from, found->limit);
-	else if (found->from != NULL)
-		g_string_append_printf(out, "the order is that of %s\n", found->from);
-	else if (found->limit != NULL)
-		g_string_append_printf(out,
-			"the order was found within %s; none found with more freedom is "
-			"shorter\n",
-			found->limit);
-	for (guint i = 0; left_out(o, i) != NULL; i++)
-		g_string_append_printf(out,
-			"%s is not begun from: it is of another shape or other stages, holds "
-			"more than the limit or does not run\n",
-			left_out(o, i));
-	if (found->starts->len > 0) {
-		const PipesimRun *best = g_ptr_array_index(found->starts, 0);
-		const gint64 value = pipesim_search_start_value(&o->of, best);
-		const gint64 gain = value - found->makespan;
+		g_string_append(out, "The shortest order that was found takes ");
+	if (o->of.by_quantile)
+		g_string_append_printf(out, "%s of %u samples ",
+			pipesim_quantile_name(o->of.quantile), o->setup->scenario.samples);
+	g_string_append(out, pipesim_screen_time(number, found->makespan));
+	if (o->of.by_quantile)
+		g_string_append_printf(
+			out, " (%s at usual times)", pipesim_screen_time(number, o->usual));
+	if (value > found->makespan)
+		g_string_append_printf(out, ", %.2f %% less than %s, the best known that fits",
+			100 * (double)(value - found->makespan) / (double)value, best->name);
+	pipesim_screen_say(verdict, "%s.", out->str);
+	if (o->usual <= found->bound->time)
+		pipesim_screen_say(verdict,
+			"It is proven optimal: no order within the memory limit is shorter.");
+	else
+		pipesim_screen_say(verdict,
+			"No order within the memory limit is shorter than %s: the gap is %.2f "
+			"%%.",
+			pipesim_screen_time(number, found->bound->time),
+			100 * pipesim_found_gap(found, o->usual));
+}
 
-		if (gain > 0)
-			g_string_append_printf(out,
-				"%.2f %% shorter than %s, the best made by hand or by rules "
-				"that fits\n",
-				100 * (double)gain / (double)value, best->name);
-	}
+static void remark(const Optimize *o, GPtrArray *remarks)
+{
+	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+
+	if (path != NULL)
+		pipesim_screen_say(remarks, "The order was written to %s", path);
+	if (o->found->limit != NULL)
+		pipesim_screen_say(
+			remarks, "It fits %s: more memory gained nothing", o->found->limit);
+	for (guint i = 0; left_out(o, i) != NULL; i++)
+		pipesim_screen_say(remarks,
+			"%s was not used: it has another shape or other stages, holds more "
+			"than the limit, or deadlocks",
+			left_out(o, i));
 }
 
 static void put_start(PipesimJson *json, const Optimize *o, guint index)
@@ -324,7 +333,11 @@ static gboolean write_all(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
 	const PipesimOutput *text = pipesim_output_find("text", NULL);
-	PipesimStyle brief = pipesim_terminal_style(NULL);
+	PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(GPtrArray) verdict = pipesim_lines_new(NULL, NULL),
+			     remarks = pipesim_lines_new(NULL, NULL);
+	g_autoptr(GPtrArray) more = pipesim_lines_new(
+		"--explain-bound", "--timeline FILE.svg", "-o FILE.csv", NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(GString) csv = g_string_new(NULL);
@@ -332,7 +345,6 @@ static gboolean write_all(Optimize *o, GError **error)
 	const PipesimRun *optimized;
 	guint i = 0;
 
-	brief.brief = TRUE;
 	/* The order found stands wherever sorting has put it. */
 	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
 		i++;
@@ -349,14 +361,16 @@ static gboolean write_all(Optimize *o, GError **error)
 		if (!pipesim_print(path, csv, error))
 			return FALSE;
 	}
+	decide(o, verdict);
+	remark(o, remarks);
+	comparison->verdict = verdict;
+	comparison->remarks = remarks;
+	comparison->more = more;
+	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (o->json)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
-		text->write(comparison, &brief, out);
-	if (!o->json)
-		append_result(o, out);
-	if (!o->json && path != NULL)
-		g_string_append_printf(out, "written to %s\n", path);
+		text->write(comparison, &style, out);
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
 		g_string_append(out,
 			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
@@ -394,8 +408,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 const PipesimCommand pipesim_command_optimize = {
 	.name = "optimize",
-	.summary = "search the shortest order, with a bound on how far from optimal",
-	.usage = "[FILE.csv...] - search the shortest order",
+	.summary = "the shortest order within a memory limit, with proof",
+	.usage = "[FILE.csv...]",
 	.about = "Begins from every schedule of the placement that fits, and from the orders "
 		 "in FILE.csv, and moves\nsingle ops within their ranks. Prints what it finds "
 		 "beside the best schedules and how far it is,\nat most, above the shortest "
@@ -413,21 +427,29 @@ const PipesimCommand pipesim_command_optimize = {
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
 		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
-		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_ALL_SAMPLES},
+		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS,
+		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
+		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_CHUNKS, NULL,
-			    "stages per rank, of interleaved (default: 2) and wave (4)", NULL},
+			    "stages on each rank of interleaved (default: 2) and wave "
+			    "placements (default: 4)",
+			    NULL},
 		{PIPESIM_SET_PIPELINES, NULL,
-			"pipelines of bidirectional, over both directions (default: 2)", NULL},
-		{PIPESIM_SET_OUTPUT, "FILE.csv", "write the order as a PyTorch schedule CSV",
-			"csv"},
+			"pipelines of a bidirectional placement, over both directions "
+			"(default: 2)",
+			NULL},
+		{PIPESIM_SET_OUTPUT, "FILE.csv",
+			"file for the order, as a PyTorch schedule CSV", "csv"},
 		{PIPESIM_SET_SEED, NULL,
-			"seed of the search and of the random times (default: 1)", NULL},
+			"seed of the search and of random op times (default: 1)", NULL},
 		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
-			"activations a rank may hold (default: PP, or as bytes allow)", NULL},
-		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use", NULL}},
+			"activations that a rank may hold, in whole stages (default: PP, or as "
+			"bytes allow)",
+			NULL},
+		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use, such as 80GB",
+			NULL}},
 	.members = put_members,
 	.run = run,
 };

@@ -57,10 +57,7 @@ static gboolean choose_times(PipesimAdvice *plan, PipesimWish *wish, GError **er
 			return FALSE;
 		wish->device = setup->device;
 		pipesim_setup_train_on(setup, &wish->training);
-		return pipesim_device_check(setup->device, &wish->training, error) &&
-		       (setup->text[PIPESIM_SET_MEASURED] == NULL ||
-			       pipesim_planner_measure(wish, setup->text[PIPESIM_SET_MEASURED],
-				       &plan->measured, error));
+		return pipesim_device_check(setup->device, &wish->training, error);
 	}
 	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL ||
 		setup->text[PIPESIM_SET_MEASURED] != NULL)
@@ -260,7 +257,23 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	return TRUE;
 }
 
-/* Whom to ask: --for, or whose --runtime is, or all. */
+/* Steps that were measured correct all of them: as the first that is asked runs them. */
+static gboolean correct(PipesimAdvice *plan, GError **error)
+{
+	const char *measured = plan->setup->text[PIPESIM_SET_MEASURED];
+	const PipesimPlanning *first = g_ptr_array_index(plan->asked, 0);
+
+	if (measured == NULL)
+		return TRUE;
+	if (!pipesim_planner_measure(&first->wish, measured, &plan->measured, error))
+		return FALSE;
+	for (guint i = 0; i < plan->asked->len; i++)
+		memcpy(((PipesimPlanning *)plan->asked->pdata[i])->wish.training.pace,
+			plan->measured.pace, sizeof plan->measured.pace);
+	return TRUE;
+}
+
+/* Whom to ask: --framework, or whose --runtime is, or all. */
 static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
@@ -273,7 +286,7 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 	if (!require(plan, rows, error) || !pipesim_setup_load_model(setup, error) ||
 		!ask_alike(plan, &alike, error) ||
 		(name != NULL && !pipesim_word_find("megatron torchtitan deepseek any", name,
-					 "--for:", &word, error)))
+					 "--framework:", &word, error)))
 		return FALSE;
 	if (name == NULL && setup->text[PIPESIM_SET_RUNTIME] != NULL)
 		name = pipesim_framework_of(runtime)->name;
@@ -306,7 +319,7 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 		/* It cannot; another may. */
 		g_ptr_array_set_size(plan->asked, (gint)plan->asked->len - 1);
 	}
-	return pipesim_setup_heed(setup, takes, error);
+	return correct(plan, error) && pipesim_setup_heed(setup, takes, error);
 }
 
 /* Rows of all candidates, as a sweep writes its own ------------------------------------ */
@@ -320,7 +333,8 @@ static gboolean decides(guint id)
 {
 	return id != PIPESIM_SET_OUTPUT && id != PIPESIM_SET_RESUME &&
 	       id != PIPESIM_SET_THREADS && id != PIPESIM_SET_SHARD &&
-	       id != PIPESIM_SET_FORMAT && id != PIPESIM_SET_TRACE;
+	       id != PIPESIM_SET_FORMAT && id != PIPESIM_SET_TRACE &&
+	       !pipesim_settings[id].everywhere;
 }
 
 /* For PipesimSweepWork.solve. */
@@ -395,7 +409,7 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	guint as = PIPESIM_AS_TEXT;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
-	const PipesimStyle style = pipesim_terminal_style(NULL);
+	PipesimStyle style = pipesim_terminal_style(NULL);
 	const PipesimPlanning *last;
 	guint64 explained = 0;
 	gboolean ok;
@@ -406,6 +420,9 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	if (explain != NULL && !pipesim_parse_count(explain, "--explain", 1, PIPESIM_MOST_ROWS,
 				       &explained, error))
 		return FALSE;
+	if (!pipesim_check_full(setup, as == PIPESIM_AS_TEXT ? NULL : format, error))
+		return FALSE;
+	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--report -: a plan's page goes into a file; name one");
@@ -468,12 +485,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 const PipesimCommand pipesim_command_plan = {
 	.name = "plan",
 	.folder = pipesim_plan_files,
-	.summary = "the best ways to train a model on so many GPUs",
-	.usage = "- how to train a model on so many GPUs",
+	.summary = "how to train a model on so many GPUs",
 	.about =
 		"Searches TP, CP, PP, EP, DP, chunks, schedule, size of micro-batches and what "
 		"is computed again,\nsimulates what could be among the best as the framework "
-		"of --for "
+		"of --framework "
 		"runs it, and says what limits each.\nTimes come from --device (h100 unless "
 		"given) at --mfu, or from --trace.",
 	.examples = "Examples:\n"
@@ -486,38 +502,38 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN,
-		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
+		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL,
+		PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text (default), json; csv: best at each memory; jsonl: all",
+			    "text, json, csv (the best at each memory) or jsonl (all) "
+			    "(default: text)",
 			    "text json csv jsonl"},
 		{PIPESIM_SET_OUTPUT, "PATH",
-			"folder: files of the best; FILE.csv or .jsonl: all candidates", NULL},
-		{PIPESIM_SET_FOR, "NAME", "who runs it (default: the best of each)",
+			"folder for the files of the best, or FILE.csv or .jsonl for all "
+			"candidates",
+			NULL},
+		{PIPESIM_SET_FOR, "NAME", "framework that runs it (default: the best of each)",
 			"megatron torchtitan deepseek any"},
-		{PIPESIM_SET_CP, NULL, "of --model: context parallelism (default: searched)",
-			NULL},
-		{PIPESIM_SET_EXPERT_TP, NULL, "of --model: TP of experts (default: searched)",
-			NULL},
-		{PIPESIM_SET_ZERO, NULL, "of --model: what DP shares (default: 1, or searched)",
+		{PIPESIM_SET_CP, NULL, "context-parallel size (default: searched)", NULL},
+		{PIPESIM_SET_EXPERT_TP, NULL,
+			"tensor-parallel size of experts (default: searched)", NULL},
+		{PIPESIM_SET_ZERO, NULL,
+			"what data-parallel ranks shard (default: 1; searched under FSDP)",
 			NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: searched)", NULL},
-		{PIPESIM_SET_SCHEDULE, "NAME,...", "schedules to try (default: those of --for)",
-			NULL},
-		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches per step (default: searched)",
+		{PIPESIM_SET_SCHEDULE, "NAME,...",
+			"schedules to try (default: those of --framework)", NULL},
+		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches in a step (default: searched)",
 			NULL},
 		{PIPESIM_SET_MICROBATCH_SIZE, NULL,
-			"of --model: sequences of a micro-batch (default: searched)", NULL},
-		{PIPESIM_SET_TP, NULL, "of --model: tensor parallelism (default: searched)",
-			NULL},
-		{PIPESIM_SET_EP, NULL, "of --model: expert parallelism (default: searched)",
-			NULL},
-		{PIPESIM_SET_DP, NULL, "of --model: data parallelism (default: what is left)",
-			NULL},
+			"sequences of a micro-batch (default: searched)", NULL},
+		{PIPESIM_SET_TP, NULL, "tensor-parallel size (default: searched)", NULL},
+		{PIPESIM_SET_EP, NULL, "expert-parallel size (default: searched)", NULL},
+		{PIPESIM_SET_DP, NULL, "data-parallel size (default: what is left)", NULL},
 		{PIPESIM_SET_RECOMPUTE, NULL,
-			"of --model: none, selective, full ... (default: searched)", NULL},
-		{PIPESIM_SET_CHUNKS, NULL, "stages per rank (default: searched)", NULL}},
+			"recomputation: none, selective, full ... (default: searched)", NULL},
+		{PIPESIM_SET_CHUNKS, NULL, "stages on each rank (default: searched)", NULL}},
 	.members = pipesim_plan_members,
 	.run = run,
 };

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
-#include "output/table.h"
+#include "output/screen.h"
 #include "setup/choice.h"
 #include <string.h>
 
@@ -113,7 +113,7 @@ static void add_row(PipesimTable *table, const Row *row)
 }
 
 /* "gpipe, looped-bfs: measured ...", of the rows for which no period was proven. */
-static void write_measured(const GPtrArray *rows, GString *out)
+static void say_measured(const GPtrArray *rows, GPtrArray *lines)
 {
 	for (guint i = 0; i < rows->len; i++) {
 		const PipesimSteadyState *state =
@@ -142,14 +142,101 @@ static void write_measured(const GPtrArray *rows, GString *out)
 			" and %" G_GUINT64_FORMAT
 			" micro-batches grow by the same; a period is not proven",
 			state->microbatches, 2 * state->microbatches, 3 * state->microbatches);
-		pipesim_wrap(out, note->str, 2, 0, WIDTH);
+		pipesim_screen_say(lines, "%s", note->str);
 	}
+}
+
+/* The row that takes least for a micro-batch, then for filling and draining; NULL: none has a steady phase. */
+static const Row *find_best(const GPtrArray *rows)
+{
+	const Row *best = NULL;
+
+	pipesim_each_in (const Row, row, rows) {
+		const PipesimSteadyState *state = row->state;
+		double less;
+
+		if (state == NULL)
+			continue;
+		less = best == NULL ? -1
+				    : pipesim_figure_fraction(state->microbatch) -
+					      pipesim_figure_fraction(best->state->microbatch);
+		if (less < 0 ||
+			(less == 0 && pipesim_figure_fraction(state->fixed) <
+					      pipesim_figure_fraction(best->state->fixed)))
+			best = row;
+	}
+	return best;
+}
+
+static const PipesimColumn few[] = {
+	{NULL, "  schedule", TRUE},
+	{"micro-batch", "ms", FALSE},
+	{"bubble", "%", FALSE},
+	{"fill, drain", "ms", FALSE},
+};
+
+static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
+	const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	const Row *best = find_best(rows);
+	g_autofree double *times = g_new(double, 2 * rows->len);
+	guint n = 0;
+	PipesimNumber number, other;
+
+	g_string_append_printf(screen->asked, "PP %u, ", setup->scenario.ranks);
+	if (best != NULL)
+		g_string_append_printf(screen->asked, "steady phase of %u schedule%s",
+			rows->len, rows->len == 1 ? "" : "s");
+	else
+		g_string_append_printf(screen->asked, "%u micro-batch%s",
+			setup->scenario.microbatches,
+			setup->scenario.microbatches == 1 ? "" : "es");
+	if (best != NULL)
+		pipesim_screen_say(screen->verdict,
+			"%s takes %s for each more micro-batch%s; filling and draining add %s "
+			"to a step.",
+			best->name,
+			pipesim_screen_time(number,
+				(gint64)pipesim_figure_fraction(best->state->microbatch)),
+			rows->len > 1 ? ", the least of these" : "",
+			pipesim_screen_time(
+				other, (gint64)pipesim_figure_fraction(best->state->fixed)));
+	pipesim_each_in (const Row, row, rows)
+		if (row->state != NULL) {
+			times[n++] = pipesim_figure_fraction(row->state->microbatch) / 1e6;
+			times[rows->len + n - 1] =
+				pipesim_figure_fraction(row->state->fixed) / 1e6;
+		}
+	screen->table = best != NULL ? pipesim_table_new(few, G_N_ELEMENTS(few)) : NULL;
+	pipesim_each_in (const Row, row, rows) {
+		g_autofree char *words = word_row(row);
+
+		if (words != NULL) {
+			pipesim_screen_say(best != NULL ? screen->failed : screen->verdict,
+				"%s: %s", row->name, words);
+			continue;
+		}
+		char *cells[] = {g_strconcat(row == best ? "* " : "  ", row->name, NULL),
+			print_fixed(pipesim_figure_fraction(row->state->microbatch) / 1e6,
+				pipesim_screen_decimals(times, n)),
+			print_fixed(100 * pipesim_figure_fraction(row->state->ratio), 1),
+			print_fixed(pipesim_figure_fraction(row->state->fixed) / 1e6,
+				pipesim_screen_decimals(times + rows->len, n))};
+
+		pipesim_table_add(screen->table,
+			row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+	}
+	say_measured(rows, screen->notes);
+	pipesim_screen_note(screen, setup->notices);
+	pipesim_screen_print(screen, style, out);
 }
 
 static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 	const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
 	gboolean any = FALSE, proven = FALSE;
 
 	for (guint i = 0; i < rows->len; i++) {
@@ -179,7 +266,7 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 	}
 	if (!any)
 		return;
-	pipesim_table_print(table, WIDTH, style, out);
+	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 	g_string_append_c(out, '\n');
 	if (proven)
 		g_string_append(out,
@@ -189,7 +276,11 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 		"exactly      time per micro-batch: length of a period / its micro-batches\n"
 		"bubble       share of all ranks' time, and of the rank that idles most\n"
 		"fill, drain  what filling and draining the pipeline add to a step\n");
-	write_measured(rows, out);
+	say_measured(rows, lines);
+	for (guint i = 0; i < setup->notices->len; i++)
+		g_ptr_array_add(lines, g_strdup(setup->notices->pdata[i]));
+	pipesim_each_in (const char, line, lines)
+		pipesim_wrap(out, line, 2, 0, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -303,13 +394,16 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimStyle style = pipesim_terminal_style(path);
+	PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint json;
 
-	if (!pipesim_format(setup, "text json", &json, error))
+	if (!pipesim_format(setup, "text json", &json, error) ||
+		!pipesim_check_full(setup, json ? "json" : NULL, error))
 		return FALSE;
+	style.full = setup->flag[PIPESIM_SET_FULL];
+	setup->told = !json;
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"steady takes names of schedules, or all; see pipesim list");
@@ -337,15 +431,17 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	if (json)
 		pipesim_command_json(&pipesim_command_steady, &(Answer){setup, rows}, out);
-	else
+	else if (style.full)
 		write_text(rows, setup, &style, out);
+	else
+		write_screen(rows, setup, &style, out);
 	return pipesim_print(path, out, error);
 }
 
 const PipesimCommand pipesim_command_steady = {
 	.name = "steady",
-	.summary = "exact steady-state time per micro-batch",
-	.usage = "SCHEDULE... - exact steady-state time per micro-batch",
+	.summary = "the exact time of a micro-batch in the steady phase",
+	.usage = "SCHEDULE...",
 	.about = "SCHEDULE is the name of a built-in schedule, or all. With constant op times "
 		 "the steady phase of\na schedule repeats exactly: the length of its period "
 		 "divided by the micro-batches in it is what\neach additional micro-batch "
@@ -355,7 +451,8 @@ const PipesimCommand pipesim_command_steady = {
 		    "input file.\n",
 	.operand = "an operand",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.members = put_members,
 	.run = run,
 };

@@ -83,7 +83,7 @@ static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 	}
 	g_mutex_unlock(&bases_lock);
 	/* No row shows a single op. */
-	point->scenario.keep = PIPESIM_KEEP_NOTHING;
+	point->scenario.keep = PIPESIM_KEEP_FIGURES;
 	return base != NULL && pipesim_setup_costs(point, base, error);
 }
 
@@ -134,9 +134,10 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 	PipesimSweepRun *run = &sweep->run;
 
 	if (run->file == NULL && run->kept->len > 0) {
-		const PipesimStyle style = pipesim_terminal_style(run->output);
+		PipesimStyle style = pipesim_terminal_style(run->output);
 		g_autoptr(GString) out = g_string_new(NULL);
 
+		style.full = sweep->setup->flag[PIPESIM_SET_FULL];
 		pipesim_rows_table(&sweep->titles, run->kept, &style, out);
 		if (!pipesim_print(run->output, out, error))
 			return FALSE;
@@ -294,6 +295,9 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 		     &sweep->titles.format, error) &&
 	     pipesim_sweep_run_check(
 		     sweep->setup, sweep->run.output, sweep->titles.format, error);
+	ok = ok &&
+	     pipesim_check_full(sweep->setup,
+		     sweep->titles.format == PIPESIM_ROWS_TEXT ? NULL : "csv or jsonl", error);
 	if (ok && sweep->setup->flag[PIPESIM_SET_RESUME] && is_drawn(sweep))
 		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume computes only the missing rows, and a picture needs all of "
@@ -368,13 +372,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	sweep.run.work.width = choices->len;
 	sweep.run.work.solve = solve;
 	sweep.run.work.data = &sweep;
-	return start(&sweep, answer, error);
+	ok = start(&sweep, answer, error);
+	setup->told = sweep.titles.format == PIPESIM_ROWS_TEXT;
+	return ok;
 }
 
 const PipesimCommand pipesim_command_sweep = {
 	.name = "sweep",
-	.summary = "simulate every combination of option values, on all cores",
-	.usage = "- simulate every combination of option values",
+	.summary = "every combination of option values, on all cores",
 	.about = "A number may be a range (4:64:*2 or 1:2:0.25) or a list (1/2/5; also "
 		 "32,64,128 where the value is\na single number). Every combination is "
 		 "simulated for every schedule.",
@@ -389,14 +394,15 @@ const PipesimCommand pipesim_command_sweep = {
 	.ranges = TRUE,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT,
-		PIPESIM_ALL_RUNTIME, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME,
-		PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP,
-		PIPESIM_SET_WINNERS, PIPESIM_SET_LINES, PIPESIM_SET_METRIC,
-		PIPESIM_SET_OP_TIMES},
+		PIPESIM_ALL_RUNTIME, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
+		PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS, PIPESIM_SET_LINES,
+		PIPESIM_SET_METRIC, PIPESIM_SET_OP_TIMES, PIPESIM_SET_FROM_MEGATRON,
+		PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text, csv or jsonl (default: as -o's extension, else text)",
+			    "text, csv or jsonl (default: by the extension of -o, else text)",
 			    "text csv jsonl"},
-		{PIPESIM_SET_OUTPUT, NULL,
-			"write rows to FILE (FILE.partial until all are done)", NULL}},
+		{PIPESIM_SET_OUTPUT, NULL, "file for the rows; FILE.partial until all are done",
+			NULL}},
 	.run = run,
 };

@@ -1,16 +1,52 @@
 #include "config.h"
 
 #include "cli/command.h"
+#include "output/screen.h"
 #include "runtime/csv.h"
+#include <string.h>
 
 /* What is printed when all files have been looked at. */
 typedef struct {
 	gboolean all;                  /* under every runtime */
 	const PipesimRuntime *runtime; /* else under this one */
 	const PipesimIssuing *issuing;
-	PipesimExit *worst; /* of the files so far */
-	GString *out;
+	PipesimExit *worst;  /* of the files so far */
+	GString *out;        /* all that is known, in lines */
+	PipesimTable *table; /* a row a file */
+	guint n_failed;
+	GString *failed; /* names of these files */
 } Validation;
+
+static const PipesimColumn columns[] = {{NULL, "  schedule file", TRUE}, {NULL, "ranks", FALSE},
+	{NULL, "stages", FALSE}, {"micro-", "batches", FALSE}, {NULL, "ops", FALSE},
+	{NULL, "deadlocks under", TRUE}};
+
+static void fail(Validation *validation, const char *path)
+{
+	*validation->worst = PIPESIM_EXIT_NO;
+	g_string_append_printf(
+		validation->failed, "%s%s", validation->n_failed++ > 0 ? ", " : "", path);
+}
+
+/* @fates: what was said under which rules */
+/* @hang, @cross: the rules under which it deadlocks, and receives wrong tensors */
+static void add_row(Validation *validation, const PipesimProgram *program, const char *path,
+	gboolean failed, const GString *hang, const GString *cross)
+{
+	const PipesimShape *shape = &program->shape;
+	const char *base = strrchr(path, '/');
+	char *cells[] = {
+		g_strconcat("  ", base != NULL && strlen(path) > 26 ? base + 1 : path, NULL),
+		g_strdup_printf("%u", shape->ranks), g_strdup_printf("%u", shape->stages),
+		g_strdup_printf("%u", shape->microbatches),
+		g_strdup_printf("%u", program->n_ops),
+		g_strdup_printf("%s%s%s%s", hang->str,
+			hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
+			cross->len > 0 ? " (wrong tensors)" : "")};
+
+	pipesim_table_add(
+		validation->table, failed ? PIPESIM_ROW_FAILED : PIPESIM_ROW_PLAIN, cells);
+}
 
 /* What a file says about a schedule is an answer; what cannot be read is an error. */
 static gboolean is_answer(const GError *error)
@@ -69,7 +105,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		return FALSE;
 	}
 	if (!runs && decides) {
-		g_printerr("%s\n", fault->message);
+		pipesim_say("%s", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
 	}
 	append_name(fates[fate], name);
@@ -85,8 +121,9 @@ static gboolean is_for(
 
 	if (asked == NULL || !asked->runs_files || asked == lowering->runtime)
 		return TRUE;
-	g_printerr("%s:1:1: %s; pipesim export --from %s --runtime %s --output FILE writes it "
-		   "for that version\n",
+	pipesim_say(
+		"%s:1:1: %s; pipesim export --schedule %s --runtime %s --output FILE writes it "
+		"for that version",
 		path,
 		asked->waits_for_sends
 			? "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND"
@@ -106,7 +143,10 @@ static gboolean report(
 			   cross = g_string_new(NULL), none = g_string_new(NULL);
 	GString *const fates[N_FATES] = {run, hang, cross, none};
 	GString *out = validation->out;
+	const PipesimExit before = *validation->worst;
+	gboolean failed;
 
+	*validation->worst = PIPESIM_EXIT_DONE;
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 		g_autoptr(PipesimLowering) lowering = NULL;
@@ -122,7 +162,7 @@ static gboolean report(
 			append_name(none, runtimes[i]->name);
 			if (validation->all)
 				continue;
-			g_printerr("%s: %s\n", path, fault->message);
+			pipesim_say("%s: %s", path, fault->message);
 			*validation->worst = PIPESIM_EXIT_NO;
 			continue;
 		}
@@ -138,11 +178,17 @@ static gboolean report(
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
 		!try_comm(validation, file, file->lowering, fates, error))
 		return FALSE;
+	failed = *validation->worst != PIPESIM_EXIT_DONE;
+	*validation->worst = MAX(before, *validation->worst);
+	if (failed)
+		fail(validation, path);
+	add_row(validation, file->program, path, failed, hang, cross);
 	g_string_append_printf(out,
-		"%s: %u rank%s, %u stage%s, %u micro-batch%s, %u ops: complete, acyclic", path,
-		shape->ranks, shape->ranks == 1 ? "" : "s", shape->stages,
-		shape->stages == 1 ? "" : "s", shape->microbatches,
-		shape->microbatches == 1 ? "" : "es", file->program->n_ops);
+		"%s %s: %u rank%s, %u stage%s, %u micro-batch%s, %u ops; complete, acyclic",
+		path, failed ? "does not run" : "runs", shape->ranks,
+		shape->ranks == 1 ? "" : "s", shape->stages, shape->stages == 1 ? "" : "s",
+		shape->microbatches, shape->microbatches == 1 ? "" : "es",
+		file->program->n_ops);
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
 			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);
@@ -150,21 +196,42 @@ static gboolean report(
 	return TRUE;
 }
 
+/* Of several files. */
+static void write_screen(Validation *validation, guint n, GString *out)
+{
+	const PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+
+	g_string_append_printf(screen->asked, "%u schedule files, under %s", n,
+		validation->all ? "all message rules" : validation->runtime->name);
+	if (validation->n_failed == 0)
+		pipesim_screen_say(screen->verdict, "All %u run.", n);
+	else
+		pipesim_screen_say(screen->verdict, "%u of %u do%s not run: %s.",
+			validation->n_failed, n, validation->n_failed == 1 ? "es" : "",
+			validation->failed->str);
+	screen->table = g_steal_pointer(&validation->table);
+	pipesim_screen_print(screen, &style, out);
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
-	g_autoptr(GString) out = g_string_new(NULL);
+	const gboolean few = setup->n_operands > 1 && !setup->flag[PIPESIM_SET_FULL];
+	g_autoptr(GString) lines = g_string_new(NULL), out = g_string_new(NULL);
+	g_autoptr(GString) failed = g_string_new(NULL);
 	Validation validation = {
 		.all = setup->text[PIPESIM_SET_RUNTIME] == NULL,
 		.runtime = pipesim_runtime_resolve(
 			setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES),
 		.issuing = &setup->scenario.issuing,
 		.worst = answer,
-		.out = out,
+		.out = lines,
+		.table = pipesim_table_new(columns, G_N_ELEMENTS(columns)),
+		.failed = failed,
 	};
 
 	if (setup->n_operands == 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
+		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
 	for (guint i = 0; i < setup->n_operands && *error == NULL; i++) {
 		const char *path = setup->operands[i];
 		g_autoptr(GError) fault = NULL;
@@ -173,19 +240,23 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		if (file != NULL) {
 			report(&validation, file, path, error);
 		} else if (is_answer(fault)) {
-			g_printerr("%s\n", fault->message);
-			*answer = PIPESIM_EXIT_NO;
+			pipesim_say("%s", fault->message);
+			fail(&validation, path);
 		} else {
 			g_propagate_error(error, g_steal_pointer(&fault));
 		}
 	}
-	return pipesim_print(NULL, out, *error == NULL ? error : NULL) && *error == NULL;
+	if (few && *error == NULL)
+		write_screen(&validation, setup->n_operands, out);
+	pipesim_table_free(validation.table);
+	return pipesim_print(NULL, few ? out : lines, *error == NULL ? error : NULL) &&
+	       *error == NULL;
 }
 
 const PipesimCommand pipesim_command_validate = {
 	.name = "validate",
-	.summary = "check that a schedule CSV is complete and free of deadlock",
-	.usage = "FILE.csv... - check schedule files: complete, acyclic, no deadlock",
+	.summary = "whether schedule files are complete and free of deadlock",
+	.usage = "FILE.csv...",
 	.examples = "Each file is checked under the message rules async, pytorch-2.11 and "
 		    "pytorch-2.15 (PyTorch's\nmulti-stage schedules), single (PyTorch's GPipe "
 		    "and 1F1B) and deepseek (DualPipe); an order of\n1F1B or interleaved 1F1B "
@@ -199,8 +270,8 @@ const PipesimCommand pipesim_command_validate = {
 		    "receive (each fault with its place); 3 one cannot be read.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_READ,
-	.takes = {PIPESIM_ALL_RUNTIME},
+	.takes = {PIPESIM_ALL_RUNTIME, PIPESIM_SET_FULL},
 	.wording = {{PIPESIM_SET_RUNTIME, NULL,
-		"check one set of message rules (default: all of them)", NULL}},
+		"check under these rules only (default: all of them)", NULL}},
 	.run = run,
 };

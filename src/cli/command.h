@@ -13,23 +13,26 @@ typedef struct {
 typedef struct {
 	const char *name;
 	const char *summary;  /* one line for the list of commands, no final stop */
-	const char *usage;    /* operands and what is done: "NAME - explain one schedule" */
-	const char *about;    /* what the help says before the options, or NULL */
+	const char *usage;    /* operands: "NAME|all"; NULL: none */
+	const char *about;    /* what the help says before the options; NULL: the summary */
 	const char *examples; /* and behind them, or NULL */
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
+	char *(*words)(
+		void); /* what an operand may be, for g_free(); NULL: files, or names of schedules */
 	PipesimSettingPath operands; /* what is done with the files that they name */
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
 	/* What it writes where its output is a folder, NULL-terminated: it looks itself whether that can be
 	 * written. NULL: its output is a file. */
 	const char *const *folder;
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 behind them, or the end. */
-	guint8 takes[24];
+	guint8 takes[28];
 	PipesimWording wording[20];
 	/* Writes its JSON: what is found in @of, or where @json asks for names alone nothing but these
 	 * (base/member.h). NULL: it has none. */
 	void (*members)(PipesimJson *json, gconstpointer of);
 	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
-	 * unless it says otherwise. FALSE with an error, from which the status follows. */
+	 * unless it says otherwise. FALSE with an error, from which the status follows.
+	 * NULL: the help, which whoever runs commands prints. */
 	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);
 } PipesimCommand;
 _Static_assert(PIPESIM_LAST_GROUP <= G_MAXUINT8, "PipesimCommand.takes");
@@ -41,13 +44,26 @@ _Static_assert(PIPESIM_LAST_GROUP <= G_MAXUINT8, "PipesimCommand.takes");
 /** pipesim_commands: all of them, NULL-terminated; the first is the default. */
 extern const PipesimCommand *const pipesim_commands[];
 
-/** pipesim_command_run: reads @argv, of which the first is not looked at, and runs @command; at
- * --help prints what that is. Returns the status that @error, where it sets that, stands for. */
-PipesimExit pipesim_command_run(
-	const PipesimCommand *command, int argc, char **argv, GError **error);
+/** pipesim_command_find: the one that is called @name; NULL: none is. */
+const PipesimCommand *pipesim_command_find(const char *name);
+
+/** pipesim_command_takes: whether the setting @id is an option of @command. */
+gboolean pipesim_command_takes(const PipesimCommand *command, PipesimSettingId id);
+
+/** pipesim_command_owners: the commands that take @id: "sweep, plan"; "" of PIPESIM_SET_NONE. For g_free(). */
+char *pipesim_command_owners(PipesimSettingId id);
+
+/** pipesim_command_word: what @command says of the setting @id. */
+PipesimWording pipesim_command_word(const PipesimCommand *command, PipesimSettingId id);
 
 /** pipesim_command_json: the JSON of @command, of what it found. */
-void pipesim_command_json(const PipesimCommand *command, gconstpointer of, GString *out);
+static inline void pipesim_command_json(
+	const PipesimCommand *command, gconstpointer of, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	command->members(json, of);
+}
 
 /** pipesim_keys: every key that JSON of a command has, in lines "COMMAND PATH KIND" with tabs
  * between. */
@@ -58,6 +74,7 @@ GString *pipesim_keys(void);
  *   _pipesim_command NAME SUMMARY
  *   _pipesim_operand NAME VALUE
  *   _pipesim_option 'NAME ...' --option -o ARGUMENT VALUE HELP
+ *   _pipesim_alias 'NAME ...' --old ARGUMENT VALUE: is not offered, but its values are
  *
  * An empty ARGUMENT: a flag; one that ends with "...": may stand several times. VALUE: the
  * words that it may be; "@csv ini" files of these extensions, "@*" any; "@name" of a schedule,

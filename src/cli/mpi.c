@@ -2,7 +2,12 @@
 
 #include "cli/mpi.h"
 
-#ifdef HAVE_MPI
+/* The library is alone. */
+#if defined HAVE_MPI && !defined PIPESIM_ALONE
+#define USE_MPI 1
+#endif
+
+#ifdef USE_MPI
 #include <mpi.h>
 #include <string.h>
 
@@ -18,7 +23,7 @@ static gboolean is_running(void)
 PipesimProcesses pipesim_mpi_start(void)
 {
 	PipesimProcesses processes = {0, 1, 1};
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	/* Open MPI, MPICH and Slurm say with these that they started the process: without them
 	 * MPI is not even initialised, which takes longer than most runs. */
 	static const char *const signs[] = {
@@ -44,7 +49,7 @@ PipesimProcesses pipesim_mpi_start(void)
 
 guint64 pipesim_mpi_agree(guint64 value)
 {
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	if (is_running())
 		MPI_Bcast(&value, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 #endif
@@ -54,7 +59,7 @@ guint64 pipesim_mpi_agree(guint64 value)
 void pipesim_mpi_send(const GByteArray *bytes)
 {
 	g_return_if_fail(bytes->len <= G_MAXINT);
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	MPI_Ssend(bytes->data, (int)bytes->len, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 #endif
 }
@@ -62,7 +67,7 @@ void pipesim_mpi_send(const GByteArray *bytes)
 GByteArray *pipesim_mpi_receive(guint from G_GNUC_UNUSED)
 {
 	GByteArray *bytes = g_byte_array_new();
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	MPI_Status status;
 	int length = 0;
 
@@ -78,7 +83,7 @@ GByteArray *pipesim_mpi_receive(guint from G_GNUC_UNUSED)
 void pipesim_mpi_exchange(
 	gpointer results G_GNUC_UNUSED, gsize each G_GNUC_UNUSED, gsize n G_GNUC_UNUSED)
 {
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	guint8 *bytes = results;
 	int size = 1, rank = 0;
 
@@ -110,7 +115,7 @@ void pipesim_mpi_end(PipesimProcesses processes, const GError *error)
 		return;
 	if (error != NULL && processes.rank == 0)
 		g_printerr("pipesim: %s\n", error->message);
-#ifdef HAVE_MPI
+#ifdef USE_MPI
 	if (is_running() && error != NULL)
 		MPI_Abort(MPI_COMM_WORLD, (int)pipesim_exit_status(error));
 	else if (is_running())

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/console.h"
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/sink.h"
@@ -249,7 +250,8 @@ static gboolean open_file(
 	if (file->partial != NULL)
 		file->stream = fopen(file->partial, "wx");
 	else
-		file->stream = file->path != NULL ? fopen(file->path, "w") : stdout;
+		file->stream =
+			file->path != NULL ? fopen(file->path, "w") : pipesim_console_stream();
 	if (file->stream != NULL)
 		return write_header(file, error);
 	if (errno == EEXIST)
@@ -452,7 +454,7 @@ gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 	g_autoptr(PipesimPool) pool = NULL;
 	gboolean ok = TRUE, more = !is_main;
 
-	run->work.stop = &pipesim_stop_asked;
+	run->work.stop = pipesim_stop();
 	run->work.part = run->processes.rank;
 	run->work.parts = run->processes.size;
 	pipesim_catch_signals();
@@ -471,7 +473,7 @@ gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 	}
 	pipesim_end_progress();
 	if (!ok)
-		g_atomic_int_set(&pipesim_stop_asked, 1);
+		g_atomic_int_set(pipesim_stop(), 1);
 	/* Those that were stopped say so even where nobody has asked for their next block. */
 	for (guint from = 1; ok && is_main && from < run->processes.size; from++) {
 		guint length;
@@ -504,8 +506,8 @@ gboolean pipesim_sweep_run_finish(PipesimSweepRun *run, PipesimExit *answer, GEr
 		g_unlink(file->id);
 		return TRUE;
 	}
-	g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-		   " %s%s\n",
+	pipesim_say("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+		    " %s%s",
 		run->done, all, run->what,
 		run->file != NULL && run->output != NULL ? "; continue with --resume" : "");
 	*answer = PIPESIM_EXIT_STOPPED;

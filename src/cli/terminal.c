@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/console.h"
 #include "base/path.h"
 #include "cli/terminal.h"
 #include <langinfo.h>
@@ -41,6 +42,8 @@ PipesimStyle pipesim_terminal_style(const char *path)
 	struct winsize size;
 	guint64 width = 0; /* nothing limits it: a file or a pipe */
 
+	if (pipesim_console() != NULL)
+		return (PipesimStyle){.unicode = TRUE};
 	if ((columns == NULL ||
 		    !pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL)) &&
 		shown && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
@@ -87,6 +90,20 @@ gboolean pipesim_format(
 
 	*format = PIPESIM_AS_TEXT;
 	return name == NULL || pipesim_word_find(words, name, "unknown format", format, error);
+}
+
+gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GError **error)
+{
+	const gboolean full = setup->flag[PIPESIM_SET_FULL],
+		       brief = setup->flag[PIPESIM_SET_BRIEF];
+
+	if (full && brief)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--brief is what is printed without --full; leave one of them out");
+	return format == NULL || (!full && !brief) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s is for the text table; leave it out with --format %s",
+		       full ? "--full" : "--brief", format);
 }
 
 gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, GError **error)
@@ -162,7 +179,15 @@ static gpointer keep_moving(gpointer data G_GNUC_UNUSED)
 
 void pipesim_begin_progress(const char *what)
 {
+	PipesimConsole *console = pipesim_console();
+
 	pipesim_end_progress();
+	if (console != NULL && console->tell != NULL) {
+		console->told = g_get_monotonic_time();
+		pipesim_console_tell(console, PIPESIM_TOLD_PROGRESS, what);
+	}
+	if (console != NULL)
+		return;
 	if (isatty(STDERR_FILENO) != 1)
 		return;
 	progress.line = g_strdup(what);
@@ -172,19 +197,32 @@ void pipesim_begin_progress(const char *what)
 
 gboolean pipesim_progress_is_due(void)
 {
+	const PipesimConsole *console = pipesim_console();
+
+	if (console != NULL)
+		return console->told != 0 && g_get_monotonic_time() - console->told >= OFTEN;
 	return progress.began != 0 &&
 	       g_get_monotonic_time() - MAX(progress.began, progress.told) >= OFTEN;
 }
 
 void pipesim_show_progress(const char *format, ...)
 {
+	PipesimConsole *console = pipesim_console();
 	va_list arguments;
+	char *line;
 
+	va_start(arguments, format);
+	line = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	if (console != NULL) {
+		pipesim_console_tell(console, PIPESIM_TOLD_PROGRESS, line);
+		console->told = g_get_monotonic_time();
+		g_free(line);
+		return;
+	}
 	g_mutex_lock(&progress.lock);
 	g_free(progress.line);
-	va_start(arguments, format);
-	progress.line = g_strdup_vprintf(format, arguments);
-	va_end(arguments);
+	progress.line = line;
 	show_line();
 	progress.told = progress.shown;
 	g_mutex_unlock(&progress.lock);
@@ -192,6 +230,8 @@ void pipesim_show_progress(const char *format, ...)
 
 void pipesim_end_progress(void)
 {
+	if (pipesim_console() != NULL)
+		pipesim_console()->told = 0;
 	if (progress.began == 0)
 		return;
 	g_mutex_lock(&progress.lock);
@@ -222,17 +262,40 @@ void pipesim_print_progress(const char *what, guint64 done, guint64 all)
 	}
 }
 
+void pipesim_say(const char *format, ...)
+{
+	g_autofree char *line = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	line = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	if (pipesim_console() == NULL)
+		g_printerr("%s\n", line);
+	else
+		g_string_append_printf(pipesim_console()->said, "%s\n", line);
+}
+
 void pipesim_print_notice(const char *line)
 {
 	g_autofree char *printable = pipesim_printable(line);
 
+	if (pipesim_console() != NULL) {
+		pipesim_say("pipesim: %s", printable);
+		return;
+	}
 	g_mutex_lock(&progress.lock);
 	clear_line();
 	g_printerr("pipesim: %s\n", printable);
 	g_mutex_unlock(&progress.lock);
 }
 
-gint pipesim_stop_asked;
+static gint stop_asked;
+
+gint *pipesim_stop(void)
+{
+	return pipesim_console() != NULL ? &pipesim_console()->stop : &stop_asked;
+}
 
 /* Nothing but what a signal may call. */
 static void end_at_once(int number G_GNUC_UNUSED)
@@ -248,7 +311,7 @@ static void end_at_once(int number G_GNUC_UNUSED)
 
 static void ask_to_stop(int number)
 {
-	g_atomic_int_set(&pipesim_stop_asked, 1);
+	g_atomic_int_set(&stop_asked, 1);
 	signal(number,
 		number == SIGINT ? end_at_once : SIG_DFL); /* the second one ends the program */
 }
@@ -261,6 +324,8 @@ void pipesim_end_on_interrupt(void)
 
 void pipesim_catch_signals(void)
 {
+	if (pipesim_console() != NULL)
+		return;
 	signal(SIGINT, ask_to_stop);
 	signal(SIGTERM, ask_to_stop);
 }

@@ -25,6 +25,10 @@ PipesimStyle pipesim_terminal_style(const char *path);
  * PIPESIM_ERROR_WRITE. */
 gboolean pipesim_print(const char *path, const GString *text, GError **error);
 
+/** pipesim_check_full: FALSE with PIPESIM_ERROR_USAGE where --full and --brief are given both, or one of them with
+ * @format (nullable), which is not for people. */
+gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GError **error);
+
 /** pipesim_check_page: whether a page may be written to @path, of --report; NULL: none is. It is not for a
  * terminal, nor is it a picture. FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_check_page(const char *path, GError **error);
@@ -67,11 +71,15 @@ void pipesim_end_progress(void);
 /** pipesim_print_progress: "@done of @all @what" where a line is due; begins at 0 and ends at @all. */
 void pipesim_print_progress(const char *what, guint64 done, guint64 all);
 
+/** pipesim_say: a line to standard error, as it is. */
+void pipesim_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
 /** pipesim_print_notice: @line to standard error, behind the program's name. */
 void pipesim_print_notice(const char *line);
 
-/* 1 after a signal: the only thing that one may touch. */
-extern gint pipesim_stop_asked;
+/** pipesim_stop: what is 1 after a signal, or once a caller of the library has asked to stop: the only thing that a
+ * signal may touch. */
+gint *pipesim_stop(void);
 
 /** pipesim_catch_signals: from now on SIGINT and SIGTERM set that, the first time. */
 void pipesim_catch_signals(void);
