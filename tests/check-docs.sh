@@ -7,6 +7,36 @@ manual=$TOP_SRCDIR/docs/pipesim.1
 commands=$("$PIPESIM" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p')
 [ -n "$commands" ] || fail 'pipesim --help names no commands'
 
+# The first page fits a screen of 36 lines of 80 columns, topics 80 columns.
+topics=$("$PIPESIM" --help | sed -n '$s/,\| or//gp')
+if "$PIPESIM" --help | awk 'length > 80 { bad = 1 } END { exit bad || NR > 36 }'; then
+	pass
+else
+	fail 'pipesim --help does not fit a screen'
+fi
+for topic in $topics; do
+	if "$PIPESIM" help "$topic" | LC_ALL=C grep -q '[^ -~]\|.\{81\}'; then
+		fail "pipesim help $topic is wider than 80 columns or not ASCII"
+	else
+		pass
+	fi
+done
+
+# What pages say besides what the program says: each option is there in detail.
+for page in "$TOP_SRCDIR"/docs/pipesim*.[17]; do
+	sed '/^\.\\" What follows/,/^\.\\" End of what/d; s/\\-/-/g' "$page"
+done >"$scratch/by-hand"
+for command in $commands; do
+	[ "$command" != help ] || continue
+	page=$TOP_SRCDIR/docs/pipesim-$command.1
+	sed '1,/^\.\\" What follows/d; /^\.\\" End of what/,$d' "$page" >"$scratch/shipped"
+	if "$PIPESIM" --manual "$command" | cmp -s - "$scratch/shipped"; then
+		pass
+	else
+		fail "docs/pipesim-$command.1 is not what the program says; run 'make manual'"
+	fi
+done
+
 for command in $commands; do
 	if grep -q "^\.\(Nm pipesim\|It\|Ic\|Ss\|Nm\) *\(Cm\|Ic\)* *$command" "$manual"; then
 		pass
@@ -20,9 +50,9 @@ for command in $commands; do
 	else
 		pass
 	fi
-	for option in $(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z-]*\).*/\2/p' "$scratch/help"); do
+	for option in $(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' "$scratch/help"); do
 		# mdoc writes --name as "Fl -name", and a hyphen that may not break as \-
-		if sed 's/\\-/-/g' "$manual" | grep -q "Fl -$option\>"; then
+		if grep -q "Fl -$option\>" "$TOP_SRCDIR/docs/pipesim-$command.1" && grep -q "Fl -$option\>" "$scratch/by-hand"; then
 			pass
 		else
 			fail "--$option of $command is not in the manual"
