@@ -112,6 +112,21 @@ function fold_head(i,    j, k, ranks, said)
 	n_got = k
 }
 
+# What more there is to ask for, below an answer, but where an example has it whole.
+function fold_more(i,    j, k)
+{
+	for (j = first[i]; j <= last[i]; j++)
+		if (lines[j] ~ /^More: --full/)
+			return
+	for (j = 1; j <= n_got; j++)
+		if (got[j] == "" && got[j + 1] ~ /^More: --full/) {
+			got[++k] = "[more]"
+			j++
+		} else
+			got[++k] = got[j]
+	n_got = k
+}
+
 # An example that has one of the paragraphs whole is compared whole, and so says how they read.
 function fold(i,    j, k, p)
 {
@@ -169,6 +184,7 @@ function collect(i,    line, name, status)
 		return 0
 	if (strict) {
 		fold_head(i)
+		fold_more(i)
 		fold(i)
 	}
 	name = folder "/" i ".err"

@@ -9,6 +9,7 @@
 # compared; elsewhere both are as on a terminal, and an example without output is only run. In tests/cli
 #   [legend: A, B]  stands for what is said of these columns below a table, as two plain commands print it,
 #   [equal ranks, unit times] for what another plain command says above it, or either of them,
+#   [more] for an empty line and the last line of an answer, "More: --full ...",
 #   [exit 2: pipesim plan --help] for "Try 'pipesim plan --help'." and [exit 2],
 # but in the few examples that have them whole, which check the words.
 # The examples of a document run one after the other in one folder, beside docs, schedules, traces and
@@ -60,9 +61,9 @@ cases=$(cd "$sources" && ls tests/cli/*.md)
 
 # What stands above tables. What columns mean: as said without a limit, and of all that the first does not have.
 {
-	pipesim --pp 2 -m 2 -s zb-v | sed -n 2,4p
-	pipesim --pp 2 -m 2 -s 1f1b --runtime native | sed -n '/^\*   /,/^$/{/./p}'
-	pipesim --pp 2 -m 2 -s 1f1b --stage-scale 0=2 --link-latency 5us --activation-bytes 1GB --memory-limit 1TB |
+	pipesim --full --pp 2 -m 2 -s zb-v | sed -n 2,4p
+	pipesim --full --pp 2 -m 2 -s 1f1b --runtime native | sed -n '/^\*   /,/^$/{/./p}'
+	pipesim --full --pp 2 -m 2 -s 1f1b --stage-scale 0=2 --link-latency 5us --activation-bytes 1GB --memory-limit 1TB |
 		sed -n '/^runtime  /,/^$/{/./p}'
 } >"$scratch/legend"
 

@@ -57,6 +57,8 @@ found bin/pipesim
 found include/pipesim.h
 found 'lib*/pkgconfig/pipesim.pc'
 found share/man/man1/pipesim.1
+found share/man/man1/pipesim-plan.1
+found share/man/man7/pipesim-options.7
 found share/bash-completion/completions/pipesim
 found 'share/zsh/*/_pipesim'
 found share/fish/vendor_completions.d/pipesim.fish

@@ -27,7 +27,7 @@ if need shellcheck; then
 	shellcheck -S warning -s bash completions/pipesim || status=1
 fi
 if need mandoc; then
-	mandoc -Tlint -W warning docs/*.1 || status=1
+	mandoc -Tlint -W warning docs/*.[17] || status=1
 fi
 TOP_SRCDIR=. sh tests/check-sizes.sh || status=1
 [ $status -eq 0 ] && echo 'lint: nothing to say'

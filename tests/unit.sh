@@ -6,7 +6,7 @@
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/all"
-for suite in optimize-search layout-search effects-power engine-equal schedule-search engine-fast optimize-bound optimize-units; do
+for suite in optimize-search plan-search schedule-search engine-equal optimize-bound analysis-report diagnosis-executed layout-search optimize-limits; do
 	grep -x "$suite" "$scratch/all"
 done >"$scratch/suites"
 grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
@@ -14,6 +14,8 @@ grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
 if [ -n "${PIPESIM_SUITES-}" ]; then
 	printf '%s\n' $PIPESIM_SUITES >"$scratch/suites"
 fi
+# What is freed is kept: large blocks that come and go would be cleared by the kernel each time.
+export MALLOC_TRIM_THRESHOLD_=4000000000 MALLOC_MMAP_THRESHOLD_=33554432
 # shellcheck disable=SC2016 # for the shells that xargs starts
 xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
 	case ${PIPESIM_LONG:+long}${PIPESIM_SANITIZED:+sanitized}-$3 in
