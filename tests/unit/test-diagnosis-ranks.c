@@ -87,13 +87,13 @@ END_TEST
 
 #define PAIR_COLUMNS        "step,dp,rank,stage,op,microbatch,start_ns,dur_ns,b_stage,b_microbatch\n"
 #define PAIR_OP(rank, rest) "0,0," rank "," rest "\n"
-#define PAIR_RANK(rank, first, second)                                                 \
-	PAIR_OP(rank, first ",F,0,0,100,,")                                            \
-	PAIR_OP(rank, second ",F,0,1000,100,,")                                        \
-	PAIR_OP(rank, first ",FB,1,4000,270," second ",0")                             \
-	PAIR_OP(rank, second ",F,1,5000,100,,")                                        \
-	PAIR_OP(rank, first ",B,0,6000,200,,") PAIR_OP(rank, second ",B,1,7000,200,,") \
-		PAIR_OP(rank, first ",B,1,8000,200,,")
+#define PAIR_RANK(rank, first, second)                     \
+	PAIR_OP(rank, first ",F,0,0,100,,")                \
+	PAIR_OP(rank, second ",F,0,1000,100,,")            \
+	PAIR_OP(rank, first ",FB,1,4000,270," second ",0") \
+	PAIR_OP(rank, second ",F,1,5000,100,,")            \
+	PAIR_OP(rank, first ",B,0,6000,200,,")             \
+	PAIR_OP(rank, second ",B,1,7000,200,,") PAIR_OP(rank, first ",B,1,8000,200,,")
 
 /* Pairs that one rank of two showed take as long as they did, not half: both of a rank 2 x 270. */
 START_TEST(pairs_of_one_rank_are_pairs_of_all)
