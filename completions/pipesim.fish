@@ -129,7 +129,7 @@ _pipesim_option 'export' '--runtime' '' 'NAME' 'async pytorch-2.11 pytorch-2.15 
 _pipesim_alias 'export' '--comm' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native'
 _pipesim_option 'validate' '--runtime' '' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native' 'check under these rules only (default: all of them)'
 _pipesim_alias 'validate' '--comm' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native'
-_pipesim_option 'diagnose' '--runtime' '' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native' 'whose rules the messages followed (default: native)'
+_pipesim_option 'diagnose' '--runtime' '' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native' 'whose rules the messages followed (default: as files tell, else found)'
 _pipesim_alias 'diagnose' '--comm' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native'
 _pipesim_option 'compare diff optimize sweep model plan' '--runtime' '' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native' 'whose rules say when a send or a receive blocks (default: async: never)'
 _pipesim_alias 'compare diff optimize sweep model plan' '--comm' 'NAME' 'async pytorch-2.11 pytorch-2.15 single deepseek megatron native'

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "diagnosis/measured.h"
 #include "diagnosis/print.h"
+#include "diagnosis/spread.h"
 #include "diagnosis/traces.h"
 #include "effects/effects.h"
 #include "output/table.h"
@@ -137,10 +138,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	for (guint i = 0; i < record->notices->len; i++)
 		pipesim_setup_notice(setup, g_ptr_array_index(record->notices, i));
 	patient.record = record;
+	patient.inferred = setup->text[PIPESIM_SET_AS] != NULL;
 	patient.costs = calibration->costs;
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
 	diagnosis = pipesim_diagnose(&patient, error);
+	if (diagnosis != NULL)
+		diagnosis->spread = pipesim_spread_new(&patient, diagnosis);
 	setup->told = format == PIPESIM_AS_TEXT;
 	return diagnosis != NULL && tell_all(setup, diagnosis, format, error);
 }
@@ -168,7 +172,9 @@ const PipesimCommand pipesim_command_diagnose = {
 		{PIPESIM_SET_LAYERS, NULL, "layers on each rank; also says how to balance them",
 			NULL},
 		{PIPESIM_SET_RUNTIME, NULL,
-			"whose rules the messages followed (default: native)", NULL},
+			"whose rules the messages followed (default: as files tell, else "
+			"found)",
+			NULL},
 		{PIPESIM_SET_FORMAT, NULL, "text, json or csv (default: text)",
 			"text json csv"}},
 	.members = put_members,

@@ -26,6 +26,14 @@ static gint64 whole(const gint64 *time)
 	return time[PIPESIM_F] + time[PIPESIM_B];
 }
 
+/* What @ns of work takes on @rank. */
+static gint64 on_rank(const PipesimDiagnosis *diagnosis, guint rank, gint64 ns)
+{
+	const PipesimFraction *slow = diagnosis->costs->slow;
+
+	return slow != NULL ? pipesim_time_scale(ns, slow[rank].num, slow[rank].den) : ns;
+}
+
 /* One layer after the other, beyond the first of each stage, to the rank that it makes least long; there to the
  * shortest stage. As every layer adds as much, no other way leaves the longest rank shorter. */
 static void share_layers(
@@ -44,7 +52,8 @@ static void share_layers(
 	}
 	for (guint at = 0; at < n_places; at++)
 		if (diagnosis->program->stage_of[at] != PIPESIM_NO_OP)
-			rank[at / shape->chunks] += stage[diagnosis->program->stage_of[at]];
+			rank[at / shape->chunks] += on_rank(diagnosis, at / shape->chunks,
+				stage[diagnosis->program->stage_of[at]]);
 	for (guint left = shape->stages * (balance->before - 1); left > 0; left--) {
 		guint best = n_places;
 
@@ -61,7 +70,8 @@ static void share_layers(
 		}
 		balance->layers[diagnosis->program->stage_of[best]]++;
 		stage[diagnosis->program->stage_of[best]] += balance->layer;
-		rank[best / shape->chunks] += balance->layer;
+		rank[best / shape->chunks] +=
+			on_rank(diagnosis, best / shape->chunks, balance->layer);
 	}
 }
 

@@ -46,6 +46,30 @@ typedef struct {
 } PipesimOpLoss;
 #define PIPESIM_LOSSES 3
 
+/* A schedule on the same ranks, ns; -1: it has no result there. */
+typedef struct {
+	PipesimRun *run;
+	gint64 makespan; /* with the causes that stay whatever the order is */
+	gint64 fixed;    /* without them */
+} PipesimOther;
+
+/* A runtime whose rules were tried, and how far its steps are off in the median, in size. */
+typedef struct {
+	const PipesimRuntime *runtime;
+	double error;
+} PipesimTried;
+
+typedef enum {
+	PIPESIM_RULES_ASKED,
+	PIPESIM_RULES_OF_FILE,
+	PIPESIM_RULES_FOUND, /* as those that explain the steps */
+} PipesimRulesFrom;
+
+/* What a diagnosis may lack. */
+#define PIPESIM_MOST_MISSING 8
+
+typedef struct _PipesimStepSpread PipesimStepSpread;
+
 typedef struct {
 	const PipesimRecord *record;           /* the caller's */
 	const PipesimRecordPipeline *pipeline; /* the slowest of the step */
@@ -67,10 +91,21 @@ typedef struct {
 	guint n_losses;
 	/* Of every whole step: what it took, and what is simulated as above. */
 	gint64 *step_measured, *step_simulated;
-	PipesimCosts *costs;  /* medians of stages, and the message */
+	/* Medians of stages on ranks of usual speed, how slow each rank was, and the message. */
+	PipesimCosts *costs;
 	PipesimRun *executed; /* the order that was executed, at these */
 	PipesimNearest nearest;
-	GPtrArray *runs;      /* of PipesimRun: every built-in schedule there, by makespan */
+	const PipesimRuntime *rules; /* that messages waited by */
+	PipesimRulesFrom rules_from;
+	GArray *tried;    /* of PipesimTried */
+	PipesimOther now; /* the executed order; its run is @executed */
+	GArray *others;   /* of PipesimOther: every built-in schedule, by makespan */
+	gboolean stays[PIPESIM_N_CAUSES];          /* the causes that stay in them */
+	const char *confidence;                    /* "high", "medium" or "low" */
+	const char *missing[PIPESIM_MOST_MISSING]; /* what it would be surer with */
+	guint n_missing;
+	PipesimStepSpread *
+		spread; /* over all steps: set by who wants it, spread.h; NULL: not, or too few */
 	gboolean halved;      /* full backwards alone were measured: their halves are guesses */
 	guint other_order;    /* steps that ran their ops in another order than this one */
 	gboolean tells_ranks; /* slow ranks can be told from long stages */
@@ -81,7 +116,10 @@ typedef struct {
 	const PipesimRecord *record;
 	const PipesimCosts *costs; /* as calibrated from the same traces */
 	gint64 step;               /* as its file numbers it; -1: the one of median length */
-	const PipesimRuntime *runtime; /* whose rules messages wait by; NULL: async */
+	const PipesimRuntime *
+		runtime; /* whose rules messages wait by; NULL: async; native: as files tell, else found */
+	gboolean brief;    /* causes alone: no schedules, and no other steps */
+	gboolean inferred; /* which ops ran was worked out */
 } PipesimPatient;
 
 /**

@@ -95,11 +95,10 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
-	for (guint i = 0;
-		record->speed != NULL && record->n_replicas == 1 &&
-		record->joined.copies == 1 && i < record->joined.stages * PIPESIM_N_KINDS;
-		i++)
-		if (medians->stage[i] != NEVER)
+	medians->at_usual_speed =
+		record->speed != NULL && record->n_replicas == 1 && record->joined.copies == 1;
+	for (guint i = 0; i < record->joined.stages * PIPESIM_N_KINDS; i++)
+		if (medians->at_usual_speed && medians->stage[i] != NEVER)
 			medians->stage[i] = pipesim_time_scale(medians->stage[i], PIPESIM_PPM,
 				record->speed[record->joined.rank_of[i / PIPESIM_N_KINDS]]);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {

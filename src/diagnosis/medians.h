@@ -9,7 +9,8 @@ typedef struct {
 	/* [stage * PIPESIM_N_KINDS + kind]: over all replicas, and of that the time that ops stood still inside. */
 	gint64 *stage, *idle;
 	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
-	gboolean split;  /* some backward ran in halves, I and W */
+	gboolean at_usual_speed; /* stages are as long as on a rank of usual speed */
+	gboolean split;          /* some backward ran in halves, I and W */
 } PipesimMedians;
 
 /** pipesim_medians_new: over all steps, replicas and micro-batches of @record; for

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "diagnosis/print.h"
+#include "diagnosis/spread.h"
 #include "output/figures.h"
 #include "output/screen.h"
 #include <math.h>
@@ -162,6 +163,16 @@ static void append_order(const PipesimDiagnosis *diagnosis, GString *out)
 			nearest->run->name, nearest->same, diagnosis->program->n_ops);
 }
 
+/* "; rules of megatron (found: off by 0.3 %)". */
+static void append_rules(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	g_string_append_printf(out, "; rules of %s", diagnosis->rules->name);
+	pipesim_each (const PipesimTried, tried, diagnosis->tried)
+		if (tried->runtime == diagnosis->rules)
+			g_string_append_printf(
+				out, " (found: off by %.1f %%)", percent(tried->error));
+}
+
 static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 {
 	const PipesimRecord *record = diagnosis->record;
@@ -180,6 +191,7 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	g_string_append_printf(out, "; %u whole step%s", steps, steps == 1 ? "" : "s");
 	if (record->n_replicas > 1)
 		g_string_append_printf(out, " of %u replicas", record->n_replicas);
+	append_rules(diagnosis, out);
 	g_string_append_printf(out, "\nStep %" G_GINT64_FORMAT, step_number(diagnosis));
 	if (record->n_replicas > 1)
 		g_string_append_printf(
@@ -228,46 +240,93 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 	}
 }
 
+/* The first of the others that is shorter than what ran, without more copies of the parameters: that is another trade.
+ * @fixed: with what stays fixed */
+static const PipesimOther *best_of(const PipesimDiagnosis *diagnosis, gboolean fixed)
+{
+	const PipesimOther *best = NULL;
+
+	pipesim_each (const PipesimOther, other, diagnosis->others) {
+		const gint64 time = fixed ? other->fixed : other->makespan;
+
+		if (time >= 0 && time < diagnosis->now.makespan &&
+			other->run->shape.copies <= diagnosis->executed->shape.copies &&
+			(best == NULL || time < (fixed ? best->fixed : best->makespan)))
+			best = other;
+	}
+	return best;
+}
+
+/* "with rank 1 as slow and the host of rank 0 as late as they were"; "" where nothing stays. */
+static char *word_stays(const PipesimDiagnosis *diagnosis)
+{
+	const PipesimCause *cause = diagnosis->cause;
+	const gint slow = diagnosis->stays[PIPESIM_CAUSE_SLOW_RANK]
+				  ? cause[PIPESIM_CAUSE_SLOW_RANK].rank
+				  : -1;
+	const gint late =
+		diagnosis->stays[PIPESIM_CAUSE_HOST] ? cause[PIPESIM_CAUSE_HOST].rank : -1;
+	g_autoptr(GString) out = g_string_new("with ");
+
+	if (slow >= 0)
+		g_string_append_printf(
+			out, "rank %d as slow%s", slow, late >= 0 ? " and " : "");
+	if (late >= 0)
+		g_string_append_printf(out, "the host of rank %d as late", late);
+	g_string_append(out, slow >= 0 && late >= 0 ? " as they were" : " as it was");
+	return slow >= 0 || late >= 0 ? g_string_free(g_steal_pointer(&out), FALSE)
+				      : g_strdup("");
+}
+
+static double gain_of(const PipesimDiagnosis *diagnosis, gint64 time)
+{
+	return 100 * ((double)time / (double)MAX(diagnosis->now.makespan, 1) - 1);
+}
+
 static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 {
-	const PipesimRun *now = diagnosis->executed;
-	const PipesimShape *shape = &now->shape;
+	const PipesimShape *shape = &diagnosis->executed->shape;
+	const PipesimOther *fixed = best_of(diagnosis, TRUE);
+	g_autofree char *stays = word_stays(diagnosis);
 	guint named = 0;
 	PipesimNumber here, there;
 
-	for (guint i = 0; i < diagnosis->runs->len && named < MOST_NAMED; i++) {
-		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
-
-		if (run->report == NULL || run->report->makespan >= now->report->makespan)
+	pipesim_print_ms_fixed(here, diagnosis->now.makespan, 1);
+	pipesim_each (const PipesimOther, other, diagnosis->others) {
+		if (other->makespan < 0 || other->makespan >= diagnosis->now.makespan ||
+			named == MOST_NAMED)
 			break;
-		/* More copies of the parameters are another trade. */
-		if (run->shape.copies > now->shape.copies)
+		if (other->run->shape.copies > shape->copies)
 			continue;
+		if (named == 0)
+			g_string_append_printf(out,
+				"\nOther schedules, at the medians of these stages%s%s\n",
+				stays[0] != '\0' ? ", " : "", stays);
 		g_string_append_printf(out,
-			"%s%s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
+			"  %s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
 			"%.3g\n",
-			named == 0 ? "\nOther schedules, at the medians of these stages\n  "
-				   : "  ",
-			run->name, pipesim_print_ms_fixed(there, run->report->makespan, 1),
-			pipesim_print_ms_fixed(here, now->report->makespan, 1),
-			100 * ((double)run->report->makespan /
-					      (double)MAX(now->report->makespan, 1) -
-				      1),
-			activations_of(run), activations_of(now));
+			other->run->name, pipesim_print_ms_fixed(there, other->makespan, 1),
+			here, gain_of(diagnosis, other->makespan), activations_of(other->run),
+			activations_of(diagnosis->executed));
 		if (named++ == 0)
 			g_string_append_printf(out,
 				"    pipesim export --schedule %s --pp %u --microbatches %u -o "
 				"%s.csv\n",
-				run->name, shape->ranks, shape->microbatches, run->name);
+				other->run->name, shape->ranks, shape->microbatches,
+				other->run->name);
 	}
+	if (stays[0] != '\0' && fixed != NULL)
+		g_string_append_printf(out, "  without that, %s: %s ms (%.1f %%)\n",
+			fixed->run->name, pipesim_print_ms_fixed(there, fixed->fixed, 1),
+			gain_of(diagnosis, fixed->fixed));
 	if (named > 0 && diagnosis->halved)
 		g_string_append(out, "  (only full backwards were recorded: I and W are half "
 				     "of them each)\n");
 	if (named == 0)
 		g_string_append_printf(out,
-			"\nNo other schedule is shorter at the medians of these stages: %s "
+			"\nNo other schedule is shorter at the medians of these stages%s%s: %s "
 			"ms\n",
-			pipesim_print_ms_fixed(here, now->report->makespan, 1));
+			stays[0] != '\0' ? ", " : "", stays, here);
 }
 
 /* "S 1.179; most by forward-compute 1.087, stage 3 1.232, replica 1 1.178; M_S 1.219, M_W 0.031". */
@@ -319,6 +378,38 @@ static void append_balance(
 				 : "stages between the first and the last have");
 }
 
+/* "Steps: 3233.5 to 3494.6 ms ...". */
+static void append_spread(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimStepSpread *spread = diagnosis->spread;
+	const gint64 longer = spread->most - diagnosis->measured;
+	PipesimNumber least, most, ninety, drift, more;
+	guint worst = 0;
+
+	g_string_append_printf(out, "\nSteps: %s to %s ms, nine of ten at most %s",
+		pipesim_print_ms_fixed(least, spread->least, 1),
+		pipesim_print_ms_fixed(most, spread->most, 1),
+		pipesim_print_ms_fixed(ninety, spread->percentile[1], 1));
+	if (ABS(spread->drift) * 100 >= diagnosis->measured)
+		g_string_append_printf(out, "; the last third takes %s%s ms than the first",
+			pipesim_print_ms_fixed(drift, ABS(spread->drift), 1),
+			spread->drift > 0 ? " more" : " less");
+	for (guint kind = 1; kind < PIPESIM_N_CAUSES; kind++)
+		if (spread->more[kind] > spread->more[worst])
+			worst = kind;
+	if (longer * 100 >= diagnosis->measured && spread->told) {
+		g_string_append_printf(out,
+			"; the longest, %" G_GINT64_FORMAT ", lost most more to %s",
+			pipesim_record_step(diagnosis->record, spread->worst)->number,
+			pipesim_cause_name(worst));
+		if (spread->rank[worst] >= 0)
+			g_string_append_printf(out, " of rank %d", spread->rank[worst]);
+		g_string_append_printf(
+			out, ": %s ms", pipesim_print_ms_fixed(more, spread->more[worst], 1));
+	}
+	g_string_append(out, "\n");
+}
+
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
 	const PipesimBalance *balance, const PipesimStyle *style, GString *out)
 {
@@ -327,6 +418,8 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 	append_head(diagnosis, out);
 	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 	append_losses(diagnosis, out);
+	if (diagnosis->spread != NULL)
+		append_spread(diagnosis, out);
 	if (what_if != NULL)
 		append_what_if(what_if, out);
 	if (balance != NULL)
@@ -346,9 +439,37 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_OUTSIDE] = "First: what the ranks do outside the pipeline",
 };
 
+/* Which other schedule, with what stays and without. */
+static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
+{
+	const PipesimOther *best = best_of(diagnosis, FALSE), *fixed = best_of(diagnosis, TRUE);
+	g_autofree char *stays = word_stays(diagnosis);
+	g_autofree char *comma =
+		stays[0] != '\0' ? g_strconcat(", ", stays, NULL) : g_strdup("");
+	PipesimNumber here, there;
+
+	pipesim_screen_time(here, diagnosis->now.makespan);
+	if (best != NULL)
+		pipesim_screen_say(screen->verdict,
+			"Another schedule: %s takes %s instead of %s (%.1f %%) at the median "
+			"times of these stages%s, with activations of %.3g micro-batches "
+			"instead of %.3g%s.",
+			best->run->name, pipesim_screen_time(there, best->makespan), here,
+			gain_of(diagnosis, best->makespan), comma, activations_of(best->run),
+			activations_of(diagnosis->executed),
+			diagnosis->halved ? "; I and W are taken as half of B each" : "");
+	else
+		pipesim_screen_say(screen->verdict,
+			"No other schedule is shorter at the median times of these stages%s.",
+			comma);
+	if (stays[0] != '\0' && fixed != NULL)
+		pipesim_screen_say(screen->verdict, "With that fixed: %s takes %s (%.1f %%).",
+			fixed->run->name, pipesim_screen_time(there, fixed->fixed),
+			gain_of(diagnosis, fixed->fixed));
+}
+
 static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 {
-	const PipesimRun *now = diagnosis->executed;
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint order[PIPESIM_N_CAUSES];
 	const PipesimCause *cause;
@@ -371,28 +492,7 @@ static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 				pipesim_screen_time(without, cause->without));
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
-	for (guint i = 0; i < diagnosis->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
-
-		if (run->report == NULL || run->report->makespan >= now->report->makespan)
-			break;
-		if (run->shape.copies > now->shape.copies)
-			continue;
-		pipesim_screen_say(screen->verdict,
-			"Another schedule: %s takes %s instead of %s (%.1f %%) at the median "
-			"times of these stages, with activations of %.3g micro-batches instead "
-			"of %.3g%s.",
-			run->name, pipesim_screen_time(there, run->report->makespan),
-			pipesim_screen_time(here, now->report->makespan),
-			100 * ((double)run->report->makespan /
-					      (double)MAX(now->report->makespan, 1) -
-				      1),
-			activations_of(run), activations_of(now),
-			diagnosis->halved ? "; I and W are taken as half of B each" : "");
-		return;
-	}
-	pipesim_screen_say(screen->verdict,
-		"No other schedule is shorter at the median times of these stages.");
+	decide_schedule(diagnosis, screen);
 }
 
 /* Each line of @text that has words. */
@@ -425,6 +525,8 @@ void pipesim_diagnosis_screen(const PipesimDiagnosis *diagnosis, const PipesimWh
 	g_string_replace(losses, "Largest single losses\n", "", 1);
 	note_lines(screen, losses);
 	g_string_truncate(more, 0);
+	if (diagnosis->spread != NULL)
+		append_spread(diagnosis, more);
 	if (what_if != NULL)
 		append_what_if(what_if, more);
 	note_lines(screen, more);
@@ -469,11 +571,62 @@ static void put_loss(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint
 	PIPESIM_MEMBER(json, "step_ms", TIME, loss->step);
 }
 
-static void put_schedule(PipesimJson *json, const PipesimRun *run, guint index G_GNUC_UNUSED)
+static void put_schedule(
+	PipesimJson *json, const PipesimOther *other, guint index G_GNUC_UNUSED)
 {
-	PIPESIM_MEMBER(json, "name", TEXT, run->name);
-	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
-	PIPESIM_MEMBER(json, "activations", ACTIVATIONS, activations_of(run));
+	PIPESIM_MEMBER(json, "name", TEXT, other->run->name);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, other->makespan);
+	PIPESIM_MEMBER(json, "fixed_ms", TIME, PIPESIM_KNOWN(other->fixed >= 0, other->fixed));
+	PIPESIM_MEMBER(json, "activations", ACTIVATIONS, activations_of(other->run));
+}
+
+static void put_tried(PipesimJson *json, const PipesimTried *tried, guint index G_GNUC_UNUSED)
+{
+	PIPESIM_MEMBER(json, "rules", TEXT, tried->runtime->name);
+	PIPESIM_MEMBER(json, "median_absolute_error", SHARE, tried->error);
+}
+
+/* The causes that other schedules are simulated with, or those that they leave out. */
+static void put_causes(
+	PipesimJson *json, const char *key, const PipesimDiagnosis *diagnosis, gboolean stay)
+{
+	const char *names[PIPESIM_N_CAUSES];
+	guint n = 0;
+
+	for (guint kind = PIPESIM_CAUSE_SLOW_RANK; kind < PIPESIM_N_CAUSES && diagnosis != NULL;
+		kind++)
+		if (diagnosis->stays[kind] == stay &&
+			(stay || diagnosis->cause[kind].ns * 2000 >= diagnosis->measured))
+			names[n++] = pipesim_cause_name(kind);
+	PIPESIM_LIST(json, key, TEXT, n, names[i]);
+}
+
+static void put_more(PipesimJson *json, const PipesimStepSpread *spread, guint index)
+{
+	PIPESIM_MEMBER(json, "cause", TEXT, pipesim_cause_name(index));
+	PIPESIM_MEMBER(json, "ms", TIME, spread->more[index]);
+	PIPESIM_MEMBER(json, "rank", COUNT,
+		PIPESIM_KNOWN(spread->rank[index] >= 0, spread->rank[index]));
+}
+
+static void put_spread(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+{
+	const PipesimStepSpread *spread = PIPESIM_OF(diagnosis, spread);
+
+	pipesim_json_open_object(json, "spread");
+	PIPESIM_MEMBER(json, "min_ms", TIME, spread->least);
+	for (guint i = 0; i < PIPESIM_N_PERCENTILES; i++) {
+		g_autofree char *key = g_strdup_printf("p%u_ms", pipesim_percentiles[i]);
+
+		PIPESIM_MEMBER(json, key, TIME, spread->percentile[i]);
+	}
+	PIPESIM_MEMBER(json, "max_ms", TIME, spread->most);
+	PIPESIM_MEMBER(json, "drift_ms", TIME, spread->drift);
+	PIPESIM_MEMBER(json, "longest_step", COUNT,
+		pipesim_record_step(diagnosis->record, spread->worst)->number);
+	PIPESIM_EACH(json, "longest_lost_more", line, spread->told ? PIPESIM_N_CAUSES : 0, TRUE,
+		put_more, spread);
+	pipesim_json_close(json);
 }
 
 static void put_kind(
@@ -541,7 +694,14 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 		nearest->run != NULL ? nearest->run->name : NULL);
 	PIPESIM_MEMBER(json, "ops", COUNT, diagnosis->program->n_ops);
 	PIPESIM_MEMBER(json, "ops_as_nearest", COUNT, nearest->same);
-	PIPESIM_MEMBER(json, "runtime", TEXT, diagnosis->executed->runtime->name);
+	PIPESIM_MEMBER(json, "runtime", TEXT, diagnosis->rules->name);
+	PIPESIM_MEMBER(json, "rules", TEXT, diagnosis->rules->name);
+	PIPESIM_MEMBER(json, "rules_from", TEXT,
+		((const char *const[]){"asked", "file", "found"})[diagnosis->rules_from]);
+	PIPESIM_EACH(json, "rules_tried", line, diagnosis->tried->len, TRUE, put_tried,
+		&g_array_index(diagnosis->tried, PipesimTried, i));
+	PIPESIM_MEMBER(json, "confidence", TEXT, diagnosis->confidence);
+	PIPESIM_LIST(json, "missing", TEXT, diagnosis->n_missing, diagnosis->missing[i]);
 	PIPESIM_MEMBER(json, "step", COUNT, step_number(diagnosis));
 	PIPESIM_MEMBER(json, "replica", COUNT, diagnosis->pipeline->replica);
 	PIPESIM_MEMBER(json, "steps_in_another_order", COUNT, diagnosis->other_order);
@@ -557,15 +717,18 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 	PIPESIM_EACH(json, "causes", object, PIPESIM_N_CAUSES, TRUE, put_cause, diagnosis);
 	PIPESIM_LIST(json, "busy_per_rank_ms", TIME, shape->ranks, diagnosis->busy[i]);
 	PIPESIM_EACH(json, "losses", line, diagnosis->n_losses, TRUE, put_loss, diagnosis);
-	PIPESIM_MEMBER(
-		json, "executed_makespan_ms", TIME, diagnosis->executed->report->makespan);
-	PIPESIM_EACH(json, "schedules", line, diagnosis->runs->len,
-		((PipesimRun *)diagnosis->runs->pdata[i])->report != NULL, put_schedule,
-		(PipesimRun *)diagnosis->runs->pdata[i]);
+	PIPESIM_MEMBER(json, "executed_makespan_ms", TIME, diagnosis->now.makespan);
+	put_causes(json, "schedules_keep", diagnosis, TRUE);
+	put_causes(json, "schedules_assume_fixed", diagnosis, FALSE);
+	PIPESIM_EACH(json, "schedules", line, diagnosis->others->len,
+		g_array_index(diagnosis->others, PipesimOther, i).makespan >= 0, put_schedule,
+		&g_array_index(diagnosis->others, PipesimOther, i));
 	if (PIPESIM_WHERE(json, what_if != NULL))
 		put_what_if(json, what_if);
 	if (PIPESIM_WHERE(json, balance != NULL))
 		put_balance(json, balance);
+	if (PIPESIM_WHERE(json, diagnosis->spread != NULL))
+		put_spread(json, diagnosis);
 	PIPESIM_LIST(json, "step_measured_ms", TIME, record->steps->len,
 		diagnosis->step_measured[i]);
 	PIPESIM_LIST(json, "step_simulated_ms", TIME, record->steps->len,

@@ -408,8 +408,6 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 		for (guint rank = found->rank; rank < record->joined.ranks; rank++)
 			pipeline->span_begin[rank + 1] = pipeline->spans->len;
 		record->has_messages |= found->span.message;
-		record->of_files |=
-			found->span.message && g_str_has_prefix(found->span.name, "PP:");
 		step->start = MIN(step->start, found->span.start);
 		step->end = MAX(step->end, found->span.end);
 	}
@@ -488,6 +486,12 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		return NULL;
 	pipesim_beside_measure(traces, n, &beside);
 	record->runs_on = TRUE;
+	for (guint t = 0; t < n; t++) {
+		const char *source = pipesim_trace_get(traces[t], PIPESIM_SOURCE);
+
+		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;
+		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
+	}
 	for (guint t = 0; t < n; t++)
 		if (!find_ops(&building, traces[t], error))
 			return NULL;

@@ -51,6 +51,7 @@ typedef struct {
 	gboolean runs_on;      /* one clock for all steps: files that do not number them */
 	gboolean has_messages; /* the traces show sends and receives */
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
+	gboolean of_classes;   /* or of its GPipe and 1F1B */
 	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;
 
@@ -78,6 +79,14 @@ static inline const PipesimRecordPipeline *pipesim_record_pipeline(
 static inline PipesimRecordStep *pipesim_record_step(const PipesimRecord *record, guint i)
 {
 	return &g_array_index(record->steps, PipesimRecordStep, i);
+}
+
+/** pipesim_record_length: from the start of step @i to its end, or to the next one that follows at once, ns. */
+static inline gint64 pipesim_record_length(const PipesimRecord *record, guint i)
+{
+	const PipesimRecordStep *step = pipesim_record_step(record, i);
+
+	return step->end - step->start + step->after;
 }
 
 /** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */

@@ -315,6 +315,11 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		}
 		if (profile->projected || marked->activities > 0)
 			row.start = base + (profile->projected ? range->start : marked->start);
+		/* PyTorch's names; others are a user's rules. */
+		if (row.what.whole_chunk && strstr(range->name, "PP:") != NULL)
+			pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_FILES);
+		else if (row.what.whole_chunk && strstr(range->name, "ward ") != NULL)
+			pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_CLASSES);
 		g_array_append_val(trace->rows, row);
 		g_array_append_vals(
 			starts, profile->projected ? &range->start : &marked->start, 1);

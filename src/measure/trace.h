@@ -182,6 +182,11 @@ char **pipesim_split_words(const char *line);
 #define PIPESIM_HOST_COMPONENT    "host"
 #define PIPESIM_RECEIVE_COMPONENT "receive"
 
+/* Metadata that tells by the names of ranges who ran the ops: PyTorch's runtime for schedule files, or its GPipe and 1F1B. */
+#define PIPESIM_SOURCE         "source"
+#define PIPESIM_SOURCE_FILES   "PyTorch's runtime"
+#define PIPESIM_SOURCE_CLASSES "PyTorch's class"
+
 /** pipesim_phase_find: the phase called @name ("F", "RECOMP"), or -1. */
 gint pipesim_phase_find(const char *name);
 /** pipesim_phase_name: "F", "I", "W", "B", "FB", "RECOMP". */

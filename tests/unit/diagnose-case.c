@@ -85,8 +85,9 @@ static void append_replica(
 char *make_text(const Made *made)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(10 * MS, 8 * MS, 8 * MS, -1, 0, NULL);
-	const PipesimScenario scenario = {
-		.ranks = made->ranks, .microbatches = made->microbatches};
+	const PipesimScenario scenario = {.ranks = made->ranks,
+		.microbatches = made->microbatches,
+		.runtime = made->runtime};
 	PipesimRun *run = pipesim_run_schedule(
 		pipesim_schedule_find(made->schedule, NULL), &scenario, costs);
 	GString *text = g_string_new("step,dp,rank,stage,op,microbatch,start_ns,dur_ns,b_stage,"

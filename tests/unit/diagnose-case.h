@@ -15,10 +15,11 @@ typedef struct {
 	/* Before or, of ops, within the op of this index of step 0, replica 0. */
 	guint32 op;
 	gint64 late_host, late_message, longer;
-	gint64 optimizer;    /* behind the last op of each rank */
-	gint64 skew;         /* that the clock of the last rank is ahead by */
-	const gint64 *skews; /* NULL, or that of each rank, besides */
-	gint64 drift;        /* and more with every step */
+	gint64 optimizer;              /* behind the last op of each rank */
+	gint64 skew;                   /* that the clock of the last rank is ahead by */
+	const gint64 *skews;           /* NULL, or that of each rank, besides */
+	gint64 drift;                  /* and more with every step */
+	const PipesimRuntime *runtime; /* whose rules it runs by; NULL: async */
 	gboolean messages; /* are in the trace: a receive of 0 before each op but where late */
 } Made;
 

@@ -1,5 +1,6 @@
 /* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them. */
 #include "diagnose-case.h"
+#include "diagnosis/spread.h"
 #include "suites.h"
 #include "trace-text.h"
 
@@ -133,6 +134,61 @@ START_TEST(copies_of_stages_are_told_from_replicas)
 }
 END_TEST
 
+/* The rules that a step ran by are found where the file does not tell them. */
+START_TEST(rules_are_found)
+{
+	static const PipesimRuntime *const ran[] = {
+		&pipesim_runtime_megatron, &pipesim_runtime_pytorch_2_11};
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	Made made = plain;
+
+	made.schedule = "interleaved-1f1b";
+	made.microbatches = 16;
+	made.runtime = ran[_i];
+	make_case(&one, &made);
+	ck_assert_ptr_eq(one.found->rules, ran[_i]);
+	ck_assert_int_eq(one.found->rules_from, PIPESIM_RULES_FOUND);
+	ck_assert_int_eq(one.found->simulated, one.found->measured);
+	/* Where messages take no time Megatron's make nothing wait. */
+	ck_assert_str_eq(one.found->confidence, _i == 0 ? "medium" : "high");
+	/* The other's would be far off. */
+	pipesim_each (const PipesimTried, tried, one.found->tried)
+		if (tried->runtime == ran[!_i])
+			ck_assert_double_gt(tried->error, 0.1);
+}
+END_TEST
+
+/* Step 0 of four is longer, as a host is late in it. */
+START_TEST(the_longest_step_is_told)
+{
+	g_auto(Case) one = {0};
+	PipesimPatient patient = {0};
+	Made made = plain;
+
+	made.steps = 4;
+	made.op = 15;
+	made.late_host = 30 * MS;
+	made.messages = TRUE;
+	g_autofree char *text = make_text(&made);
+	one.trace = trace_of(text);
+	ck_assert(diagnose(&one, &one.trace, 1, NULL));
+	patient.record = one.record;
+	patient.costs = one.calibration->costs;
+	one.found->spread = pipesim_spread_new(&patient, one.found);
+	ck_assert_ptr_nonnull(one.found->spread);
+	ck_assert_int_eq(one.found->measured, 11 * 26 * MS);
+	ck_assert_uint_eq(one.found->spread->worst, 0);
+	ck_assert_int_eq(one.found->spread->most, (11 * 26 + 30) * MS);
+	ck_assert_int_eq(one.found->spread->percentile[0], 11 * 26 * MS);
+	ck_assert_int_eq(one.found->spread->drift, -30 * MS);
+	ck_assert(one.found->spread->told);
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		ck_assert_int_eq(one.found->spread->more[kind],
+			kind == PIPESIM_CAUSE_HOST ? 30 * MS : 0);
+	ck_assert_int_eq(one.found->spread->rank[PIPESIM_CAUSE_HOST], 0);
+}
+END_TEST
+
 Suite *diagnosis_executed_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-executed");
@@ -141,6 +197,8 @@ Suite *diagnosis_executed_suite(void)
 
 	while (pipesim_schedule_list()[n_schedules] != NULL)
 		n_schedules++;
+	tcase_add_loop_test(all, rules_are_found, 0, 2);
+	tcase_add_test(all, the_longest_step_is_told);
 	tcase_add_loop_test(all, executed_orders_are_recognised, 0, n_schedules);
 	tcase_add_loop_test(all, copies_of_stages_are_told_from_replicas, 0, 2);
 	suite_add_tcase(suite, all);

@@ -1,0 +1,360 @@
+#include "config.h"
+
+#include "diagnosis/advice.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps that rules are tried at, and most ops of them all. */
+#define STEPS_TRIED 9
+#define OPS_TRIED   (1u << 21)
+/* Rules whose steps are off by no more than this beyond the best explain them as well. */
+#define AS_WELL 0.001
+
+/* What is less than this part of the step may be chance, or power that differs where ranks idle: other schedules are
+ * simulated without. */
+#define STAYS 200
+
+/* Rules --------------------------------------------------------------------------------- */
+
+/* The steps of @doctor under @runtime. */
+static gboolean make_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime, GError **error)
+{
+	PipesimJob job = {.order = doctor->order, .times = doctor->times};
+
+	g_clear_pointer(&doctor->rules, pipesim_step_free);
+	if (!pipesim_runtime_waits(runtime))
+		return TRUE;
+	job.runtime = runtime;
+	job.issuing = pipesim_runtime_asked(runtime, &job.issuing);
+	doctor->rules = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
+	return doctor->rules != NULL;
+}
+
+/* How far steps under @runtime are off in the median, in size; a negative number where they do not run by it. */
+static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime)
+{
+	const guint n = doctor->record->steps->len;
+	const guint fit = MAX(1, MIN(STEPS_TRIED, OPS_TRIED / doctor->out->program->n_ops));
+	const guint stride = (n + fit - 1) / fit;
+	g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+
+	if (!make_rules(doctor, runtime, NULL))
+		return -1;
+	for (guint s = doctor->out->step % stride; s < n; s += stride) {
+		const PipesimStep *step = doctor->rules != NULL ? doctor->rules : doctor->step;
+		gint64 simulated;
+
+		if (!pipesim_doctor_simulate(doctor, s, step, &simulated, NULL, NULL))
+			return -1;
+		if (simulated < 0)
+			continue;
+		const double error = fabs(
+			(double)simulated /
+				(double)MAX(pipesim_record_length(doctor->record, s), 1) -
+			1);
+
+		g_array_append_val(errors, error);
+	}
+	g_array_sort(errors, pipesim_compare_double);
+	return errors->len > 0 ? g_array_index(errors, double, (errors->len - 1) / 2) : -1;
+}
+
+/* Whether @runtime comes before @other where both explain the steps as well. */
+static gboolean is_likelier(const PipesimNearest *nearest, const PipesimRuntime *runtime,
+	const PipesimRuntime *other)
+{
+	const PipesimRuntime *own = pipesim_runtime_resolve(
+		&pipesim_native_runtime, nearest->run != NULL ? nearest->run->schedule->runtime
+							      : PIPESIM_RUNTIME_OF_FILES);
+	const PipesimRuntime *two[] = {runtime, other};
+	guint rank[2];
+
+	for (guint i = 0; i < 2; i++)
+		rank[i] = two[i] == &pipesim_runtime_megatron && nearest->exact &&
+					  pipesim_runtime_names(
+						  two[i], nearest->run->schedule->name)
+				  ? 0
+			  : two[i] == own                 ? 1
+			  : pipesim_runtime_waits(two[i]) ? 2
+							  : 3;
+	return rank[0] < rank[1];
+}
+
+/* Tries the rules of every runtime: those of PyTorch's two versions once, as an order of ops runs the same by both, and
+ * DeepSeek's where stages have copies. */
+static gboolean try_all(PipesimDoctor *doctor, GError **error)
+{
+	PipesimDiagnosis *out = doctor->out;
+	double best = G_MAXDOUBLE;
+
+	for (const PipesimRuntime *const *all = pipesim_runtime_list(); *all != NULL; all++) {
+		PipesimTried tried = {*all, -1};
+
+		if (*all != &pipesim_runtime_pytorch_2_15 &&
+			(*all != &pipesim_runtime_deepseek ||
+				doctor->record->joined.copies > 1))
+			tried.error = try_rules(doctor, *all);
+		if (tried.error < 0)
+			continue;
+		g_array_append_val(out->tried, tried);
+		best = MIN(best, tried.error);
+	}
+	pipesim_each (const PipesimTried, tried, out->tried)
+		if (tried->error <= best + AS_WELL &&
+			(out->rules == NULL ||
+				is_likelier(&out->nearest, tried->runtime, out->rules)))
+			out->rules = tried->runtime;
+	if (out->rules == NULL)
+		out->rules = &pipesim_runtime_async;
+	return make_rules(doctor, out->rules, error);
+}
+
+/* Whose rules the files themselves tell; NULL: they do not. */
+static const PipesimRuntime *told_by_files(const PipesimDoctor *doctor)
+{
+	const PipesimNearest *nearest = &doctor->out->nearest;
+
+	if (doctor->record->of_files)
+		return pipesim_runtime_resolve(
+			&pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
+	return doctor->record->of_classes
+		       ? pipesim_runtime_resolve(&pipesim_native_runtime,
+				 nearest->run != NULL ? nearest->run->schedule->runtime
+						      : PIPESIM_RUNTIME_OF_FILES)
+		       : NULL;
+}
+
+gboolean pipesim_find_rules(PipesimDoctor *doctor, GError **error)
+{
+	PipesimDiagnosis *out = doctor->out;
+	const PipesimJoined *joined = &doctor->record->joined;
+	const PipesimScenario scenario = {.ranks = joined->ranks,
+		.microbatches = joined->microbatches,
+		.chunks = joined->chunks > 1 ? joined->chunks : 0,
+		.seed = 1};
+	const PipesimRuntime *asked = doctor->patient->runtime;
+	PipesimJob job = {.order = doctor->order};
+	g_autoptr(PipesimRun) plain = NULL;
+	g_autoptr(GError) fault = NULL;
+
+	out->costs = pipesim_costs_copy(doctor->patient->costs);
+	out->costs->p2p = out->message;
+	out->halved = !doctor->medians->split;
+	out->tried = g_array_new(FALSE, FALSE, sizeof(PipesimTried));
+	plain = pipesim_run_program(
+		"the executed order", out->program, NULL, &scenario, out->costs);
+	if (!pipesim_run_check(plain, error))
+		return FALSE;
+	if (!doctor->patient->brief &&
+		!pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest, error))
+		return FALSE;
+	job.times = doctor->times = pipesim_times_new(out->costs, &out->program->shape);
+	doctor->step = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
+	if (doctor->step == NULL)
+		return FALSE;
+	out->rules_from = PIPESIM_RULES_ASKED;
+	out->rules = asked == &pipesim_native_runtime ? NULL
+		     : asked != NULL                  ? asked
+						      : &pipesim_runtime_async;
+	if (out->rules == NULL) {
+		out->rules_from = PIPESIM_RULES_OF_FILE;
+		out->rules = told_by_files(doctor);
+	}
+	if (out->rules == NULL) {
+		out->rules_from = PIPESIM_RULES_FOUND;
+		return try_all(doctor, error);
+	}
+	if (make_rules(doctor, out->rules, &fault))
+		return TRUE;
+	if (g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
+		g_propagate_error(error, g_steal_pointer(&fault));
+		return FALSE;
+	}
+	/* The order ran, so these are not the rules that it ran by. */
+	out->rules = &pipesim_runtime_async;
+	return make_rules(doctor, out->rules, error);
+}
+
+/* Other schedules ------------------------------------------------------------------------- */
+
+static int compare_others(gconstpointer a, gconstpointer b)
+{
+	const PipesimOther *x = a, *y = b;
+
+	if (x->makespan < 0 || y->makespan < 0)
+		return (x->makespan < 0) - (y->makespan < 0);
+	return pipesim_compare(x->makespan, y->makespan);
+}
+
+/* Stages as long as on a rank of usual speed, and how slow each rank was against that. */
+static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
+{
+	PipesimCosts *costs = doctor->out->costs;
+	const PipesimProgram *program = doctor->out->program;
+	const PipesimJoined *joined = &doctor->record->joined;
+
+	if (costs->part == NULL || costs->n_parts != joined->stages)
+		return TRUE;
+	for (guint i = 0; i < joined->stages * PIPESIM_FB; i++)
+		if (doctor->medians->at_usual_speed)
+			costs->part[i] = pipesim_time_scale(costs->part[i], PIPESIM_PPM,
+				doctor->record->speed[joined->rank_of[i / PIPESIM_FB]]);
+	costs->slow = g_new(PipesimFraction, joined->ranks);
+	costs->n_slow = joined->ranks;
+	for (guint rank = 0; rank < joined->ranks; rank++) {
+		gint64 usual = 0, here = 0;
+
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			usual += doctor->level[PIPESIM_LEVEL_STAGES][i];
+			here += doctor->level[PIPESIM_LEVEL_RANKS][i];
+		}
+		costs->slow[rank] = (PipesimFraction){
+			usual > 0 && here > 0 ? pipesim_time_scale(here, PIPESIM_PPM, usual)
+					      : PIPESIM_PPM,
+			PIPESIM_PPM};
+	}
+	return pipesim_costs_set_parts(costs, NULL, joined->ranks, error);
+}
+
+/* The makespan of @run where hosts are as late as they were: on each rank at the same place of its list; -1 where that
+ * cannot be told. */
+static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run)
+{
+	const PipesimProgram *executed = doctor->out->program, *program = run->step->program;
+	PipesimTimes times = *run->times;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+	g_autofree gint64 *drawn = program != NULL ? g_try_new(gint64, program->n_ops) : NULL;
+
+	if (drawn == NULL)
+		return -1;
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 begin = program->rank_begin[rank],
+			      from = executed->rank_begin[rank];
+		const guint64 n = program->rank_begin[rank + 1] - begin;
+		const guint32 n_executed = executed->rank_begin[rank + 1] - from;
+
+		for (guint32 i = begin; i < begin + n; i++)
+			drawn[i] = pipesim_op_duration(
+				program, run->times, rank, &program->ops[i]);
+		for (guint32 i = 0; i < n_executed && n > 0; i++)
+			drawn[begin + i * n / n_executed] +=
+				doctor->level[PIPESIM_LEVEL_HOST][from + i] -
+				doctor->level[PIPESIM_LEVEL_MESSAGES][from + i];
+	}
+	times.drawn = drawn;
+	timeline = pipesim_step_again(run->step, &times, 0, NULL);
+	return timeline != NULL ? timeline->makespan : -1;
+}
+
+/* @run with what stays, which becomes the result's. */
+static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run)
+{
+	PipesimOther other = {run, -1, -1};
+
+	if (run->report == NULL)
+		return other;
+	other.makespan = other.fixed = run->report->makespan;
+	if (doctor->out->stays[PIPESIM_CAUSE_HOST])
+		other.makespan = run_late(doctor, run);
+	pipesim_step_forget_ops(run->step);
+	return other;
+}
+
+gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
+{
+	PipesimDiagnosis *out = doctor->out;
+	const PipesimJoined *joined = &doctor->record->joined;
+	PipesimScenario scenario = {.ranks = joined->ranks,
+		.microbatches = joined->microbatches,
+		.chunks = joined->chunks > 1 ? joined->chunks : 0,
+		.runtime = out->rules,
+		.seed = 1};
+	g_autoptr(PipesimCosts) fixed = NULL;
+
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		out->stays[kind] =
+			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST) &&
+			out->cause[kind].ns * STAYS >= out->measured;
+	if (out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error))
+		return FALSE;
+	out->executed = pipesim_run_program(
+		"the executed order", out->program, NULL, &scenario, out->costs);
+	if (!pipesim_run_check(out->executed, error))
+		return FALSE;
+	out->now = (PipesimOther){out->executed, out->executed->report->makespan, -1};
+	if (out->stays[PIPESIM_CAUSE_HOST])
+		out->now.makespan = run_late(doctor, out->executed);
+	if (out->now.makespan < 0)
+		out->stays[PIPESIM_CAUSE_HOST] = FALSE;
+	if (out->now.makespan < 0)
+		out->now.makespan = out->executed->report->makespan;
+	/* What ran by PyTorch's runtime for files will do so in another order, too; its classes run their own, and what was
+	 * asked for may suit other orders than this one. */
+	if (out->rules_from == PIPESIM_RULES_ASKED ||
+		(out->rules_from == PIPESIM_RULES_OF_FILE && !doctor->record->of_files))
+		scenario.runtime = doctor->patient->runtime;
+	scenario.keep =
+		out->stays[PIPESIM_CAUSE_HOST] ? PIPESIM_KEEP_FITTING : PIPESIM_KEEP_NOTHING;
+	fixed = pipesim_costs_copy(out->costs);
+	g_clear_pointer(&fixed->slow, g_free);
+	fixed->n_slow = 0;
+	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
+		PipesimOther other =
+			weigh(doctor, pipesim_run_schedule(*all, &scenario, out->costs));
+
+		if (out->stays[PIPESIM_CAUSE_SLOW_RANK] && other.run->report != NULL) {
+			PipesimRun *without = pipesim_run_schedule(*all, &scenario, fixed);
+
+			other.fixed = without->report != NULL ? without->report->makespan : -1;
+			pipesim_run_free(without);
+		}
+		g_array_append_val(out->others, other);
+	}
+	g_array_sort(out->others, compare_others);
+	return TRUE;
+}
+
+/* How sure ---------------------------------------------------------------------------------- */
+
+/* Whether other rules than those taken explain the steps as well, and do not come to the same. */
+static gboolean is_torn(const PipesimDiagnosis *diagnosis)
+{
+	double taken = 0;
+	guint others = 0;
+
+	pipesim_each (const PipesimTried, tried, diagnosis->tried)
+		if (tried->runtime == diagnosis->rules)
+			taken = tried->error;
+	pipesim_each (const PipesimTried, tried, diagnosis->tried)
+		others += tried->runtime != diagnosis->rules && tried->error <= taken + AS_WELL;
+	return others > 0;
+}
+
+static void lacks(PipesimDiagnosis *diagnosis, gboolean missing, const char *what)
+{
+	if (missing)
+		diagnosis->missing[diagnosis->n_missing++] = what;
+}
+
+void pipesim_judge(PipesimDoctor *doctor)
+{
+	PipesimDiagnosis *out = doctor->out;
+	const double off = fabs((double)out->simulated / (double)MAX(out->measured, 1) - 1);
+
+	const gboolean torn = out->rules_from == PIPESIM_RULES_FOUND && is_torn(out);
+	const gboolean inferred = doctor->patient->inferred;
+
+	lacks(out, inferred, "names of ops: they are inferred");
+	lacks(out, torn, "the runtime: several explain the steps as well; --runtime names it");
+	lacks(out, !doctor->record->has_messages, "messages: the traces show none");
+	lacks(out, !out->tells_ranks,
+		"the speeds of ranks: no kernels, and no replicas to compare");
+	lacks(out, out->halved, "I and W: only full backwards were recorded, I and W are half");
+	/* Where a host is late the step is meant to be simulated without. */
+	if ((off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]) || (torn && inferred))
+		out->confidence = "low";
+	else
+		out->confidence = torn || inferred || off > 0.02 ? "medium" : "high";
+}

@@ -1,0 +1,65 @@
+/* What parts of a diagnosis share: the executed order, what its ops took by levels, and replays of it. */
+#pragma once
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/medians.h"
+
+/* What the steps of op by op differences take of each op: see diagnosis.h. The cause of the same number is what a
+ * level adds to the one before it. */
+typedef enum {
+	PIPESIM_LEVEL_EVEN,
+	PIPESIM_LEVEL_STAGES,
+	PIPESIM_LEVEL_RANKS,
+	PIPESIM_LEVEL_OPS,
+	PIPESIM_LEVEL_MESSAGES,
+	PIPESIM_LEVEL_HOST,
+	PIPESIM_N_LEVELS,
+} PipesimLevel;
+
+/* What each op waited for until it could begin, and began: ends of measured ops, in an order in which
+ * each comes behind what it needs. */
+typedef struct {
+	gint64 ready, start, end;
+	gboolean remote; /* what came last was of another rank */
+} PipesimBegin;
+
+typedef struct {
+	const PipesimPatient *patient;
+	const PipesimRecord *record;
+	PipesimDiagnosis *out;
+	PipesimMedians *medians;
+	PipesimOrder *order;
+	PipesimTimes *times;
+	PipesimStep *step; /* the executed order with messages that take no time */
+	/* The same by the rules of the runtime; NULL: messages wait for nobody. */
+	PipesimStep *rules;
+	gint64 *level[PIPESIM_N_LEVELS]; /* what each op takes, with the wait before it, ns */
+	gint64 *trial;
+	PipesimBegin *moments; /* of one pipeline, by op */
+	gint64 makespan[PIPESIM_N_LEVELS];
+	GError *failed; /* what ended the first replay of a trial that failed */
+} PipesimDoctor;
+
+/** pipesim_doctor_replay: the makespan of @step where ops take @durations and messages @p2p; -1 with an error of
+ * pipesim_step_again().
+ * @durations: by op of the program
+ * @out: (out) (nullable): its timeline, by op of the program too */
+gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *step,
+	const gint64 *durations, gint64 p2p, PipesimTimeline **out, GError **error);
+
+/** pipesim_doctor_moments: fills the moments with those of @pipeline. FALSE with PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_doctor_moments(
+	const PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline, GError **error);
+
+/** pipesim_doctor_own: what @op takes by itself: its own time, but no more idle time within than usual, ns.
+ * @alone: without what messages beside it cost too, where the rules are to tell that */
+gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op,
+	const PipesimBegin *moment, gboolean alone);
+
+/** pipesim_doctor_simulate: step @s, its slowest pipeline by @step with each op's own time and messages as they usually
+ * are, and what is outside as measured, ns. Its moments stay; the trial is overwritten.
+ * @out: (out): -1 where it ran another order
+ * @timeline: (out) (nullable)
+ *
+ * Returns: FALSE with an error of pipesim_step_again() or pipesim_doctor_moments(). */
+gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimStep *step,
+	gint64 *out, PipesimTimeline **timeline, GError **error);

@@ -1,0 +1,27 @@
+/* What varies from step to step of a record. */
+#pragma once
+#include "diagnosis/diagnosis.h"
+
+/* Fewer steps tell nothing of it. */
+#define PIPESIM_SPREAD_STEPS  3
+#define PIPESIM_N_PERCENTILES 3
+static const guint pipesim_percentiles[PIPESIM_N_PERCENTILES] = {50, 90, 99};
+
+/* Times in ns. */
+struct _PipesimStepSpread {
+	gint64 least, most;
+	gint64 percentile
+		[PIPESIM_N_PERCENTILES]; /* that so many per cent of the steps do not pass */
+	gint64 drift;  /* the median of the last third of the steps against that of the first */
+	guint worst;   /* index of the longest step, the first of equals */
+	gboolean told; /* why, as follows */
+	/* What it lost more than the step of the diagnosis, by cause: together what it took longer; and whom each
+	 * comes from most there, -1: none. */
+	gint64 more[PIPESIM_N_CAUSES];
+	gint rank[PIPESIM_N_CAUSES];
+};
+
+/** pipesim_spread_new: of the steps of @diagnosis, which is that of @patient; for g_free(). NULL where they are fewer
+ * than PIPESIM_SPREAD_STEPS. */
+PipesimStepSpread *pipesim_spread_new(
+	const PipesimPatient *patient, const PipesimDiagnosis *diagnosis);
