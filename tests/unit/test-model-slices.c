@@ -1,0 +1,166 @@
+#include "model/slice-plan.h"
+#include "suites.h"
+#include <stdio.h>
+#include <string.h>
+
+/* The least latency of all ways to cut @left units behind @before, by looking at each. */
+static gint64 look_at_all(const PipesimSliceAsk *ask, gint64 before, gint64 sum, gint64 longest)
+{
+	gint64 best = G_MAXINT64;
+
+	if (before == ask->tokens)
+		return sum + ask->hops * longest;
+	for (gint64 x = MIN(ask->align, ask->tokens - before); x <= ask->tokens - before;
+		x += x + ask->align <= ask->tokens - before || before + x == ask->tokens
+			     ? ask->align
+			     : ask->tokens - before - x) {
+		const gint64 takes = pipesim_slice_time(&ask->times, before, x);
+		const gint64 sent =
+			takes + pipesim_slice_message(&ask->times, x) + (gint64)ask->times.send;
+
+		best = MIN(best, look_at_all(ask, before + x, sum + takes, MAX(longest, sent)));
+	}
+	return best;
+}
+
+static void assert_planned(const PipesimSliceAsk *ask, gint64 expected)
+{
+	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
+	g_autoptr(GError) error = NULL;
+	gint64 latency, bound, before = 0, sum = 0, longest = 0;
+
+	ck_assert_msg(pipesim_slice_plan(ask, slices, &latency, &bound, &error), "%s",
+		error != NULL ? error->message : "");
+	ck_assert_int_eq(latency, expected);
+	ck_assert_int_eq(bound, expected);
+	for (guint i = 0; i < slices->len; i++) {
+		const gint64 x = g_array_index(slices, gint64, i);
+		const gint64 takes = pipesim_slice_time(&ask->times, before, x);
+
+		ck_assert(x % ask->align == 0 || before + x == ask->tokens);
+		sum += takes;
+		longest = MAX(longest, takes + pipesim_slice_message(&ask->times, x) +
+					       (gint64)ask->times.send);
+		before += x;
+	}
+	ck_assert_int_eq(before, ask->tokens);
+	ck_assert_int_eq(sum + ask->hops * longest, latency);
+}
+
+START_TEST(no_cut_is_better)
+{
+	const PipesimSliceTimes times[] = {{.a = 50000, .b = 500000, .c = 2000000},
+		{.b = 1e6, .c = 1e6}, {.a = 1e5, .b = 1e6, .c = 5e5, .gamma = 4e5},
+		{.a = 3e5, .b = 1e6, .c = 1e5, .gamma = 1e6, .send = 7e5},
+		{.a = 1e4, .b = 3e5, .c = 9e5, .send = 1e5, .send_token = 2e5}};
+
+	for (guint i = 0; i < G_N_ELEMENTS(times); i++)
+		for (gint64 tokens = 1; tokens <= 12; tokens++)
+			for (guint hops = 0; hops <= 15; hops += 3) {
+				const PipesimSliceAsk ask = {
+					times[i], tokens, 1 + tokens % 3, hops, 1};
+
+				assert_planned(&ask, look_at_all(&ask, 0, 0, 0));
+			}
+}
+END_TEST
+
+/* TeraPipe's own program (commit in ../shared/oracles/INDEX.csv) and brute force of all compositions. */
+START_TEST(terapipe)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *path = g_build_filename(
+		shared != NULL ? shared : "../shared", "oracles", "cases-terapipe.json", NULL);
+	g_autofree char *text = NULL;
+	g_auto(GStrv) lines = NULL;
+
+	if (!g_file_get_contents(path, &text, NULL, NULL)) {
+		printf("SKIP: %s is not here\n", path);
+		return;
+	}
+	lines = g_strsplit(text, "\n", -1);
+	for (guint i = 0; lines[i] != NULL; i++) {
+		PipesimSliceAsk ask = {.align = 1, .over = 1};
+		double c, b, a, best;
+		long units;
+		guint ranks;
+
+		if (sscanf(lines[i],
+			    "{\"units\": %ld, \"pp\": %u, \"c\": %lf, \"b\": %lf, \"a\": %lf, "
+			    "\"best\": %lf",
+			    &units, &ranks, &c, &b, &a, &best) != 6)
+			continue;
+		ask.tokens = units;
+		ask.hops = ranks - 1;
+		ask.times = (PipesimSliceTimes){.a = 1e6 * a, .b = 1e6 * b, .c = 1e6 * c};
+		assert_planned(&ask, (gint64)(1e6 * best + 0.5));
+	}
+}
+END_TEST
+
+/* A prompt that has 16384 places to cut. */
+START_TEST(large_is_proven)
+{
+	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
+	const PipesimSliceAsk ask = {
+		{.a = 0.325, .b = 6030, .c = 26.1e6, .gamma = 539}, 1 << 20, 64, 7, 1};
+	gint64 latency, bound;
+
+	ck_assert(pipesim_slice_plan(&ask, slices, &latency, &bound, NULL));
+	ck_assert_int_eq(latency, bound);
+	ck_assert_uint_gt(slices->len, 20);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
+	PipesimSliceAsk ask = {{.b = 1, .c = 1, .gamma = 2}, 8, 1, 3, 1};
+	g_autoptr(GError) error = NULL;
+	gint64 latency, bound;
+
+	ck_assert(!pipesim_slice_plan(&ask, slices, &latency, &bound, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	g_clear_error(&error);
+	ask = (PipesimSliceAsk){{.a = 1e15}, PIPESIM_MAX_SLICED, 64, 3, 1};
+	ck_assert(!pipesim_slice_plan(&ask, slices, &latency, &bound, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
+}
+END_TEST
+
+START_TEST(reads_times)
+{
+	static const char *const bad[] = {
+		"a", "d=1", "a=1,a=2", "a=", "a=1x", "b=-1", "c=1e10", "c=1e999", "b=nan"};
+	PipesimSliceTimes times = {0};
+
+	ck_assert(pipesim_slice_times_parse(
+		&times, "a=3.25e-7, b=6.03e-3,c=26.1,gamma=5.39e-4", "t", NULL));
+	ck_assert_double_eq_tol(times.a, 0.325, 1e-12);
+	/* Slices of a sequence have one sum, however it is cut. */
+	ck_assert_int_eq(pipesim_slice_time(&times, 0, 777) +
+				 pipesim_slice_time(&times, 777, 223) -
+				 pipesim_slice_time(&times, 0, 1000),
+		pipesim_slice_fixed(&times, 777));
+	for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		ck_assert(!pipesim_slice_times_parse(&times, bad[i], "t", &error));
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	}
+}
+END_TEST
+
+Suite *model_slices_suite(void)
+{
+	Suite *suite = suite_create("model-slices");
+	TCase *tcase = tcase_create("all");
+
+	tcase_add_test(tcase, no_cut_is_better);
+	tcase_add_test(tcase, terapipe);
+	tcase_add_test(tcase, large_is_proven);
+	tcase_add_test(tcase, refuses);
+	tcase_add_test(tcase, reads_times);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
