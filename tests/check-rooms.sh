@@ -5,7 +5,7 @@
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 built=$(cd "$TOP_BUILDDIR" && pwd)/src
 cd "$TOP_SRCDIR/src" || exit 99
-rooms='base model measure transformer order schedule runtime engine effects analysis layout setup output optimize diagnosis sweep plan cli'
+rooms='base model measure transformer order schedule runtime engine effects analysis layout setup output optimize diagnosis sweep plan prefill cli'
 allowed=
 for room in $rooms; do
 	allowed="$allowed $room"

@@ -236,6 +236,18 @@ static const Option options[] = {
 	{"job", {"--job=input/job.ini", "--job=input/costs-plain.ini"}},
 	{"write-job", {"--write-job=w.ini", "--write-job=no/such.ini"}},
 	{"recorded-schedule", {"--recorded-schedule=1f1b", "--recorded-schedule=zb-h1"}},
+	{"prompt-tokens", {"--prompt-tokens=20000,70000", "--prompt-tokens=1"}},
+	{"chunk-tokens", {"--chunk-tokens=16384,8192", "--chunk-tokens=1"}},
+	{"chunking", {"--chunking=best,sglang", "--chunking=fixed,slow"}},
+	{"chunk-smoothing", {"--chunk-smoothing=0.65", "--chunk-smoothing=2"}},
+	{"min-chunk", {"--min-chunk=1024", "--min-chunk=0"}},
+	{"chunk-align", {"--chunk-align=128", "--chunk-align=100000"}},
+	{"prefill-times", {"--prefill-times=b=0.01,c=3,send=0.5,send-token=1e-4",
+				  "--prefill-times=input/prefill.ini", "--prefill-times=x"}},
+	{"requests", {"--requests=3", "--requests=0"}},
+	{"arrival-rate", {"--arrival-rate=0.5", "--arrival-rate=0"}},
+	{"arrivals", {"--arrivals=input/arrivals.csv", "--arrivals=input/no-such.csv"}},
+	{"in-flight", {"--in-flight=2", "--in-flight=100"}},
 };
 
 /* What every run of a command has, and what may follow its options: one of these always does. */
@@ -266,6 +278,9 @@ static const Command commands[] = {
 	{"model", "--pp=4 --model=llama-3-8b", 2, {""}},
 	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
 		1, {""}},
+	{"prefill", "--pp=4", 1,
+		{"--prompt-tokens=65536 --prefill-times=a=3e-7,b=0.006,c=26,gamma=0.0005",
+			"--prompt-tokens=65536 --model=llama-3-8b --device=h100"}},
 };
 
 static GMutex lock; /* of what is printed and counted */

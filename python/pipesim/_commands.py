@@ -94,6 +94,11 @@ def steady(*names: Any, **options: Any) -> Result:
     return _ask(Result, "steady", names, options)
 
 
+def prefill(**options: Any) -> Result:
+    """When prompts, cut into chunks, give first tokens: prefill(pp=4, prompt_tokens=131072, prefill_times="a=3e-7,b=6e-3,c=26")."""
+    return _ask(Result, "prefill", (), options)
+
+
 def model(name: Any, **options: Any) -> Model:
     """Parameters, activations and FLOPs of a model that pipesim has, or of a file."""
     return _ask(Model, "model", (), {"model": name, **options})

@@ -367,7 +367,8 @@ PipesimExit pipesim_command_run(
 	argv = split = split_letters(command, &argc, argv, owned);
 	hint_names(command, argc, argv);
 	ok = parse(command, &argc, &argv, &setup, &help, error);
-	setup.searches = pipesim_command_takes(command, PIPESIM_SET_MOVES);
+	setup.searches = pipesim_command_takes(command, PIPESIM_SET_MOVES) ||
+			 pipesim_command_takes(command, PIPESIM_SET_ARRIVAL_RATE);
 	if (ok && help.asked) {
 		ok = print_help(named, help.word, error);
 	} else if (ok) {

@@ -103,7 +103,8 @@ static gint64 slice_with_message(const Search *s, guint from, guint to)
 
 static gint64 latency_of(const Search *s, gint64 sum, gint64 longest)
 {
-	return sum + s->ask->hops * longest / s->ask->over;
+	return s->ask->over > 0 ? sum + s->ask->hops * longest / s->ask->over
+				: MAX(sum, (s->ask->hops + 1) * longest);
 }
 
 /* The least sum of slices of which none takes longer than @limit, and the longest of these. FALSE: there are none. The first

@@ -40,7 +40,9 @@ typedef struct {
 	gint64 tokens; /* 1 to PIPESIM_MAX_SLICED */
 	gint64 align;  /* all slices but the last are multiples of it */
 	guint hops;    /* stages behind the first */
-	guint over;    /* of each hop so much of a slice's time counts: 1 over it; 1 = all */
+	/* Of each hop so much of a slice's time counts: 1 over it; 1 = all. 0 = where ranks have several stages: no less than the
+	 * sum, which each rank works, nor than the longest slice on all ranks. */
+	guint over;
 } PipesimSliceAsk;
 
 /**

@@ -171,7 +171,7 @@ SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
 	READ(Costs, model_times), SWEPT(WITHIN))
 SETTING(TRACE, "--trace", 0, "FILE", "take the times from a measured trace; may be repeated",
 	ALL_COSTS, TIMES, .repeated = TRUE, PATH(READ_ONCE),
-	.values = "csv csv.gz json json.gz txt log", .basic = "op times from a measured trace")
+	.values = "csv csv.gz json json.gz txt log")
 SETTING(LAYERS, "--layers", 0, "N",
 	"layers on each rank; with --model-times of the whole model (default: as in the trace)",
 	ALL_COSTS, TIMES, COUNT(layers, 100000), SWEPT(WHOLE))
@@ -450,6 +450,43 @@ SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", NO_GROUP,
 	COUNT(global_batch, 1u << 30))
 SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run row N of the table", NO_GROUP,
 	SEARCH)
+
+/* Of prefill. */
+SETTING(PROMPT_TOKENS, "--prompt-tokens", 0, "N,...",
+	"tokens of a prompt; of several lengths prompts take turns", NO_GROUP, SHAPE)
+SETTING(CHUNKING, "--chunking", 0, "HOW,...",
+	"how sizes of chunks are chosen (default: all of these ways)", NO_GROUP, SEARCH,
+	.values = "fixed sglang vllm atom best")
+SETTING(CHUNK_TOKENS, "--chunk-tokens", 0, "N,...",
+	"tokens of the first chunk, and of each that is fixed; several are compared (default: "
+	"8192)",
+	NO_GROUP, SHAPE)
+SETTING(SMOOTHING, "--chunk-smoothing", 0, "X",
+	"how far sizes follow the times, 0 to 1 (default: SGLang 0.75, vLLM 0.8, ATOM 1)",
+	NO_GROUP, SEARCH, FRACTION(prefill.smoothing))
+SETTING(MIN_CHUNK, "--min-chunk", 0, "N",
+	"least tokens of a chunk whose size changes (default: SGLang a quarter of the first, "
+	"others "
+	"4096)",
+	NO_GROUP, SEARCH, COUNT(prefill.min_chunk, 1 << 26))
+SETTING(CHUNK_ALIGN, "--chunk-align", 0, "N",
+	"sizes that change are multiples of N tokens (default: 64)", NO_GROUP, SEARCH,
+	COUNT(prefill.chunk_align, 1 << 20))
+SETTING(PREFILL_TIMES, "--prefill-times", 0, "LIST|FILE.ini",
+	"times of a chunk on a rank, in ms: a=3e-7,b=0.006,c=26,gamma=,send=,send-token=",
+	NO_GROUP, TIMES, PATH(LAYOUT))
+SETTING(REQUESTS, "--requests", 0, "N",
+	"prompts that arrive (default: 1; with --arrival-rate 100)", NO_GROUP, SHAPE,
+	COUNT(prefill.requests, 1000000))
+SETTING(ARRIVAL_RATE, "--arrival-rate", 0, "X",
+	"prompts that arrive in a second, at random times (default: all at once)", NO_GROUP,
+	SHAPE, FRACTION(prefill.arrival_rate))
+SETTING(ARRIVALS, "--arrivals", 0, "FILE.csv",
+	"prompts from a file: a CSV with columns arrival_ms,tokens", NO_GROUP, SHAPE,
+	PATH(READ), .values = "csv csv.gz")
+SETTING(IN_FLIGHT, "--in-flight", 0, "N",
+	"prompts that take turns, chunk by chunk (default: 1: one after the other)", NO_GROUP,
+	SHAPE, COUNT(prefill.in_flight, 1000000))
 
 /* Of list. */
 SETTING(NAMES, "--names", 0, NULL, "print names only, one per line", NO_GROUP, OUTPUT)

@@ -216,7 +216,8 @@ gboolean pipesim_setup_has_step(const PipesimSetup *setup)
 
 gboolean pipesim_setup_layout_is_file(const char *text)
 {
-	return g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0;
+	return g_str_has_suffix(text, ".json") || g_str_has_suffix(text, ".ini") ||
+	       strcmp(text, "-") == 0;
 }
 
 void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training)

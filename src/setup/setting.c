@@ -51,6 +51,11 @@ READER(bandwidth)
 	return pipesim_parse_bandwidth(text, setting->name, place_of(to, setting), error);
 }
 
+READER(fraction)
+{
+	return pipesim_parse_fraction(text, setting->name, place_of(to, setting), error);
+}
+
 READER(text)
 {
 	*(const char **)place_of(to, setting) = text;
@@ -497,6 +502,7 @@ typedef PipesimNetwork Network;
 	PLACE(Setup, field, sizeof(guint)), .read = read_count, .most = (limit)
 #define WORD(where, field)         PLACE(where, field, sizeof(guint)), .read = read_word
 #define AMOUNT(where, field, unit) PLACE(where, field, sizeof(gint64)), .read = read_##unit
+#define FRACTION(field)            PLACE(Setup, field, sizeof(PipesimFraction)), .read = read_fraction
 #define READ(where, how)           .into = INTO_##where, .read = read_##how
 #define PATH(done)                 .path = PIPESIM_PATH_##done
 #define SWEPT(how)                 .sweep = PIPESIM_SWEPT_##how

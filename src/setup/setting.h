@@ -54,7 +54,7 @@ typedef enum {
 	PIPESIM_PATH_SCHEDULES, /* a list of schedules, of which some may be files to read */
 	PIPESIM_PATH_MODEL,     /* a file to read, or the name of a model: that of its file */
 	PIPESIM_PATH_DEVICE,    /* the same of a device */
-	PIPESIM_PATH_LAYOUT,    /* a file to read, or what stands in one */
+	PIPESIM_PATH_LAYOUT,    /* a file to read, or what it says */
 	PIPESIM_N_PATHS,
 } PipesimSettingPath;
 

@@ -15,7 +15,8 @@ struct _PipesimSetup {
 	char *described; /* the model, where these say it; --model is then their path; owned */
 	char **operands; /* NULL-terminated; not owned */
 	guint n_operands;
-	gboolean searches;  /* by moves at random: a seed counts without samples */
+	gboolean
+		searches; /* something else is drawn at random: a seed counts without samples */
 	char *command_line; /* owned */
 	const char *data;   /* folder of what is shipped, not owned; NULL = as installed */
 
@@ -26,8 +27,12 @@ struct _PipesimSetup {
 		guint seq, microbatch, tp, cp, ep, etp, dp;
 	} sizes;                                 /* of the training of a model; 0 = not given */
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
-	gint64 memory;                           /* of a GPU of a plan, bytes; 0 = not given */
-	gint64 reserve;                          /* of that not for tensors, bytes */
+	struct {
+		guint requests, in_flight, min_chunk, chunk_align;
+		PipesimFraction smoothing, arrival_rate; /* a second */
+	} prefill;                                       /* 0 = not given */
+	gint64 memory;                            /* of a GPU of a plan, bytes; 0 = not given */
+	gint64 reserve;                           /* of that not for tensors, bytes */
 	guint memory_model, placement, objective; /* words of their settings, from 0 */
 	guint resident_sms, threads;              /* 0 = not given */
 	PipesimView view;                         /* of timelines; borrows the texts */
@@ -83,7 +88,7 @@ char *pipesim_setup_shipped(
  * (nullable). */
 gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, GError **error);
 
-/** pipesim_setup_layout_is_file: whether @text, of --layout, is a path: one of .json, or "-". */
+/** pipesim_setup_layout_is_file: whether @text, of --layout or --prefill-times, is a path: one of .json or .ini, or "-". */
 gboolean pipesim_setup_layout_is_file(const char *text);
 
 /** pipesim_setup_model: the model of --model, trained and cut as the settings say, into @costs, with what one of the ranks of the scenario holds
