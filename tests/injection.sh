@@ -103,6 +103,7 @@ shape='--pp 2 -m 3'
 	try 'out.csv' export -s dualpipev --pp 2 -m 4 -o out.csv
 	try '' diff in/order.csv in/other.csv
 	try 'out.json' steady zb-h1 --pp 2 -f json -o out.json
+	try 'out.json' prefill --pp 2 --prompt-tokens 8192 --prefill-times b=0.01,c=1 -f json -o out.json
 	try 'out.csv' optimize $shape --placement v --moves 200 -j 1 -o out.csv
 	try '' optimize --pp 2 -m 2 --samples 5 --jitter 5% --moves 20 -j 1
 	try 'out.csv' sweep --pp 2 -m 2:6:2 -s 1f1b,zb-v --max-activations 2/3 -j 1 -o out.csv

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_STEPS (G_GINT64_CONSTANT(1) << 28) /* of all passes together: about a second */
+#define MAX_PLACES (1 << 22)
+#define MAX_STEPS  (G_GINT64_CONSTANT(1) << 28) /* of all passes together: about a second */
 
 gint64 pipesim_slice_fixed(const PipesimSliceTimes *times, gint64 prefix)
 {
@@ -175,7 +176,8 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 {
 	const PipesimSliceTimes *times = &ask->times;
 	const gsize places = (gsize)((ask->tokens + ask->align - 1) / ask->align);
-	g_autofree gint64 *lengths = g_try_new(gint64, 5 * (places + 1));
+	g_autofree gint64 *lengths =
+		places <= MAX_PLACES ? g_try_new(gint64, 5 * (places + 1)) : NULL;
 	Search s = {.ask = ask,
 		.last = (guint)places,
 		.steps = MAX_STEPS,
@@ -192,8 +194,8 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 			"longer than one in it");
 	if (lengths == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"no memory for %zu places to cut; cut at multiples of more tokens",
-			places);
+			"%zu places to cut, at most %d; cut at multiples of more tokens",
+			places, MAX_PLACES);
 	s.at = lengths;
 	s.fixed = s.at + places + 1;
 	s.area = s.fixed + places + 1;
