@@ -134,22 +134,19 @@ gconstpointer pipesim_ini_take(PipesimIni *ini, const PipesimIniLine *line, gcon
 						       : NULL;
 
 	if (line->junk != NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' is neither [group] nor key = value", line->junk);
+		pipesim_ini_fault_at(
+			ini, line, "'%.60s' is neither [group] nor key = value", line->junk);
 	else if (line->group == NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' comes before [%s]; is this %s?", line->key,
-			*(const char *const *)rows, what);
+		pipesim_ini_fault_at(ini, line, "'%.60s' comes before [%s]; is this %s?",
+			line->key, *(const char *const *)rows, what);
 	else if (line->key == NULL && !known)
-		pipesim_ini_fault(ini, line->line, line->column, "no such group as [%.60s]; %s",
-			line->group, groups);
+		pipesim_ini_fault_at(
+			ini, line, "no such group as [%.60s]; %s", line->group, groups);
 	else if (line->key != NULL && known && row == NULL)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"[%s] has no key '%.60s'; remove or correct it", line->group,
-			line->key);
+		pipesim_ini_fault_at(ini, line, "[%s] has no key '%.60s'; remove or correct it",
+			line->group, line->key);
 	else if (row != NULL && line->first_line != line->line)
-		pipesim_ini_fault(
-			ini, line->line, line->column, "'%s' is given twice", line->key);
+		pipesim_ini_fault_at(ini, line, "'%s' is given twice", line->key);
 	return row;
 }
 

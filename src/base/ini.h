@@ -70,8 +70,14 @@ gconstpointer pipesim_ini_take(PipesimIni *ini, const PipesimIniLine *line, gcon
  * NULL where another letter, or nothing, follows a backslash. */
 char *pipesim_ini_text(const PipesimIniLine *line);
 
-/** pipesim_ini_fault: notes a fault at @line and @column. The reader goes on. */
+/** pipesim_ini_fault: notes a fault at a line and column. The reader goes on. */
 #define pipesim_ini_fault(ini, ...) pipesim_faults_add((ini)->faults, (ini)->path, __VA_ARGS__)
+
+/** pipesim_ini_fault_at, pipesim_ini_fault_value: where @at, a PipesimIniLine, or its value begins. */
+#define pipesim_ini_fault_at(ini, at, ...) \
+	pipesim_ini_fault(ini, (at)->line, (at)->column, __VA_ARGS__)
+#define pipesim_ini_fault_value(ini, at, ...) \
+	pipesim_ini_fault(ini, (at)->line, (at)->value_column, __VA_ARGS__)
 
 /** pipesim_ini_append_text: appends @value as pipesim_ini_text() reads it back. */
 void pipesim_ini_append_text(GString *out, const char *value);

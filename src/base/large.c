@@ -5,7 +5,6 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define PAGE ((gsize)2 << 20)

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/kind.h"
 #include "base/number.h"
 #include "diagnosis/clocks.h"
 

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "analysis/difference.h"
-#include "base/kind.h"
 #include "diagnosis/executed.h"
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/kind.h"
 #include "diagnosis/named.h"
 
 /* What must be placed of the time of kernels, %. */

@@ -1,14 +1,10 @@
 #include "config.h"
 
-#include "base/kind.h"
 #include "base/number.h"
 #include "diagnosis/clocks.h"
 #include "diagnosis/record.h"
 #include "diagnosis/speed.h"
 #include "measure/beside.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* A run is no longer than two years, and a step no longer than 13 days, in ns: what lies further apart
  * is of different clocks or no time at all. */

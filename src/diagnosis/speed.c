@@ -4,7 +4,6 @@
 #include "diagnosis/speed.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A kernel in one kind of op, on every rank. */
 typedef struct {

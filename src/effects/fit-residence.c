@@ -3,8 +3,6 @@
 #include "effects/fit-residence.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Repetitions of one op on one rank beside one thing, or alone. */
 typedef struct {

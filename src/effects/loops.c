@@ -5,8 +5,6 @@
 #include "measure/group.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A load is found in steps of so many ppm. */
 #define LOAD_STEP 10000

@@ -3,8 +3,6 @@
 #include "effects/print.h"
 #include "order/program.h"
 
-#include <string.h>
-
 static const char *const verdicts[] = {
 	[PIPESIM_POWER_FITTED] = "fitted",
 	[PIPESIM_POWER_ABSENT] = "absent",

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "engine/ruled-kernel.h"
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

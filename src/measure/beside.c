@@ -4,7 +4,6 @@
 #include "measure/beside.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* By how much x must tell ops of one kind, stage and rank apart. */
 #define LEAST_TOLD 0.3

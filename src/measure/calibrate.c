@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "base/decimal.h"
-#include "base/kind.h"
 #include "measure/calibrate.h"
 #include "measure/stage-times.h"
 

@@ -3,8 +3,6 @@
 #include "base/kind.h"
 #include "measure/range-rules.h"
 
-#include <string.h>
-
 typedef struct {
 	char **words; /* KIND REGEX COMPONENT PHASE [CHUNK] */
 	GRegex *regex;

@@ -15,7 +15,6 @@
 #include "config.h"
 
 #include "base/decimal.h"
-#include "base/number.h"
 #include "measure/reader.h"
 
 #include <string.h>

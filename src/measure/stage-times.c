@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/kind.h"
 #include "measure/stage-times.h"
 #include "model/costs.h"
 

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "base/decimal.h"
-#include "base/kind.h"
 #include "base/number.h"
 #include "measure/reader.h"
 #include <string.h>

@@ -333,31 +333,30 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 
 	if (key != NULL) {
 		if (line->first_line != line->line)
-			pipesim_ini_fault(reader->ini, line->line, line->column,
-				"'%s' is given twice", line->key);
+			pipesim_ini_fault_at(
+				reader->ini, line, "'%s' is given twice", line->key);
 		if (!read_value(reader, key, line->value, &error))
-			pipesim_ini_fault(reader->ini, line->line, line->value_column, "%s",
-				error->message);
+			pipesim_ini_fault_value(reader->ini, line, "%s", error->message);
 	} else if (line->junk != NULL && *line->junk == '[') {
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"no such group as %s; " GROUPS, line->junk);
+		pipesim_ini_fault_at(
+			reader->ini, line, "no such group as %s; " GROUPS, line->junk);
 	} else if (line->junk != NULL) {
-		pipesim_ini_fault(reader->ini, line->line, line->column,
+		pipesim_ini_fault_at(reader->ini, line,
 			"'%s' is neither [group] nor key = value", line->junk);
 	} else if (line->key == NULL && !known) {
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"no such group as [%s]; " GROUPS, line->group);
+		pipesim_ini_fault_at(
+			reader->ini, line, "no such group as [%s]; " GROUPS, line->group);
 	} else if (line->key == NULL) {
 		if (line->first_line != line->line)
-			pipesim_ini_fault(reader->ini, line->line, line->column,
+			pipesim_ini_fault_at(reader->ini, line,
 				"[%s] appears twice; first in line %u", line->group,
 				line->first_line);
 	} else if (known) {
-		pipesim_ini_fault(reader->ini, line->line, line->column,
+		pipesim_ini_fault_at(reader->ini, line,
 			"[%s] has no key '%s'; remove or correct it", line->group, line->key);
 	} else if (topology == NULL || topology->first_line > line->line) {
 		/* Keys of an unknown group need no fault each, but where no topology began. */
-		pipesim_ini_fault(reader->ini, line->line, line->column,
+		pipesim_ini_fault_at(reader->ini, line,
 			"'%s' comes before [" TOPOLOGY "]; is this a topology file?",
 			line->key);
 	}
@@ -396,30 +395,27 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 		pipesim_ini_fault(ini, intra->first_line, 1,
 			"share = node is one link both ways; leave out duplex");
 	if (network->nic_of != NULL && network->nics == 0) {
-		pipesim_ini_fault(
-			ini, at->line, at->value_column, "nic_of needs nics, their number");
+		pipesim_ini_fault_value(ini, at, "nic_of needs nics, their number");
 	} else if (network->nic_of != NULL) {
 		if (reader.n_nic_of != network->ranks_per_node)
-			pipesim_ini_fault(ini, at->line, at->value_column,
+			pipesim_ini_fault_value(ini, at,
 				"nic_of has %u numbers, but %u ranks are on a node; give one "
 				"for each",
 				reader.n_nic_of, network->ranks_per_node);
 		for (guint i = 0; i < reader.n_nic_of; i++)
 			if (network->nic_of[i] >= network->nics)
-				pipesim_ini_fault(ini, at->line, at->value_column,
-					"no NIC %u: they are 0 to %u", network->nic_of[i],
-					network->nics - 1);
+				pipesim_ini_fault_value(ini, at, "no NIC %u: they are 0 to %u",
+					network->nic_of[i], network->nics - 1);
 	}
 	/* Whether there are the links that stages are gathered over. */
 	if (network->shards == PIPESIM_SHARDS_INTRA && network->share == PIPESIM_LINK_PAIR)
-		pipesim_ini_fault(ini, over->line, over->value_column,
+		pipesim_ini_fault_value(ini, over,
 			"over = intra needs links that a rank has: share = rank or node in "
 			"[" INTRA "]");
 	if (network->shards == PIPESIM_SHARDS_INTER && network->nics == 0)
-		pipesim_ini_fault(ini, over->line, over->value_column,
-			"over = inter needs nics in [" INTER "]");
+		pipesim_ini_fault_value(ini, over, "over = inter needs nics in [" INTER "]");
 	if (units != NULL && network->shards == PIPESIM_SHARDS_OWN)
-		pipesim_ini_fault(ini, units->line, units->column,
-			"units are of what shares links: over = intra or inter");
+		pipesim_ini_fault_at(
+			ini, units, "units are of what shares links: over = intra or inter");
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
 }

@@ -4,7 +4,6 @@
 #include "base/parallel.h"
 #include "optimize/state.h"
 #include <math.h>
-#include <string.h>
 
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
 #define ROUND       200000

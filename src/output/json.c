@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include <string.h>
-
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/samples.h"

@@ -1,8 +1,6 @@
 /* What stands below timelines: what colours mean, and words on what is drawn. */
 #include "config.h"
 
-#include <string.h>
-
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/moments.h"

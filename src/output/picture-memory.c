@@ -3,7 +3,6 @@
 
 #include "analysis/held.h"
 #include "output/figures.h"
-#include "output/moments.h"
 #include "output/picture.h"
 #include <string.h>
 

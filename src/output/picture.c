@@ -3,7 +3,6 @@
 
 #include "base/path.h"
 #include "base/sink.h"
-#include <string.h>
 
 #include "output/figures.h"
 #include "output/gnuplot.h"

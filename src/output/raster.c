@@ -2,7 +2,6 @@
  * small to be seen is drawn, and nothing that can be seen is lost. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/stays.h"

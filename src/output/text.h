@@ -24,9 +24,6 @@ gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *deci
 void pipesim_text_answer(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
 
-/** pipesim_text_verdict: the sentences of it that decide, a line each. */
-void pipesim_text_verdict(const PipesimComparison *comparison, GString *out);
-
 /** pipesim_text_critical: what the makespan of @run hangs on, where that was asked for. */
 void pipesim_text_critical(
 	const PipesimComparison *comparison, const PipesimRun *run, guint width, GString *out);

@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include <string.h>
-
 #include "output/figures.h"
 #include "output/table.h"
 #include "output/timeline-layout.h"

@@ -605,16 +605,6 @@ static void end(Verdict *v)
 	pipesim_screen_free(v->screen);
 }
 
-void pipesim_text_verdict(const PipesimComparison *comparison, GString *out)
-{
-	Verdict v;
-
-	begin(&v, comparison);
-	pipesim_each_in (const char, line, v.screen->verdict)
-		g_string_append_printf(out, "%s\n", line);
-	end(&v);
-}
-
 void pipesim_text_answer(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {

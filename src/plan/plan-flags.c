@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "plan/plan.h"
-#include <math.h>
 #include <string.h>
 
 /* Words ---------------------------------------------------------------------------------- */

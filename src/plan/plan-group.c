@@ -3,7 +3,6 @@
 
 #include "plan/plan.h"
 #include "plan/planner-ways.h"
-#include <string.h>
 
 gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate *b)
 {

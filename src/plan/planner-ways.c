@@ -3,7 +3,6 @@
 #include "base/parallel.h"
 #include "plan/planner-ways.h"
 #include "schedule/schedule.h"
-#include <string.h>
 
 typedef struct {
 	const PipesimWish *wish;

@@ -101,8 +101,7 @@ static void include(Reading *reading, const PipesimIniLine *line)
 	guint depth = 1;
 
 	if (reading->folder == NULL) {
-		pipesim_ini_fault(
-			reading->ini, line->line, line->column, "nothing can be included here");
+		pipesim_ini_fault_at(reading->ini, line, "nothing can be included here");
 		return;
 	}
 	path = from_folder(reading->folder, line->value);
@@ -111,7 +110,7 @@ static void include(Reading *reading, const PipesimIniLine *line)
 		g_autofree char *other = g_canonicalize_filename(at->path, NULL);
 
 		if (strcmp(full, other) == 0 || depth == DEEPEST) {
-			pipesim_ini_fault(reading->ini, line->line, line->value_column,
+			pipesim_ini_fault_value(reading->ini, line,
 				"'%.64s' includes itself; remove one of these lines",
 				line->value);
 			return;
@@ -147,7 +146,7 @@ static void read_part(Reading *reading, const PipesimIniLine *line, const char *
 	g_autofree char *part = g_strconcat(line->key, "=", dense, NULL);
 
 	if (reading->seen[PIPESIM_SET_TIMES] != 0) {
-		pipesim_ini_fault(reading->ini, line->line, line->column,
+		pipesim_ini_fault_at(reading->ini, line,
 			"line %u gives times whole; give them in one way",
 			reading->seen[PIPESIM_SET_TIMES]);
 		return;
@@ -207,19 +206,17 @@ static void read_setting(
 	char *text = NULL;
 
 	if (setting->everywhere)
-		pipesim_ini_fault(ini, line->line, line->column,
-			"'%s' is for command lines; %s", line->key,
+		pipesim_ini_fault_at(ini, line, "'%s' is for command lines; %s", line->key,
 			id == PIPESIM_SET_JOB ? "include = FILE takes another job"
 					      : "remove it");
 	else if (before != 0 && !setting->repeated)
-		pipesim_ini_fault(ini, line->line, line->column,
+		pipesim_ini_fault_at(ini, line,
 			"'%s' is given twice, first in line %u; remove one", line->key, before);
 	else if (id == PIPESIM_SET_TIMES && reading->part != 0)
-		pipesim_ini_fault(ini, line->line, line->column,
+		pipesim_ini_fault_at(ini, line,
 			"line %u gives a part of times; give them in one way", reading->part);
 	else if (setting->argument == NULL && !read_flag(value, &job->flag[id]))
-		pipesim_ini_fault(ini, line->line, line->value_column, "%s: '%.64s'; yes or no",
-			line->key, value);
+		pipesim_ini_fault_value(ini, line, "%s: '%.64s'; yes or no", line->key, value);
 	reading->seen[id] = before != 0 ? before : line->line;
 	if (before == 0)
 		job->at[id] = (PipesimJobPlace){reading->path, line->line, line->value_column};
@@ -262,8 +259,8 @@ static void fault_group(PipesimIni *ini, const PipesimIniLine *line)
 		g_string_append_printf(names, "%s[%s]",
 			topic + 1 == PIPESIM_N_TOPICS ? " and " : ", ",
 			pipesim_topics[topic].name);
-	pipesim_ini_fault(ini, line->line, line->column,
-		"no such group as [%.60s]; %s are known", line->group, names->str);
+	pipesim_ini_fault_at(
+		ini, line, "no such group as [%.60s]; %s are known", line->group, names->str);
 }
 
 /* A line of a group that is known: keys of [job], parts of [times], options. */
@@ -275,15 +272,14 @@ static void read_line(Reading *reading, const PipesimIniLine *line)
 	g_autofree char *value = pipesim_ini_text(line);
 
 	if (value == NULL) {
-		pipesim_ini_fault(reading->ini, line->line, line->value_column,
+		pipesim_ini_fault_value(reading->ini, line,
 			"a backslash stands for \\s, \\t, \\n, \\r or \\\\; write \\\\ for "
 			"one");
 	} else if (own && strcmp(line->key, "include") == 0) {
 		return; /* was read before */
 	} else if (own && strcmp(line->key, "command") == 0) {
 		if (line->first_line != line->line)
-			pipesim_ini_fault(reading->ini, line->line, line->column,
-				"'command' is given twice");
+			pipesim_ini_fault_at(reading->ini, line, "'command' is given twice");
 		g_free(job->command);
 		job->command = g_steal_pointer(&value);
 		job->at_command =
@@ -298,7 +294,7 @@ static void read_line(Reading *reading, const PipesimIniLine *line)
 			g_strdup(reading->folder != NULL ? reading->folder : "."));
 	} else if (strcmp(line->group, "times") == 0 && g_strv_contains(parts, line->key)) {
 		if (line->first_line != line->line)
-			pipesim_ini_fault(reading->ini, line->line, line->column,
+			pipesim_ini_fault_at(reading->ini, line,
 				"'%s' is given twice, first in line %u", line->key,
 				line->first_line);
 		read_part(reading, line, value);
@@ -307,8 +303,8 @@ static void read_line(Reading *reading, const PipesimIniLine *line)
 	} else {
 		g_autofree char *near = suggest(line->key);
 
-		pipesim_ini_fault(reading->ini, line->line, line->column, "no option '%.60s'%s",
-			line->key, near);
+		pipesim_ini_fault_at(
+			reading->ini, line, "no option '%.60s'%s", line->key, near);
 	}
 }
 
@@ -325,10 +321,10 @@ static gboolean read_lines(Reading *reading, GError **error)
 		const PipesimIniLine *line = &ini->lines[i];
 
 		if (line->junk != NULL)
-			pipesim_ini_fault(ini, line->line, line->column,
+			pipesim_ini_fault_at(ini, line,
 				"'%.60s' is neither [group] nor key = value", line->junk);
 		else if (line->group == NULL)
-			pipesim_ini_fault(ini, line->line, line->column,
+			pipesim_ini_fault_at(ini, line,
 				"'%.60s' comes before [job]; is this a job file?", line->key);
 		else if (line->key == NULL && !knows_group(line->group))
 			fault_group(ini, line);

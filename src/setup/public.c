@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "setup/choice.h"
-#include <string.h>
 
 PipesimSetup *pipesim_setup_new(void)
 {

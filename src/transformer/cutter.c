@@ -638,12 +638,6 @@ const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter)
 	return &((const Cutter *)cutter)->base->training;
 }
 
-const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter)
-{
-	return ((const Cutter *)cutter)->base->timed ? &((const Cutter *)cutter)->base->rates
-						     : NULL;
-}
-
 const PipesimPartTimes *pipesim_cutter_parts(const PipesimCutter *cutter)
 {
 	return ((const Cutter *)cutter)->base->times;

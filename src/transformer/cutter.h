@@ -79,9 +79,6 @@ gboolean pipesim_cutter_part_bytes(
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter);
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);
 
-/** pipesim_cutter_rates: its rates, NULL where it has none; its own. */
-const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter);
-
 /** pipesim_cutter_parts: what parts of its model take, by PipesimPart; all 0 where it has no rates. Its own. */
 const PipesimPartTimes *pipesim_cutter_parts(const PipesimCutter *cutter);
 

@@ -211,14 +211,13 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, PipesimDevice
 	g_autoptr(GError) error = NULL;
 
 	if (measured && line->key != NULL && line->first_line != line->line)
-		pipesim_ini_fault(
-			ini, line->line, line->column, "'%.60s' is given twice", line->key);
+		pipesim_ini_fault_at(ini, line, "'%.60s' is given twice", line->key);
 	else if (key != NULL)
 		read_key(device, key, line->value, &error);
 	else if (measured && line->key != NULL)
 		read_measured(device, line, &error);
 	if (error != NULL)
-		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
+		pipesim_ini_fault_value(ini, line, "%s", error->message);
 }
 
 PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **error)

@@ -3,7 +3,6 @@
 #include "base/phases.h"
 #include "transformer/kernels.h"
 #include <math.h>
-#include <string.h>
 
 typedef struct {
 	const PipesimTransformer *model;

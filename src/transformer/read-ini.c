@@ -111,7 +111,7 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, Fields *field
 	g_autoptr(GError) error = NULL;
 
 	if (key != NULL && !read_value(fields, key, line->value, &error))
-		pipesim_ini_fault(ini, line->line, line->value_column, "%s", error->message);
+		pipesim_ini_fault_value(ini, line, "%s", error->message);
 }
 
 static void check_required(PipesimIni *ini)
@@ -122,8 +122,8 @@ static void check_required(PipesimIni *ini)
 		if (!keys[i].required || pipesim_ini_find(ini, keys[i].group, keys[i].name))
 			continue;
 		if (group != NULL)
-			pipesim_ini_fault(ini, group->line, group->column,
-				"[%s] has no %s; add it", keys[i].group, keys[i].name);
+			pipesim_ini_fault_at(ini, group, "[%s] has no %s; add it",
+				keys[i].group, keys[i].name);
 		else if (strcmp(keys[i].name, "version") == 0)
 			pipesim_ini_fault(ini, 1, 1,
 				"[" MODEL "] with version = 1 is missing; is this a model's "

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "transformer/transformer.h"
-#include <string.h>
 
 void pipesim_transformer_free(PipesimTransformer *model)
 {
