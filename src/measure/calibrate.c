@@ -392,7 +392,12 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	record_half(c, pair, inside, PIPESIM_ROLE_COMM);
 	pipesim_each_in (const PipesimTraceGroup, group, inside) {
 		g_autofree char *label = pipesim_trace_group_label(group);
-		/* The same work, done the same way. */
+		/* The same work, done the same way; the pace of a pair is that of its messages. */
+		char *pace = group->what.role == PIPESIM_ROLE_COMPUTE
+				     ? strstr(label, " pace_gbps=")
+				     : NULL;
+		if (pace != NULL)
+			*pace = '\0';
 		PipesimComponent *alone = find_component(c->costs->components,
 			group->what.component, pipesim_phase_name(group->what.phase), label);
 		if (!g_str_equal(group->what.component, "chunk") && alone != NULL &&
