@@ -46,6 +46,7 @@ json model llama-3-8b
 json model llama-3-8b --memory-model megatron
 json plan --gpus 8 --memory 80GiB --global-batch 16 --model llama-3-8b --device h100 --schedule 1f1b
 json calibrate traces/h200-power.csv.gz
+json phases --phase-times F_attn=1
 json prefill --pp 2 --prompt-tokens 32768 --prefill-times a=3e-7,b=0.006,c=26
 json diagnose tests/input/run/ops.csv --layers 8
 

@@ -94,6 +94,11 @@ def steady(*names: Any, **options: Any) -> Result:
     return _ask(Result, "steady", names, options)
 
 
+def phases(**options: Any) -> Result:
+    """A forward beside a backward of layers with experts: phases(trace="traces/h200.csv.gz")."""
+    return _ask(Result, "phases", (), options)
+
+
 def prefill(**options: Any) -> Result:
     """When prompts, cut into chunks, give first tokens: prefill(pp=4, prompt_tokens=131072, prefill_times="a=3e-7,b=6e-3,c=26")."""
     return _ask(Result, "prefill", (), options)

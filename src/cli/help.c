@@ -70,9 +70,11 @@ static char *with_values(const PipesimSetting *setting, const char *help, const 
 static void append_commands(GString *out)
 {
 	g_string_append(out, "Commands:\n");
+	/* What the help is stands below them. */
 	for (guint i = 0; pipesim_commands[i] != NULL; i++)
-		g_string_append_printf(out, "  %-10s %s\n", pipesim_commands[i]->name,
-			pipesim_commands[i]->summary);
+		if (pipesim_commands[i]->run != NULL)
+			g_string_append_printf(out, "  %-10s %s\n", pipesim_commands[i]->name,
+				pipesim_commands[i]->summary);
 }
 
 static void append_topics(GString *out)

@@ -451,6 +451,17 @@ SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", NO_GROUP,
 SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run row N of the table", NO_GROUP,
 	SEARCH)
 
+/* Of phases. */
+SETTING(PHASE_TIMES, "--phase-times", 0, "LIST",
+	"times in ms of F, B and W of attn, dispatch, mlp, combine, send, pre: "
+	"F_attn=2,B_mlp=3",
+	NO_GROUP, TIMES)
+SETTING(CHUNK_LAYERS, "--chunk-layers", 0, "N[+N]",
+	"layers of the forward + of the backward beside it (default: 1)", NO_GROUP, SHAPE)
+SETTING(EARLY_ATTN, "--early-attn-release", 0, NULL,
+	"the backward of attention runs before the forward of experts, to free its memory",
+	NO_GROUP, SHAPE)
+
 /* Of prefill. */
 SETTING(PROMPT_TOKENS, "--prompt-tokens", 0, "N,...",
 	"tokens of a prompt; of several lengths prompts take turns", NO_GROUP, SHAPE)

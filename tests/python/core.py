@@ -45,6 +45,7 @@ def check_same():
         pipesim.compare(pp=2, microbatches=4, schedule=order, runtime="pytorch-2.15", times={"P2P": 0.00001}),
         pipesim.diff("1f1b", "zb-h1", pp=4, microbatches=8),
         pipesim.steady("1f1b", pp=4),
+        pipesim.phases(phase_times="F_attn=2,B_mlp=3"),
         pipesim.prefill(pp=4, prompt_tokens=32768, prefill_times="b=0.006,c=26"),
         pipesim.optimize(pp=4, microbatches=8, moves=20000),
         pipesim.optimize(order, moves=20000, placement="v", output=FOLDER / "found.csv"),
