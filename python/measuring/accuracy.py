@@ -40,7 +40,7 @@ TRAINING = {
 OFTEN_ENOUGH = 0.01  # an order of two schedules counts where they differ by more
 
 
-def pack(out, folder):
+def pack_captures(out, folder):
     os.makedirs(folder, exist_ok=True)
     with zipfile.ZipFile(os.path.join(out, "captures.zip")) as packed:
         for name in packed.namelist():
@@ -49,6 +49,10 @@ def pack(out, folder):
                 name, data = f"{name}.gz", gzip.compress(data, 9, mtime=0)
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(data)
+
+
+def pack(out, folder):
+    pack_captures(out, folder)
     with open(os.path.join(out, "runs.jsonl"), encoding="ascii") as file:
         runs = [json.loads(line) for line in file]
     before = {}  # the same stages go on with the next pause: gradients are there then

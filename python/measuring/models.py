@@ -17,6 +17,9 @@ class Size:
     dtype: torch.dtype
     recompute: bool = False
     sequences: int = 1  # of a micro-batch
+    experts: int = 0  # in place of the MLP; 0: none
+    chosen: int = 0  # experts of a token, in the mean
+    width: int = 0  # of an expert
 
 
 class Layer(torch.nn.Module):
@@ -28,8 +31,11 @@ class Layer(torch.nn.Module):
         self.qkv = torch.nn.Linear(width, 3 * width, bias=False)
         self.out = torch.nn.Linear(width, width, bias=False)
         self.before_mlp = torch.nn.RMSNorm(width)
-        self.up = torch.nn.Linear(width, 4 * width, bias=False)
-        self.down = torch.nn.Linear(4 * width, width, bias=False)
+        if size.experts > 0:
+            self.experts = Experts(size)
+        else:
+            self.up = torch.nn.Linear(width, 4 * width, bias=False)
+            self.down = torch.nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x):
         batch, tokens, width = x.shape
@@ -37,7 +43,30 @@ class Layer(torch.nn.Module):
         q, k, v = parts.permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
-        return x + self.down(F.gelu(self.up(self.before_mlp(x))))
+        return x + self.mix(self.before_mlp(x))
+
+    def mix(self, x):
+        return self.experts(x) if hasattr(self, "experts") else self.down(F.gelu(self.up(x)))
+
+
+class Experts(torch.nn.Module):
+    """Experts that choose their tokens: each takes as many as any other, those that suit it best, so that shapes are known
+    beforehand and the host never waits for the router."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.rows = size.sequences * size.tokens * size.chosen // size.experts
+        self.router = torch.nn.Linear(size.hidden, size.experts, bias=False)
+        scale = size.hidden**-0.5
+        self.up = torch.nn.Parameter(scale * torch.randn(size.experts, size.hidden, size.width))
+        self.down = torch.nn.Parameter(scale * torch.randn(size.experts, size.width, size.hidden))
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        weight, rows = self.router(tokens).float().softmax(-1).t().topk(self.rows)
+        taken = tokens.index_select(0, rows.flatten()).view(*rows.shape, -1)
+        made = torch.bmm(F.gelu(torch.bmm(taken, self.up)), self.down) * weight.to(x.dtype).unsqueeze(-1)
+        return torch.zeros_like(tokens).index_add(0, rows.flatten(), made.flatten(0, 1)).view_as(x)
 
 
 class Part(torch.nn.Module):

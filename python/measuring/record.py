@@ -6,15 +6,16 @@ steps without it, for `pipesim diagnose`.
 FILE.csv:CASE is profiled: FOLDER/FILE-CASE-rankR.json.gz as the profiler wrote it but without what pipesim does not read
 (operators of the host, flows). FILE.csv is only timed. Both write what steps took without the profiler into
 FOLDER/steps.csv, of a case with what was injected and, right before each, without. A name of PyTorch's in
-place of a file (1F1B, GPipe) is one of its classes. Injected is, in every step,
+place of a file (1F1B, Interleaved1F1B, DualPipeV ...) is one of its classes. Injected is, in every step,
 
     host        sleep in a rank's process (--host-rank) before its fourth forward
     slow-rank   on the last rank a kernel that keeps some of its multiprocessors (--held)
     imbalance   one more layer in the last stage
+    pause       a kernel that does nothing but last, within the fourth forward of the last rank
     uneven      some layers (--moved) of each stage of the first rank move to the last rank
     messages    the fourth send of the first rank leaves late
 
-Sleep and delay are --milliseconds. Of several sizes the first is taken whose steps leave every chip below its power limit; if
+Sleep, pause and delay are --milliseconds. Of several sizes the first is taken whose steps leave every chip below its power limit; if
 none does, the last. On a CPU, to try the script, nothing is injected but sleep and layers.
 """
 
@@ -102,8 +103,36 @@ class Host(Case):
     def late(self, inner, device):
         def outer(microbatch, *arguments, **options):
             if self.on and self.forwards == FOURTH:
-                drain(device)
+                if self.cuda:  # a receive that waits may go on
+                    torch.cuda.current_stream().synchronize()
                 time.sleep(self.seconds)
+            self.forwards += 1
+            return inner(microbatch, *arguments, **options)
+
+        return outer
+
+    def begin(self):
+        self.forwards = 0
+
+
+class Pause(Case):
+    """The chip of the last rank does nothing for a while, in the middle of its work."""
+
+    def prepare(self, run, device, arguments):
+        self.forwards = 0
+        if run.rank < run.ranks - 1:
+            return
+        self.kernel = torch.cuda._compile_kernel(HOLD, "hold_for") if self.cuda else None
+        for stage in run.stages:
+            stage.forward_one_chunk = self.long(stage.forward_one_chunk)
+
+    def long(self, inner):
+        def outer(microbatch, *arguments, **options):
+            if self.on and self.forwards == FOURTH:
+                if self.cuda:
+                    self.kernel((1, 1, 1), (1, 1, 1), (round(self.seconds * 1e6),), stream=torch.cuda.current_stream())
+                else:
+                    time.sleep(self.seconds)
             self.forwards += 1
             return inner(microbatch, *arguments, **options)
 
@@ -209,6 +238,7 @@ CASES = {
     "host": Host,
     "imbalance": Imbalance,
     "messages": Messages,
+    "pause": Pause,
     "slow-rank": SlowRank,
     "uneven": Uneven,
 }

@@ -28,11 +28,11 @@ from dataclasses import dataclass, replace
 import models
 import torch
 import torch.distributed as dist
+from classes import load_any
 from pipesim.torch import Model, Plan, Recorder, capture, load, messages
 from pipesim.torch.clock import Clock, drain, gather, largest, settle
 from pipesim.torch.part import Part
 from pipesim.torch.player import Player
-from pipesim.torch.schedule import Pipeline, Stage
 
 BF16 = torch.bfloat16
 
@@ -74,8 +74,8 @@ ALONE, PAUSES = ("interleaved-1f1b", "looped-bfs", "interleaved-zb"), (0, 0.05, 
 IDLE = ("1f1b", "zb-h1", "gpipe")
 # Steps of a rank by itself that are left out, and that count.
 IDLE_WARM, IDLE_STEPS = 8, 12
-# PyTorch's own classes of one stage a rank, and of two in a V.
-SINGLE, VEES = ("1F1B", "GPipe"), ("DualPipeV",)
+# PyTorch's own classes.
+CLASSES = ("1F1B", "GPipe", "DualPipeV")
 # Long enough for the governor to come to rest, which overshoots for a second.
 WARM, MEASURED = 1.2, 2.2
 
@@ -83,7 +83,7 @@ WARM, MEASURED = 1.2, 2.2
 def tiny(case):
     """For a CPU, to try the script."""
     vocabulary = min(case.size.vocabulary, 64)
-    return Case(replace(case.size, hidden=64, heads=2, tokens=32, vocabulary=vocabulary,
+    return Case(replace(case.size, hidden=64, heads=2, tokens=32, vocabulary=vocabulary, width=32,
                         dtype=torch.float32), case.count)  # fmt: skip
 
 
@@ -222,23 +222,10 @@ def capture_again(name, case, device, output, plan):
     output.pack(f"{name}-again.csv", f"{name}-again.ini")
 
 
-def load_vee(what, build, device, count):
-    """PyTorch's class of that name, of stages as it places them."""
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    total = 2 * ranks
-    rank_of = {s: s if s < ranks else total - 1 - s for s in range(total)}
-    stages = [Stage(build(s, total), s, total, device) for s in (rank, total - 1 - rank)]
-    make = torch.distributed.pipelining.schedules.get_schedule_class(what)
-    schedule = make(stages, n_microbatches=count, loss_fn=models.loss_function)
-    return Pipeline(f"class-{what.lower()}", schedule, stages, count, rank_of)
-
-
-def load_any(what, case, build, arguments, device):
-    if what in VEES:
-        return load_vee(what, build, device, case.count)
+def load_named(what, case, build, arguments, device):
     path = os.path.join(arguments.schedules, f"{what}-m{case.count}.csv")
-    made = what if what in SINGLE else path
-    return load(made, build, models.loss_function, device, count=case.count)
+    made = what if what in CLASSES else path
+    return load_any(made, build, models.loss_function, device, case.count)
 
 
 def run_case(name, case, names, arguments, device, output, deadline):
@@ -252,7 +239,7 @@ def run_case(name, case, names, arguments, device, output, deadline):
             output.run(case=name, schedule=what, skipped="no time left")
             continue
         try:
-            pipeline = load_any(what, case, build, arguments, device)
+            pipeline = load_named(what, case, build, arguments, device)
             run_schedule(what, name, pipeline, batch, arguments.repetitions, device, output)
         except torch.OutOfMemoryError as error:
             output.run(case=name, schedule=what, skipped=str(error).splitlines()[0])

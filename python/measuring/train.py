@@ -22,8 +22,9 @@ from dataclasses import asdict, dataclass
 try:
     import torch
     import torch.distributed as dist
+    from classes import load_any
     from models import Size, loss_function, make_batch, make_part
-    from pipesim.torch import Recorder, load, messages, trace
+    from pipesim.torch import Recorder, messages, trace
     from pipesim.torch.clock import Clock, gather, largest, say, settle, start
 except ImportError as error:
     print(f"SKIP: PyTorch is not installed ({error}); pip install torch")
@@ -61,7 +62,7 @@ class Run:
             return make_part(size, stage, stages, device)
 
         try:
-            made = load(what, build, loss_function, device, count=count)
+            made = load_any(what, build, loss_function, device, count)
         except ValueError as error:
             raise SystemExit(str(error)) from None
         self.name, self.schedule, self.stages = made.name, made.schedule, made.stages
