@@ -125,12 +125,13 @@ static void append_residence(const PipesimResidenceFit *fit, gboolean full, GStr
 	}
 }
 
-/* What loops and steps show, a line each. */
+/* What loops and steps show, a line each; of loops only what went into a fitted governor. */
 static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, GString *out)
 {
 	const PipesimStepCosts *step = costs->step;
+	gboolean fitted = costs->power != NULL;
 
-	if (loops->beside_ops > 0) {
+	if (fitted && loops->beside_ops > 0) {
 		g_string_append_printf(out,
 			"\nloops beside a waiting receive: ops draw %.2f there, what %s take "
 			"is %.1f%% off; slower at %s clock:",
@@ -145,7 +146,7 @@ static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, G
 					percent(loops->slowdown[kind]) - 100);
 		g_string_append_c(out, '\n');
 	}
-	if (loops->exchange_ops > 0)
+	if (fitted && loops->exchange_ops > 0)
 		g_string_append_printf(out,
 			"\nranks that exchange messages: sustained times %+.1f%%, %u ops\n",
 			percent(costs->power->exchanging) - 100, loops->exchange_ops);
