@@ -1,7 +1,7 @@
 #!/bin/sh
-# accuracy.sh [print|peaks]: the tables of docs/accuracy.md, and that of PyTorch's peaks in docs/memory.md, are what
+# accuracy.sh [print|peaks|pipelines]: the tables of docs/accuracy.md, and that of PyTorch's peaks in docs/memory.md, are what
 # pipesim says today of the steps and captures in traces/accuracy-*, traces/*-power.csv.gz and traces/optimized-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
-# there instead; print and peaks only print them.
+# there instead; print, peaks and pipelines only print them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 command -v python3 >/dev/null || skip 'no python3'
@@ -35,6 +35,13 @@ peaks()
 	python3 "$TOP_SRCDIR/python/measuring/accuracy.py" --pipesim "$PIPESIM" peaks \
 		"$traces/accuracy-h200x2" "$traces/accuracy-h200x2-b"
 }
+pipelines()
+{
+	set -- python3 "$TOP_SRCDIR/python/measuring/pipelines_table.py" --pipesim "$PIPESIM"
+	"$@" table "$traces/accuracy-h100x2" || return
+	printf '\n%s\n\n' "Steps of the bundled layer, one a stage, 8 micro-batches, replayed by \`pipesim-microbench\` on the same GPUs (\`traces/h100x2-power\`):"
+	"$@" replays "$traces/h100x2-power.csv.gz"
+}
 case ${1-} in
 print)
 	tables
@@ -44,9 +51,15 @@ peaks)
 	peaks
 	exit
 	;;
+pipelines)
+	pipelines
+	exit
+	;;
 esac
 tables >"$scratch/said" || exit 99
 page_is docs/accuracy.md accuracy-table "$scratch/said"
+pipelines >"$scratch/pipelines" || exit 99
+page_is docs/accuracy.md pipelines-table "$scratch/pipelines"
 peaks >"$scratch/peaks" || exit 99
 page_is docs/memory.md peak-table "$scratch/peaks"
 finish

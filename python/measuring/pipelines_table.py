@@ -6,6 +6,7 @@
     pipelines_table.py predict FOLDER         predictions.csv of all jobs, from these alone
     pipelines_table.py steps OUT FOLDER       steps.csv
     pipelines_table.py table FOLDER           the table of docs/accuracy.md
+    pipelines_table.py replays TRACE          steps that pipesim-microbench replayed on several GPUs
 
 Predicted is as accuracy.py does it. Needs no PyTorch.
 """
@@ -13,6 +14,8 @@ Predicted is as accuracy.py does it. Needs no PyTorch.
 import argparse
 import concurrent.futures
 import csv
+import functools
+import gzip
 import itertools
 import json
 import os
@@ -150,20 +153,28 @@ def stages_of(row):
     return str(RANKS * (1 if row["schedule"].lower() in ONE_STAGE else int(row["chunks"])))
 
 
+@functools.cache
+def cells_of(program, name, chunks, count):
+    """The order of a schedule made by hand."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "order.csv")
+        export(program, {"schedule": name, "chunks": chunks, "microbatches": count}, path, "pipesim")
+        return cells.read(path)
+
+
 def compare_memory(captured, row):
-    """Bytes by rank at most: (measured or None, said), as accuracy.compare_memory()."""
-    path = os.path.join(captured.scratch, "order.csv")
+    """Bytes by rank at most: (measured, or none where @row was not run, said), as accuracy.compare_memory()."""
     if row["schedule"] == SEARCHED:
-        path = os.path.join(captured.folder, row["order"])
+        rows = cells.read(os.path.join(captured.folder, row["order"]))
     else:
-        export(captured.program, row, path, "pipesim")
-    rows, metadata = cells.read(path), captured.metadata(row["case"], stages_of(row))
+        rows = cells_of(captured.program, row["schedule"], row["chunks"], row["microbatches"])
+    metadata = captured.metadata(row["case"], stages_of(row))
     parameters = memory.Stages(metadata).parameters
     there = [0] * len(rows)
     for stage, rank in cells.placement(rows).items():
         there[rank] += parameters[stage]
-    measured = [p + int(more) for p, more in zip(there, row.get("peak_bytes", "").split(";") if row.get("peak_bytes") else [])]
-    return measured, memory.peak_bytes(metadata, rows)
+    more = row["peak_bytes"].split(";") if row.get("peak_bytes") else []
+    return [p + int(b) for p, b in zip(there, more)], memory.peak_bytes(metadata, rows)
 
 
 def predict(program, folder):
@@ -263,9 +274,13 @@ def print_sums(rows):
             pairs, wrong = wrong_pairs(chosen, apart)
             cells.append(f"{wrong} of {pairs}")
         print(f"| {name} | {len(chosen)} | {' | '.join(cells)} |")
-    errors = [abs(100 * (s / m - 1)) for row in rows for m, s in zip(*row["peaks"])]
-    print(f"\nPeak memory of {len(errors)} ranks: off by {statistics.mean(errors):.2f} % in the mean, "
-          f"{max(errors):.1f} % at most.")  # fmt: skip
+    said = []
+    for name in ("2.11", "2.15"):
+        chosen = [row for row in rows if (row["runtime"] == "pytorch-2.15") == (name == "2.15")]
+        errors = [abs(100 * (s / m - 1)) for row in chosen for m, s in zip(*row["peaks"])]
+        said.append(f"{len(errors)} ranks under {name}: off by {statistics.mean(errors):.2f} % in the mean, "
+                    f"{max(errors):.1f} % at most")  # fmt: skip
+    print(f"\nPeak memory of {'; of '.join(said)}.")
 
 
 def table(program, folder):
@@ -274,6 +289,33 @@ def table(program, folder):
     print_rows(rows)
     print()
     print_sums(rows)
+
+
+WARM_STEPS = 5  # of a replay
+
+
+def replays(program, path):
+    """Steps of the bundled layer, one in every stage, from the capture that the same run of pipesim-microbench begins with."""
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        rows = [row for row in csv.DictReader(line for line in file if line[0] != "#") if row["series"] == "replay"]
+    print("| schedule | stages of a rank | measured, ms | smallest - largest | simulated | |")
+    print("|---|---|---|---|---|---|")
+    errors = []
+    for run_id, ops in itertools.groupby(rows, key=lambda row: row["run_id"]):
+        name, ends, stages = run_id.removeprefix("replay/").rpartition("-pp")[0], {}, set()
+        for op in ops:
+            ends.setdefault(int(op["step"]), {})[op["rank"]] = int(op["t_start_ns"]) + int(op["dur_ns"])
+            stages.add((op["rank"], op["stage"]))
+        taken = [max(ends[step][r] - ends[step - 1][r] for r in ends[step]) / 1e6 for step in ends if step >= WARM_STEPS]
+        measured, each = statistics.median(taken), len(stages) // len(ends[0])
+        bidirectional = name in ("chimera", "dualpipe")
+        said = run(program, "--pp", str(len(ends[0])), "-m", "8", "-s", name, "--trace", path, "-f", "json",
+                   *([] if bidirectional else ["--layers", str(each)]))  # fmt: skip
+        simulated = json.loads(said)["schedules"][0]["makespan_ms"]
+        errors.append(abs(100 * (simulated / measured - 1)))
+        print(f"| {name} | {each} | {measured:.1f} | {min(taken):.1f} - {max(taken):.1f} | {simulated:.1f} | "
+              f"{100 * (simulated / measured - 1):+.1f} % |")  # fmt: skip
+    print(f"\nReplays: off by {statistics.mean(errors):.2f} % in the mean, {max(errors):.1f} % at most.")
 
 
 def main():
@@ -286,7 +328,7 @@ def main():
         one = commands.add_parser(name)
         one.add_argument("out")
         one.add_argument("folder")
-    for name in ("predict", "table"):
+    for name in ("predict", "table", "replays"):
         commands.add_parser(name).add_argument("folder")
     arguments = parser.parse_args()
     if arguments.command in ("captures", "steps"):
