@@ -371,8 +371,8 @@ const PipesimCommand pipesim_command_calibrate = {
 		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE,
 		PIPESIM_SET_FIGURES, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
-			    "micro-batches of a recorded step, for --recorded-schedule "
-			    "(default: there is one step)",
+			    "micro-batches of a step, where ops have no names "
+			    "(default: as many as fit)",
 			    NULL},
 		{PIPESIM_SET_OUTPUT, "FILE.ini",
 			"file for the costs, or FILE.csv for stage times; - prints the costs "

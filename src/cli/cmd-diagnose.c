@@ -138,7 +138,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	for (guint i = 0; i < record->notices->len; i++)
 		pipesim_setup_notice(setup, g_ptr_array_index(record->notices, i));
 	patient.record = record;
-	patient.inferred = setup->text[PIPESIM_SET_AS] != NULL;
+	for (guint t = 0; t < traces->len; t++)
+		patient.inferred |= ((PipesimTrace *)traces->pdata[t])->segments->len > 0;
 	patient.costs = calibration->costs;
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
@@ -166,8 +167,8 @@ const PipesimCommand pipesim_command_diagnose = {
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
 		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
-			    "micro-batches of a recorded step, for --recorded-schedule "
-			    "(default: there is one step)",
+			    "micro-batches of a step, where ops have no names "
+			    "(default: as many as fit)",
 			    NULL},
 		{PIPESIM_SET_LAYERS, NULL, "layers on each rank; also says how to balance them",
 			NULL},

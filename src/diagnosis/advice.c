@@ -9,7 +9,7 @@
 #define STEPS_TRIED 9
 #define OPS_TRIED   (1u << 21)
 /* Rules whose steps are off by no more than this beyond the best explain them as well. */
-#define AS_WELL 0.001
+#define AS_WELL 0.01
 
 /* What is less than this part of the step may be chance, or power that differs where ranks idle: other schedules are
  * simulated without. */
@@ -45,7 +45,7 @@ static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime)
 		const PipesimStep *step = doctor->rules != NULL ? doctor->rules : doctor->step;
 		gint64 simulated;
 
-		if (!pipesim_doctor_simulate(doctor, s, step, &simulated, NULL, NULL))
+		if (!pipesim_doctor_simulate(doctor, s, step, TRUE, &simulated, NULL, NULL))
 			return -1;
 		if (simulated < 0)
 			continue;

@@ -28,56 +28,6 @@ static gint64 replay_trial(PipesimDoctor *doctor)
 		doctor->failed == NULL ? &doctor->failed : NULL);
 }
 
-/* Of the time from @from to @to how much spans of @rank that are messages cover. */
-static gint64 covered(const PipesimRecordPipeline *pipeline, guint rank, gint64 from, gint64 to)
-{
-	gint64 sum = 0;
-
-	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
-		const PipesimRecordSpan *span =
-			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
-
-		if (span->start >= to)
-			break;
-		/* What was still under way when the op began has not kept it. */
-		if (!span->message || span->end <= from || span->end > to)
-			continue;
-		sum += MIN(span->end, to) - MAX(span->start, from);
-		from = MIN(span->end, to);
-	}
-	return sum;
-}
-
-/* Whether a message goes from op @i to another rank or comes from one. */
-static gboolean has_message(const PipesimProgram *program, guint rank, guint32 i, gboolean out)
-{
-	guint32 other[2];
-	const guint n = out ? pipesim_program_outputs(program, rank, &program->ops[i], other)
-			    : pipesim_program_inputs(program, rank, &program->ops[i], other);
-
-	for (guint k = 0; k < n; k++)
-		if (other[k] < program->rank_begin[rank] ||
-			other[k] >= program->rank_begin[rank + 1])
-			return TRUE;
-	return FALSE;
-}
-
-/* What of the wait before op @i was for messages: the time in which its rank had one under way; where
- * the traces show none, all of it where one comes or the op before sent one. */
-static gint64 waited_for_messages(const PipesimDoctor *doctor,
-	const PipesimRecordPipeline *pipeline, guint rank, guint32 i,
-	const PipesimBegin *moment)
-{
-	const PipesimProgram *program = doctor->out->program;
-
-	if (doctor->record->has_messages)
-		return covered(pipeline, rank, moment->ready, moment->start);
-	if (has_message(program, rank, i, FALSE) ||
-		(i > program->rank_begin[rank] && has_message(program, rank, i - 1, TRUE)))
-		return moment->start - moment->ready;
-	return 0;
-}
-
 /* Levels --------------------------------------------------------------------------------- */
 
 static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
@@ -103,7 +53,7 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 			const PipesimRecordOp *op = &pipeline->ops[i];
 			const gint64 own = pipesim_doctor_own(doctor, op, &moments[i], FALSE);
 			const gint64 messages =
-				waited_for_messages(doctor, pipeline, rank, i, &moments[i]);
+				pipesim_doctor_waited(doctor, pipeline, rank, i, &moments[i]);
 
 			doctor->level[PIPESIM_LEVEL_EVEN][i] = medians->even[op->kind];
 			doctor->level[PIPESIM_LEVEL_STAGES][i] =
@@ -357,7 +307,7 @@ static gboolean simulate_steps(PipesimDoctor *doctor, GError **error)
 		g_autoptr(PipesimTimeline) timeline = NULL;
 
 		out->step_measured[s] = pipesim_record_length(record, s);
-		if (!pipesim_doctor_simulate(doctor, s, step, &out->step_simulated[s],
+		if (!pipesim_doctor_simulate(doctor, s, step, FALSE, &out->step_simulated[s],
 			    s == out->step ? &timeline : NULL, error))
 			return FALSE;
 		out->other_order += out->step_simulated[s] < 0;

@@ -122,10 +122,58 @@ gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op
 	return alone ? MAX(own - op->beside, 0) : own;
 }
 
+/* Of the time from @from to @to how much spans of @rank that are messages cover. */
+static gint64 covered(const PipesimRecordPipeline *pipeline, guint rank, gint64 from, gint64 to)
+{
+	gint64 sum = 0;
+
+	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+		const PipesimRecordSpan *span =
+			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
+
+		if (span->start >= to)
+			break;
+		/* What was still under way when the op began has not kept it. */
+		if (!span->message || span->end <= from || span->end > to)
+			continue;
+		sum += MIN(span->end, to) - MAX(span->start, from);
+		from = MIN(span->end, to);
+	}
+	return sum;
+}
+
+/* Whether a message goes from op @i to another rank or comes from one. */
+static gboolean has_message(const PipesimProgram *program, guint rank, guint32 i, gboolean out)
+{
+	guint32 other[2];
+	const guint n = out ? pipesim_program_outputs(program, rank, &program->ops[i], other)
+			    : pipesim_program_inputs(program, rank, &program->ops[i], other);
+
+	for (guint k = 0; k < n; k++)
+		if (other[k] < program->rank_begin[rank] ||
+			other[k] >= program->rank_begin[rank + 1])
+			return TRUE;
+	return FALSE;
+}
+
+gint64 pipesim_doctor_waited(const PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline,
+	guint rank, guint32 i, const PipesimBegin *moment)
+{
+	const PipesimProgram *program = doctor->out->program;
+
+	if (doctor->record->has_messages)
+		return covered(pipeline, rank, moment->ready, moment->start);
+	if (has_message(program, rank, i, FALSE) ||
+		(i > program->rank_begin[rank] && has_message(program, rank, i - 1, TRUE)))
+		return moment->start - moment->ready;
+	return 0;
+}
+
 gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimStep *step,
-	gint64 *out, PipesimTimeline **timeline, GError **error)
+	gboolean late, gint64 *out, PipesimTimeline **timeline, GError **error)
 {
 	const PipesimRecordPipeline *pipeline = pipesim_record_slowest(doctor->record, s);
+	const PipesimProgram *program = doctor->out->program;
 	gint64 makespan;
 
 	*out = -1;
@@ -133,9 +181,18 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 		return TRUE;
 	if (!pipesim_doctor_moments(doctor, pipeline, error))
 		return FALSE;
-	for (guint32 i = 0; i < doctor->out->program->n_ops; i++)
-		doctor->trial[i] = pipesim_doctor_own(
-			doctor, &pipeline->ops[i], &doctor->moments[i], TRUE);
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimBegin *begin = &doctor->moments[i];
+
+			doctor->trial[i] =
+				pipesim_doctor_own(doctor, &pipeline->ops[i], begin, TRUE);
+			if (late)
+				doctor->trial[i] +=
+					begin->start - begin->ready -
+					pipesim_doctor_waited(doctor, pipeline, rank, i, begin);
+		}
 	makespan = pipesim_doctor_replay(
 		doctor, step, doctor->trial, doctor->out->message, timeline, error);
 	if (makespan < 0)

@@ -55,11 +55,17 @@ gboolean pipesim_doctor_moments(
 gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op,
 	const PipesimBegin *moment, gboolean alone);
 
+/** pipesim_doctor_waited: what of the wait before op @i of @rank was for messages, ns: the time in which its rank had one
+ * under way; where the traces show none, all of it where one comes or the op before sent one. */
+gint64 pipesim_doctor_waited(const PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline,
+	guint rank, guint32 i, const PipesimBegin *moment);
+
 /** pipesim_doctor_simulate: step @s, its slowest pipeline by @step with each op's own time and messages as they usually
  * are, and what is outside as measured, ns. Its moments stay; the trial is overwritten.
+ * @late: and what their hosts were late
  * @out: (out): -1 where it ran another order
  * @timeline: (out) (nullable)
  *
  * Returns: FALSE with an error of pipesim_step_again() or pipesim_doctor_moments(). */
 gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimStep *step,
-	gint64 *out, PipesimTimeline **timeline, GError **error);
+	gboolean late, gint64 *out, PipesimTimeline **timeline, GError **error);

@@ -281,7 +281,7 @@ static PipesimProgram *make_program(
 	return g_steal_pointer(&program);
 }
 
-gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+static gboolean name_all(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
 	guint microbatches, GPtrArray *notices, GError **error)
 {
 	g_autoptr(PipesimProgram) program = NULL;
@@ -329,4 +329,69 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 			return FALSE;
 	}
 	return TRUE;
+}
+
+/* Takes off @traces, which have segments, what was made of these; spans up to @spans of each were there before. */
+static void unname(PipesimTrace *const *traces, guint n, const guint *spans)
+{
+	for (guint t = 0; t < n; t++)
+		if (traces[t]->segments->len > 0) {
+			g_array_set_size(traces[t]->rows, 0);
+			g_array_set_size(traces[t]->spans, spans[t]);
+		}
+}
+
+gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+	guint microbatches, GPtrArray *notices, GError **error)
+{
+	g_autofree guint *spans = g_new(guint, n);
+	const guint told = notices->len;
+
+	for (guint t = 0; t < n; t++)
+		spans[t] = traces[t]->spans->len;
+	if (name_all(traces, n, schedule, microbatches, notices, error))
+		return TRUE;
+	unname(traces, n, spans);
+	g_ptr_array_set_size(notices, (gint)told);
+	return FALSE;
+}
+
+/* Orders that threads and messages can tell, those that are run most first. */
+static const char *const tried[] = {
+	"1f1b", "gpipe", "zb-h1", "interleaved-1f1b", "interleaved-zb", "looped-bfs"};
+/* Steps of a profile without names, at most. */
+#define MOST_STEPS 16
+
+const PipesimSchedule *pipesim_infer_ops(
+	PipesimTrace *const *traces, guint n, guint microbatches, GPtrArray *notices)
+{
+	guint counts[2] = {
+		0}; /* of forwards, of backwards: either may have pieces that are none */
+
+	for (guint t = 0; t < n; t++)
+		for (guint kind = 0; kind < 2; kind++) {
+			const guint here = count_pieces(traces[t], kind == 1);
+
+			if (here > 0 && (counts[kind] == 0 || here < counts[kind]))
+				counts[kind] = here;
+		}
+	for (guint i = 0; i < G_N_ELEMENTS(tried); i++) {
+		const PipesimSchedule *schedule = pipesim_schedule_find(tried[i], NULL);
+		const guint chunks = pipesim_schedule_stages_per_rank(
+			schedule, &(PipesimScenario){.ranks = n});
+
+		for (guint k = 0; k < 2 * MOST_STEPS; k++) {
+			const guint parts = (k / 2 + 1) * chunks, count = counts[k % 2];
+			const guint each = microbatches > 0     ? microbatches
+					   : count % parts == 0 ? count / parts
+								: 0;
+
+			if (each > 0 &&
+				pipesim_name_ops(traces, n, schedule, each, notices, NULL))
+				return schedule;
+			if (microbatches > 0)
+				break;
+		}
+	}
+	return NULL;
 }

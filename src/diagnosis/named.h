@@ -14,7 +14,16 @@
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where the schedule has pairs or needs times, or splits backwards and has two stages
  *   that follow each other on a rank; where it does not take that shape,
- *   the segments do not follow its order, or less than nine tenths of the time would be placed.
+ *   the segments do not follow its order, or less than nine tenths of the time would be placed; @traces are then as before.
  */
 gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
 	guint microbatches, GPtrArray *notices, GError **error);
+
+/**
+ * pipesim_infer_ops: the same by the first schedule that the segments of all @traces follow, of those that are run most,
+ * as a step or several that follow each other.
+ *
+ * Returns: that schedule; NULL where none does, and then there are no ops.
+ */
+const PipesimSchedule *pipesim_infer_ops(
+	PipesimTrace *const *traces, guint n, guint microbatches, GPtrArray *notices);

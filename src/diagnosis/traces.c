@@ -4,17 +4,38 @@
 #include "diagnosis/traces.h"
 #include "measure/reader.h"
 
+/* Names the ops of @traces that have none, as the schedule called @as, or the first that fits. */
 static gboolean name_ops(
 	const PipesimSetup *setup, const char *as, GPtrArray *traces, GError **error)
 {
-	const PipesimSchedule *schedule = pipesim_schedule_find(as, error);
+	PipesimTrace *const *all = (PipesimTrace *const *)traces->pdata;
+	const PipesimSchedule *schedule = as != NULL ? pipesim_schedule_find(as, error) : NULL;
+	const guint microbatches = setup->scenario.microbatches;
 	g_autoptr(GPtrArray) notices = g_ptr_array_new_with_free_func(g_free);
+	const PipesimTrace *unnamed = NULL;
 
-	if (schedule == NULL)
-		return FALSE;
-	if (!pipesim_name_ops((PipesimTrace *const *)traces->pdata, traces->len, schedule,
-		    setup->scenario.microbatches, notices, error))
-		return FALSE;
+	for (guint t = 0; t < traces->len && unnamed == NULL; t++)
+		if (all[t]->segments->len > 0)
+			unnamed = all[t];
+	if (as != NULL) {
+		if (schedule == NULL || !pipesim_name_ops(all, traces->len, schedule,
+						microbatches, notices, error))
+			return FALSE;
+	} else if (unnamed != NULL) {
+		if (pipesim_infer_ops(all, traces->len, microbatches, notices) == NULL)
+			return pipesim_fail_at(error, unnamed->path, 1, 1,
+				"no GPU activity lies in a range with a known name such as "
+				"'attn(F)' or 'PP:0F0', and threads and messages do not tell "
+				"the order of ops; name yours with --map, or the order with "
+				"--recorded-schedule");
+		pipesim_notice(notices,
+			"no ops have names: the order is inferred, each rank's from its "
+			"threads and messages; --recorded-schedule says another");
+	} else if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL) {
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--microbatches says how many a step of profiles without names has, "
+			"and these have names; leave it out");
+	}
 	for (guint i = 0; i < notices->len; i++)
 		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
 	return TRUE;
@@ -29,15 +50,10 @@ GPtrArray *pipesim_setup_traces(
 	*rules = map != NULL ? pipesim_range_rules_read(map, error) : NULL;
 	if (map != NULL && *rules == NULL)
 		return NULL;
-	if (as == NULL && setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"--microbatches says how many a step of profiles without names has; "
-			"add --recorded-schedule, for example --recorded-schedule 1f1b");
-	if (as != NULL)
-		*rules = pipesim_range_rules_keep_unnamed(*rules);
+	*rules = pipesim_range_rules_keep_unnamed(*rules);
 	traces = pipesim_traces_read(
 		(const char *const *)setup->operands, *rules, setup->progress, error);
-	if (traces == NULL || (as != NULL && !name_ops(setup, as, traces, error)))
+	if (traces == NULL || !name_ops(setup, as, traces, error))
 		return NULL;
 	return g_steal_pointer(&traces);
 }

@@ -661,7 +661,8 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
 		add_segments(trace, profile);
 		g_ptr_array_set_size(trace->notices, 0);
-		return TRUE;
+		if (trace->segments->len > 0)
+			return TRUE;
 	}
 	if (trace->rows->len == 0)
 		return pipesim_fail_at(error, trace->path, 1, 1,

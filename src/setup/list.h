@@ -416,8 +416,8 @@ SETTING(MAP, "--map", 0, "RULES",
 	"rules that map names in profiler files to components; see docs/formats.md", NO_GROUP,
 	TIMES, PATH(READ))
 SETTING(AS, "--recorded-schedule", 0, "SCHEDULE",
-	"schedule of a profile whose ops have no names, such as 1f1b", NO_GROUP, TIMES,
-	.old_name = "--as", .values = "1f1b gpipe")
+	"schedule of a profile whose ops have no names (default: one that fits)", NO_GROUP,
+	TIMES, .old_name = "--as", .values = "1f1b gpipe")
 SETTING(PICTURE, "--picture", 0, "FILE", "draw the spread of each component (.svg, .png, .pdf)",
 	NO_GROUP, PICTURES, PATH(DRAWN), .values = "svg png pdf")
 SETTING(FIGURES, "--figures", 0, NULL,

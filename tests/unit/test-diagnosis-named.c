@@ -85,6 +85,44 @@ START_TEST(profiles_without_names_follow_the_order)
 }
 END_TEST
 
+/* Nobody says which schedule ran, and there are as many micro-batches as its order has. */
+START_TEST(orders_are_inferred)
+{
+	PipesimTrace *traces[2] = {read_unnamed(unnamed[_i].name, 0, NULL),
+		read_unnamed(unnamed[_i].name, 1, NULL)};
+	g_autoptr(GPtrArray) notices = g_ptr_array_new_with_free_func(g_free);
+	const PipesimSchedule *found = pipesim_infer_ops(traces, 2, 0, notices);
+
+	ck_assert_ptr_nonnull(found);
+	ck_assert_str_eq(found->name, unnamed[_i].schedule);
+	ck_assert_uint_gt(notices->len, 0);
+	for (guint rank = 0; rank < 2; rank++) {
+		g_autofree char *path = path_of(unnamed[_i].name, rank);
+		g_autoptr(PipesimTrace) named =
+			pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+
+		check_same(named, traces[rank], unnamed[_i].slack);
+		pipesim_trace_free(traces[rank]);
+	}
+}
+END_TEST
+
+/* What no order fits is left as it was. */
+START_TEST(what_threads_do_not_tell_is_not_inferred)
+{
+	static const char name[] = "pytorch-h200x2-b/zb-v-messages";
+	PipesimTrace *traces[2] = {read_unnamed(name, 0, NULL), read_unnamed(name, 1, NULL)};
+	g_autoptr(GPtrArray) notices = g_ptr_array_new_with_free_func(g_free);
+
+	ck_assert_ptr_null(pipesim_infer_ops(traces, 2, 0, notices));
+	ck_assert_uint_eq(notices->len, 0);
+	for (guint rank = 0; rank < 2; rank++) {
+		ck_assert_uint_eq(traces[rank]->rows->len, 0);
+		pipesim_trace_free(traces[rank]);
+	}
+}
+END_TEST
+
 static const struct {
 	const char *schedule;
 	guint microbatches;
@@ -140,6 +178,8 @@ Suite *diagnosis_named_suite(void)
 	Suite *suite = suite_create("diagnosis-named");
 	TCase *order = tcase_create("order");
 
+	tcase_add_test(order, what_threads_do_not_tell_is_not_inferred);
+	tcase_add_loop_test(order, orders_are_inferred, 0, G_N_ELEMENTS(unnamed));
 	tcase_add_loop_test(
 		order, profiles_without_names_follow_the_order, 0, G_N_ELEMENTS(unnamed));
 	tcase_add_loop_test(order, orders_that_do_not_fit_are_refused, 0, G_N_ELEMENTS(unfit));
