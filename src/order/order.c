@@ -37,6 +37,58 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program)
 	return order;
 }
 
+gboolean pipesim_order_has_pairs(const PipesimOrder *order)
+{
+	for (guint32 v = 0; v < order->n_verbs; v++)
+		if (order->verbs[v].kind == PIPESIM_FB)
+			return TRUE;
+	return FALSE;
+}
+
+PipesimOrder *pipesim_order_split_pairs(const PipesimOrder *order)
+{
+	const guint ranks = order->shape.ranks;
+	PipesimOrder *split = g_atomic_rc_box_new0(PipesimOrder);
+	/* By verb: where it stands among those of the new order. */
+	g_autofree guint32 *at = g_new(guint32, (gsize)order->n_verbs + 1);
+
+	split->shape = order->shape;
+	split->is_closed = order->is_closed;
+	split->phases = g_ptr_array_ref(order->phases);
+	split->verbs = g_new(PipesimOp, MAX(2 * (gsize)order->n_verbs, 1u));
+	for (guint32 v = 0; v < order->n_verbs; v++) {
+		PipesimOp op = order->verbs[v];
+
+		at[v] = split->n_verbs;
+		if (op.kind == PIPESIM_FB) {
+			split->verbs[split->n_verbs++] =
+				(PipesimOp){.microbatch = op.microbatch,
+					.kind = PIPESIM_F,
+					.chunk = op.chunk,
+					.phase = op.phase};
+			op = (PipesimOp){.microbatch = op.b_microbatch,
+				.kind = PIPESIM_B,
+				.chunk = op.b_chunk,
+				.phase = op.phase};
+		}
+		split->verbs[split->n_verbs++] = op;
+	}
+	at[order->n_verbs] = split->n_verbs;
+	split->n_loops = order->n_loops;
+	split->loops = g_memdup2(order->loops, order->n_loops * sizeof *order->loops);
+	split->rank_begin =
+		g_memdup2(order->rank_begin, ((gsize)ranks + 1) * sizeof *order->rank_begin);
+	for (guint32 l = 0; l < split->n_loops; l++) {
+		PipesimLoop *loop = &split->loops[l];
+		const guint32 end = at[loop->first + loop->n];
+
+		loop->first = at[loop->first];
+		loop->n = end - loop->first;
+		split->n_ops += (guint64)loop->n * loop->count;
+	}
+	return split;
+}
+
 /* Op by op, by counting -------------------------------------------------------------------- */
 
 /* A chunk of the rank at hand. Counters are 64 bits wide so that a compiler sees that what is

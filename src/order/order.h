@@ -49,3 +49,10 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
  *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT.
  */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
+
+/** pipesim_order_has_pairs: whether the closed @order has overlapped pairs. */
+gboolean pipesim_order_has_pairs(const PipesimOrder *order);
+
+/** pipesim_order_split_pairs: the closed @order with every overlapped pair as its forward and then its full
+ * backward: pipesim_program_split_pairs(), with loops. */
+PipesimOrder *pipesim_order_split_pairs(const PipesimOrder *order);

@@ -321,6 +321,8 @@ PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GErro
 
 	for (guint32 i = 0; i < program->n_ops; i++)
 		n_pairs += program->ops[i].kind == PIPESIM_FB;
+	if (n_pairs == 0)
+		return pipesim_program_ref(program);
 	split = pipesim_program_new(shape, program->n_ops + n_pairs, error);
 	if (split == NULL)
 		return NULL;
