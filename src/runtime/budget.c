@@ -268,6 +268,7 @@ static void write_rank(Graph *graph, guint rank)
 			PipesimAction wait = graph->action[moved_to[node - 1]];
 
 			wait.kind += PIPESIM_ACTION_TO_WAIT;
+			wait.peer_rank = 0;
 			pipesim_lower_take(lowerer, &list, &wait);
 		}
 		pipesim_lower_take(lowerer, &list, action);

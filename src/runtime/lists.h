@@ -6,23 +6,34 @@
 
 /* What one rank issues, while it is made. */
 typedef struct {
-	PipesimAction *actions; /* op or stage, kind, joined and waited are set */
+	/* Op or stage, kind, joined and waited are set; of messages also the rank of the other end, and of sends in
+	 * `peer` the op that needs them. */
+	PipesimAction *actions;
 	guint32 n, room;
 } PipesimList;
 
 /* A lowering while it is made. */
 typedef struct _PipesimLowerer {
 	const PipesimProgram *program;
+	const PipesimRuntime *runtime;
 	const PipesimIssuing *issuing;
-	gboolean waited;    /* of every message (PipesimAction) */
-	PipesimList *lists; /* by rank */
-	gboolean no_memory; /* something did not fit */
+	PipesimLowering *joined; /* in the end: all, with links; NULL: follows from the lists */
+	gboolean waited;         /* of every message (PipesimAction) */
+	PipesimList *lists;      /* by rank */
+	gboolean no_memory;      /* something did not fit */
 } PipesimLowerer;
 
-/** pipesim_lower_take: @action goes to the end of @list, a new one for @lowerer, which
- * remembers where memory does not suffice. */
-void pipesim_lower_take(
-	PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action);
+/** pipesim_lower_grow: room for more in @list, a new one for @lowerer, which remembers where memory does not
+ * suffice: FALSE. */
+gboolean pipesim_lower_grow(PipesimLowerer *lowerer, PipesimList *list);
+
+/** pipesim_lower_take: @action goes to the end of @list. */
+static inline void pipesim_lower_take(
+	PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
+{
+	if (list->n < list->room || pipesim_lower_grow(lowerer, list))
+		list->actions[list->n++] = *action;
+}
 
 /** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the
  * list of @rank. */

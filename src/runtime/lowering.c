@@ -1,11 +1,12 @@
 #include "config.h"
 
+#include "base/large.h"
 #include "runtime/cell.h"
 #include "runtime/lists.h"
 #include <string.h>
 
 /* What @op of @rank sends to @other, or receives from it: 1, unless both are on @rank. */
-static guint look(const PipesimProgram *program, guint rank, guint32 op, guint32 other,
+static inline guint look(const PipesimProgram *program, guint rank, guint32 op, guint32 other,
 	gboolean send, guint backward, PipesimMessage *message)
 {
 	const guint other_rank = pipesim_program_rank_near(program, other, rank);
@@ -64,7 +65,8 @@ PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	lowering->program = program;
 	lowering->rank_begin = g_try_new0(guint32, (gsize)program->shape.ranks + 1);
 	if (n_actions < PIPESIM_NO_OP)
-		lowering->actions = g_try_new(PipesimAction, MAX((gsize)n_actions, 1u));
+		lowering->actions =
+			pipesim_try_large(MAX((gsize)n_actions, 1u), sizeof(PipesimAction));
 	if (lowering->actions == NULL || lowering->rank_begin == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops, sends and receives do not fit in memory; "
@@ -92,21 +94,25 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 	g_free(lowering);
 }
 
-void pipesim_lower_take(PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
+gboolean pipesim_lower_grow(PipesimLowerer *lowerer, PipesimList *list)
 {
-	if (list->n == list->room) {
-		const gsize room = MAX(2 * (gsize)list->room, 64u);
-		PipesimAction *more = NULL;
+	const guint32 *ops = lowerer->program->rank_begin;
+	const gsize rank = (gsize)(list - lowerer->lists); /* where it is of one */
+	/* At first what most ranks need. */
+	const gsize first = rank < lowerer->program->shape.ranks
+				    ? 4 * (gsize)(ops[rank + 1] - ops[rank])
+				    : 0;
+	const gsize room = list->room > 0 ? 2 * (gsize)list->room : MAX(first, 64u);
+	PipesimAction *more = NULL;
 
-		if (room < PIPESIM_NO_OP)
-			more = g_try_renew(PipesimAction, list->actions, room);
-		lowerer->no_memory |= more == NULL;
-		if (more == NULL)
-			return;
-		list->actions = more;
-		list->room = (guint32)room;
-	}
-	list->actions[list->n++] = *action;
+	if (room < PIPESIM_NO_OP)
+		more = g_try_renew(PipesimAction, list->actions, room);
+	lowerer->no_memory |= more == NULL;
+	if (more == NULL)
+		return FALSE;
+	list->actions = more;
+	list->room = (guint32)room;
+	return TRUE;
 }
 
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)
@@ -127,6 +133,8 @@ void pipesim_lower_end(
 		&lowerer->lists[send ? message->from_rank : message->to_rank],
 		&(PipesimAction){
 			.op = send ? message->from : message->to,
+			.peer = message->to,
+			.peer_rank = send ? message->to_rank : message->from_rank,
 			.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F
 					       : PIPESIM_ACTION_RECV_F) +
 					 (message->backward ? 2 : 0)),

@@ -30,8 +30,8 @@ typedef struct {
 	guint32 send_next, recv_prev, send_prev, recv_next; /* as PipesimActionKind has them */
 } Exchange;
 
-/* @op, where it has a message of @kind. */
-static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
+/* Whether @op has a message of @kind. */
+static gboolean find_message(const Seat *seat, guint32 op, guint kind, PipesimMessage *message)
 {
 	PipesimMessage messages[2];
 	guint n = 0;
@@ -39,10 +39,20 @@ static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
 	if (op != NONE)
 		n = pipesim_messages(
 			seat->program, seat->rank, op, pipesim_action_is_send(kind), messages);
-	for (guint i = 0; i < n; i++)
+	for (guint i = 0; i < n; i++) {
+		*message = messages[i];
 		if ((messages[i].backward != 0) == pipesim_action_is_backward(kind))
-			return op;
-	return NONE;
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* @op, where it has a message of @kind. */
+static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
+{
+	PipesimMessage message;
+
+	return find_message(seat, op, kind, &message) ? op : NONE;
 }
 
 /* The micro-batch of the backward that @op is, or has as a pair. */
@@ -81,8 +91,8 @@ static void wait_for(const Seat *seat, guint kind, guint32 op)
 {
 	const guint8 bit = (guint8)(1 << pipesim_action_is_backward(kind));
 
-	if (if_sent(seat, op, kind) == NONE ||
-		(!pipesim_action_is_send(kind) && (seat->waited[op] & bit)))
+	if ((op != NONE && !pipesim_action_is_send(kind) && (seat->waited[op] & bit)) ||
+		if_sent(seat, op, kind) == NONE)
 		return;
 	if (!pipesim_action_is_send(kind))
 		seat->waited[op] |= bit;
@@ -121,14 +131,12 @@ static void issue(const Seat *seat, Exchange what)
 
 	seat->lowerer->waited = seat->batched;
 	for (guint i = 0; i < 4; i++) {
-		const PipesimAction action = {.op = op_of(&what, order[i]), .kind = order[i]};
 		PipesimMessage message;
 
-		if (if_sent(seat, action.op, action.kind) == NONE)
+		if (!find_message(seat, op_of(&what, order[i]), order[i], &message))
 			continue;
-		message = pipesim_message_of(seat->program, seat->rank, &action);
 		pipesim_lower_end(
-			seat->lowerer, &message, pipesim_action_is_send(action.kind), joined);
+			seat->lowerer, &message, pipesim_action_is_send(order[i]), joined);
 		joined = seat->batched;
 	}
 }
@@ -419,6 +427,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	guint8 *chunk = pipesim_arena_array(arena, guint8, n);
 	guint8 *b_chunks = pipesim_arena_array(arena, guint8, n);
 	guint8 *waited = pipesim_arena_array(arena, guint8, program->n_ops);
+	const gboolean pairs = pipesim_program_has_pairs(program);
 	guint64 after;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
@@ -437,7 +446,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			.b_chunk = b_chunks,
 			.waited = waited,
 			.batched = chunks == 1 || lowerer->issuing->no_overlap,
-			.pairs = pipesim_program_has_pairs(program)};
+			.pairs = pairs};
 
 		if (seat.pairs && chunks == 1 && ranks > 1)
 			return refuse(error, rank,

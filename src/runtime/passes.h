@@ -3,11 +3,6 @@
 #pragma once
 #include "runtime/lists.h"
 
-/** pipesim_pass_wait_for_sends: adds the wait for every send: for an output behind the
- * backward, or the backward for input, of the same stage and micro-batch (behind the pair that
- * holds it); for a gradient at the end of the list, in order of sending. */
-void pipesim_pass_wait_for_sends(PipesimLowerer *lowerer);
-
 /** pipesim_pass_defer_receives: each receive goes right before the op that needs it; before a
  * send to a higher rank all that come from there. (defer_pp_recv; it can exchange messages:
  * pipesim_lowering_check().) */

@@ -1,7 +1,9 @@
 /* PyTorch's multi-stage schedules (_PipelineScheduleRuntime, 2.11 and 2.15), pass by pass. What is done to
  * stages is put among the ops (runtime/sharding.c). In rounds, every rank in order then takes the next of
  * these if what it needs has been taken; behind an op go its sends, and at that moment each receive goes
- * to the end of its rank's list, wherever that stands. 2.15 adds the wait for each send, and, where it is asked to, moves receives and waits
+ * to the end of its rank's list, wherever that stands. 2.15 adds the wait for each send: for an output behind the
+ * backward, or the backward for input, of the same stage and micro-batch (behind the pair that holds it), for a
+ * gradient at the end of the list, in order of sending. Where it is asked to, it moves receives and waits
  * (runtime/passes.c, runtime/budget.c). */
 #include "config.h"
 
@@ -9,6 +11,7 @@
 #include "runtime/passes.h"
 #include "runtime/runtime.h"
 #include "runtime/sharding.h"
+#include <string.h>
 
 #define BITS 64
 
@@ -18,11 +21,17 @@
 #define ACTIVE_STAGES 3
 
 typedef struct {
-	PipesimLowerer *lowerer;
 	const PipesimProgram *program;
-	PipesimList *todo;   /* by rank: its ops and what is done to its stages */
-	guint32 *at;         /* by rank: the next of these */
-	guint8 *taken;       /* by op */
+	const PipesimList
+		*todo;   /* by rank: what is done to its stages (pipesim_sharding_list()) */
+	guint32 *n_done; /* by rank: of that */
+	guint32 *at;     /* by rank: the op that it comes to */
+	guint8 *taken;   /* by op */
+	PipesimAction *actions;
+	guint32 *end; /* by rank: behind the last action of its list so far */
+	/* By op, 1 + an action: the send of its output, and the receives of its activation and its gradient. */
+	guint32 *sent, *received[2];
+	gboolean waits;      /* for sends */
 	guint64 *now, *then; /* a bit a rank: may act in this round, in the next */
 } Rounds;
 
@@ -31,95 +40,219 @@ static void set(guint64 *bits, guint rank)
 	bits[rank / BITS] |= G_GUINT64_CONSTANT(1) << rank % BITS;
 }
 
-/* The turn of @rank: the next of its list goes, if it is ready. */
+/* What is done to a stage of @rank before its next op; NULL: that comes next. */
+static const PipesimAction *before_op(const Rounds *rounds, guint rank)
+{
+	const PipesimList *todo = &rounds->todo[rank];
+	const guint32 n = rounds->n_done[rank];
+
+	return n < todo->n && todo->actions[n].wait == rounds->at[rank] ? &todo->actions[n]
+									: NULL;
+}
+
+/* What @op of @rank gives to @to_op: it leaves at once, if that is on another rank, whose turn may come. */
+static void hand_on(Rounds *rounds, guint rank, guint32 op, guint32 to_op, guint backward)
+{
+	const guint to = pipesim_program_rank_near(rounds->program, to_op, rank);
+
+	if (to != rank) {
+		const guint32 send = rounds->end[rank]++, receive = rounds->end[to]++;
+
+		rounds->actions[send] = (PipesimAction){.op = op,
+			.peer = receive,
+			.peer_rank = to,
+			.kind = (guint8)(PIPESIM_ACTION_SEND_F + 2 * backward)};
+		rounds->actions[receive] = (PipesimAction){.op = to_op,
+			.peer = send,
+			.peer_rank = rank,
+			.kind = (guint8)(PIPESIM_ACTION_RECV_F + 2 * backward)};
+		if (!backward)
+			rounds->sent[op] = send + 1;
+		rounds->received[backward][to_op] = receive + 1;
+	}
+	/* A rank whose turn has passed in this round has to wait for the next. */
+	if (rounds->at[to] == to_op && before_op(rounds, to) == NULL)
+		set(to > rank ? rounds->now : rounds->then, to);
+}
+
+/* @op of @rank goes to the end of its list, and the wait for the output of its forward that ends with it. */
+static void append_op(Rounds *rounds, guint rank, guint32 index, gsize b_slot)
+{
+	const PipesimOp *op = &rounds->program->ops[index];
+	const guint32 first = rounds->received[0][index], second = rounds->received[1][index];
+	const gboolean pair = op->kind == PIPESIM_FB;
+
+	/* None is PIPESIM_NO_OP. */
+	rounds->actions[rounds->end[rank]++] = (PipesimAction){.op = index,
+		.wait = (pair || first > 0 ? first : second) - 1,
+		.b_wait = (pair ? second : 0) - 1,
+		.kind = PIPESIM_ACTION_OP};
+	if (rounds->waits && pipesim_op_has_backward(op)) {
+		const guint32 forward = rounds->program->forward[b_slot];
+
+		if (rounds->sent[forward] > 0)
+			rounds->actions[rounds->end[rank]++] = (PipesimAction){.op = forward,
+				.peer = rounds->sent[forward] - 1,
+				.kind = PIPESIM_ACTION_WAIT_SEND_F};
+	}
+}
+
+/* The turn of @rank: the next of its ops, or what comes before it, goes, if it is ready. */
 static void act(Rounds *rounds, guint rank)
 {
 	const PipesimProgram *program = rounds->program;
-	const PipesimList *todo = &rounds->todo[rank];
-	const PipesimAction *next = &todo->actions[rounds->at[rank]];
-	const PipesimOp *op;
-	PipesimMessage messages[2];
-	guint32 others[2];
-	guint n;
+	const gsize m = program->shape.microbatches, n_slots = program->shape.stages * m;
+	const PipesimAction *before = before_op(rounds, rank);
+	const guint32 index = rounds->at[rank];
+	const PipesimOp *op = &program->ops[index];
+	gboolean forward, backward;
+	gsize f_slot = 0, b_slot = 0;
 
-	if (rounds->at[rank] == todo->n)
-		return;
-	if (next->kind != PIPESIM_ACTION_OP) {
-		rounds->at[rank]++;
-		pipesim_lower_action(rounds->lowerer, rank, next->kind, next->stage);
+	if (before != NULL) {
+		rounds->n_done[rank]++;
+		rounds->actions[rounds->end[rank]++] =
+			(PipesimAction){.stage = before->stage, .kind = before->kind};
 		set(rounds->then, rank);
 		return;
 	}
-	op = &program->ops[next->op];
-	n = pipesim_program_inputs(program, rank, op, others);
-	for (guint i = 0; i < n; i++)
-		if (!rounds->taken[others[i]])
-			return;
+	if (index == program->rank_begin[rank + 1])
+		return;
+	forward = pipesim_op_has_forward(op);
+	backward = pipesim_op_has_backward(op);
+	if (forward)
+		f_slot = pipesim_op_forward_slot(program, rank, op);
+	if (backward)
+		b_slot = pipesim_op_backward_slot(program, rank, op);
+	if ((forward && f_slot >= m && !rounds->taken[program->forward[f_slot - m]]) ||
+		(backward && b_slot + m < n_slots &&
+			!rounds->taken[program->backward[b_slot + m]]))
+		return;
 	rounds->at[rank]++;
-	rounds->taken[next->op] = TRUE;
-	pipesim_lower_op(rounds->lowerer, rank, next->op);
-	n = pipesim_messages(program, rank, next->op, TRUE, messages);
-	for (guint i = 0; i < n; i++) {
-		pipesim_lower_end(rounds->lowerer, &messages[i], TRUE, FALSE);
-		pipesim_lower_end(rounds->lowerer, &messages[i], FALSE, FALSE);
-	}
-	n = pipesim_program_outputs(program, rank, op, others);
-	for (guint i = 0; i < n; i++) {
-		const guint to = pipesim_program_rank_near(program, others[i], rank);
-
-		todo = &rounds->todo[to];
-		next = &todo->actions[rounds->at[to]];
-		/* A rank whose turn has passed in this round has to wait for the next. */
-		if (rounds->at[to] < todo->n && next->kind == PIPESIM_ACTION_OP &&
-			next->op == others[i])
-			set(to > rank ? rounds->now : rounds->then, to);
-	}
+	rounds->taken[index] = TRUE;
+	append_op(rounds, rank, index, b_slot);
+	if (forward && f_slot + m < n_slots)
+		hand_on(rounds, rank, index, program->forward[f_slot + m], 0);
+	if (backward && b_slot >= m)
+		hand_on(rounds, rank, index, program->backward[b_slot - m], 1);
 	set(rounds->then, rank);
 }
 
-/* Round after round, until one where nobody may act. */
-static gboolean run_rounds(PipesimLowerer *lowerer, PipesimList *todo, GError **error)
+/* Round after round, until one where nobody may act; then, in 2.15, the waits for gradients. */
+static void run_rounds(Rounds *rounds, const guint32 *begin)
+{
+	const guint ranks = rounds->program->shape.ranks;
+	const gsize words = (ranks + BITS - 1) / BITS;
+	gboolean any = TRUE;
+
+	for (guint rank = 0; rank < ranks; rank++)
+		set(rounds->now, rank);
+	while (any) {
+		guint64 *const swap = rounds->now;
+
+		any = FALSE;
+		for (gsize word = 0; word < words; word++) {
+			while (rounds->now[word] != 0) {
+				const guint bit = (guint)__builtin_ctzll(rounds->now[word]);
+
+				rounds->now[word] &= ~(G_GUINT64_CONSTANT(1) << bit);
+				act(rounds, (guint)(word * BITS) + bit);
+				any = TRUE;
+			}
+		}
+		rounds->now = rounds->then;
+		rounds->then = swap;
+	}
+	for (guint rank = 0; rounds->waits && rank < ranks; rank++) {
+		const guint32 end = rounds->end[rank];
+
+		for (guint32 i = begin[rank]; i < end; i++)
+			if (rounds->actions[i].kind == PIPESIM_ACTION_SEND_B)
+				rounds->actions[rounds->end[rank]++] =
+					(PipesimAction){.op = rounds->actions[i].op,
+						.peer = i,
+						.kind = PIPESIM_ACTION_WAIT_SEND_B};
+	}
+}
+
+/* Where lists begin: @begin[rank + 1] - @begin[rank] is what @rank issues, and waits for. */
+static guint64 lay_out(
+	const PipesimProgram *program, const PipesimList *todo, gboolean waits, guint64 *begin)
+{
+	const guint32 *forward = program->forward;
+	const guint32 m = program->shape.microbatches, ranks = program->shape.ranks;
+	guint near = 0, next_near = 0;
+
+	for (guint rank = 0; rank < ranks; rank++)
+		begin[rank + 1] = program->rank_begin[rank + 1] - program->rank_begin[rank] +
+				  todo[rank].n;
+	for (gsize slot = 0; slot < (gsize)(program->shape.stages - 1) * m; slot++) {
+		near = pipesim_program_rank_near(program, forward[slot], near);
+		next_near = pipesim_program_rank_near(program, forward[slot + m], next_near);
+		/* Forth and back. */
+		begin[near + 1] += near != next_near ? 2u + waits : 0;
+		begin[next_near + 1] += near != next_near ? 2u + waits : 0;
+	}
+	for (guint rank = 0; rank < ranks; rank++)
+		begin[rank + 1] += begin[rank];
+	return begin[ranks];
+}
+
+/* All lists as they are, and linked; where something is still to be done to them, or an op cannot run, into the
+ * lists of @lowerer. */
+static gboolean issue_all(PipesimLowerer *lowerer, const PipesimList *todo, gboolean waits,
+	gboolean more, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks;
 	const gsize words = (ranks + BITS - 1) / BITS;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	guint64 *begin = pipesim_arena_array(arena, guint64, (gsize)ranks + 1);
+	g_autoptr(PipesimLowering) lowering = NULL;
 	Rounds rounds = {
-		.lowerer = lowerer,
 		.program = program,
 		.todo = todo,
+		.n_done = pipesim_arena_array(arena, guint32, ranks),
 		.at = pipesim_arena_array(arena, guint32, ranks),
+		.end = pipesim_arena_array(arena, guint32, ranks),
 		.taken = pipesim_arena_array(arena, guint8, program->n_ops),
+		.sent = pipesim_arena_array(arena, guint32, program->n_ops),
+		.received = {pipesim_arena_array(arena, guint32, program->n_ops),
+			pipesim_arena_array(arena, guint32, program->n_ops)},
+		.waits = waits,
 		.now = pipesim_arena_array(arena, guint64, words),
 		.then = pipesim_arena_array(arena, guint64, words),
 	};
-	gboolean any = TRUE;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
+	lowering = pipesim_lowering_new(
+		program, lowerer->runtime, lay_out(program, todo, waits, begin), error);
+	if (lowering == NULL)
+		return FALSE;
+	for (guint rank = 0; rank <= ranks; rank++)
+		lowering->rank_begin[rank] = (guint32)begin[rank];
+	rounds.actions = lowering->actions;
+	memcpy(rounds.at, program->rank_begin, ranks * sizeof *rounds.at);
+	memcpy(rounds.end, lowering->rank_begin, ranks * sizeof *rounds.end);
+	run_rounds(&rounds, lowering->rank_begin);
 	for (guint rank = 0; rank < ranks; rank++)
-		set(rounds.now, rank);
-	while (any) {
-		guint64 *const swap = rounds.now;
+		more |= rounds.end[rank] != begin[rank + 1];
+	for (guint rank = 0; rank < ranks && more; rank++)
+		for (guint32 i = lowering->rank_begin[rank]; i < rounds.end[rank]; i++) {
+			PipesimAction action = lowering->actions[i];
 
-		any = FALSE;
-		for (gsize word = 0; word < words; word++) {
-			while (rounds.now[word] != 0) {
-				const guint bit = (guint)__builtin_ctzll(rounds.now[word]);
-
-				rounds.now[word] &= ~(G_GUINT64_CONSTANT(1) << bit);
-				act(&rounds, (guint)(word * BITS) + bit);
-				any = TRUE;
-			}
+			if (pipesim_action_is_send(action.kind))
+				action.peer = lowering->actions[action.peer].op;
+			pipesim_lower_take(lowerer, &lowerer->lists[rank], &action);
 		}
-		rounds.now = rounds.then;
-		rounds.then = swap;
-	}
+	if (!more)
+		lowerer->joined = g_steal_pointer(&lowering);
 	return TRUE;
 }
 
-/* Passes 1 to 3, by the rules of a version: how stages are treated, and who stands where. */
-static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GError **error)
+/* Passes 1 to 3, by the rules of a version: how stages are treated, and who stands where. @more: passes follow */
+static gboolean issue(
+	PipesimLowerer *lowerer, PipesimShardingRules rules, gboolean more, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const PipesimIssuing *issuing = lowerer->issuing;
@@ -153,7 +286,7 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 				rules.ahead, rank, rules.active, rules.active == 1 ? "" : "s");
 		ok = ok && pipesim_sharding_list(lowerer, rank, &rules, &todo[rank], error);
 	}
-	ok = ok && run_rounds(lowerer, todo, error);
+	ok = ok && issue_all(lowerer, todo, rules.waits, more, error);
 	for (guint rank = 0; rank < ranks; rank++)
 		g_free(todo[rank].actions);
 	g_free(todo);
@@ -162,7 +295,7 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 
 static gboolean lower_2_11(PipesimLowerer *lowerer, GError **error)
 {
-	return issue(lowerer, (PipesimShardingRules){.waits = FALSE}, error);
+	return issue(lowerer, (PipesimShardingRules){.waits = FALSE}, FALSE, error);
 }
 
 static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
@@ -170,9 +303,10 @@ static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
 	static const PipesimShardingRules rules = {.by_age = TRUE, .waits = TRUE};
 	const PipesimIssuing *issuing = lowerer->issuing;
 
-	if (!issue(lowerer, rules, error))
+	const gboolean more = issuing->defer_recv || issuing->max_sends > 0;
+
+	if (!issue(lowerer, rules, more, error))
 		return FALSE;
-	pipesim_pass_wait_for_sends(lowerer);
 	if (issuing->defer_recv)
 		pipesim_pass_defer_receives(lowerer);
 	if (lowerer->no_memory || issuing->max_sends == 0)

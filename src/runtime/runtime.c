@@ -128,12 +128,18 @@ static PipesimLowering *join(const PipesimProgram *program, const PipesimRuntime
 	for (guint rank = 0; rank < ranks; rank++)
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
-			PipesimMessage message;
+			const PipesimAction *action = &lowering->actions[i];
+			const gboolean send = pipesim_action_is_send(action->kind);
 
-			if (!pipesim_action_is_message(lowering->actions[i].kind))
-				continue;
-			message = pipesim_message_of(program, rank, &lowering->actions[i]);
-			pipesim_lowering_meet(lowering, i, &message, ends);
+			if (pipesim_action_is_message(action->kind))
+				pipesim_lowering_meet(lowering, i,
+					&(PipesimMessage){
+						.to = send ? action->peer : action->op,
+						.to_rank = action->peer_rank,
+						.from_rank = action->peer_rank,
+						.backward = pipesim_action_is_backward(
+							action->kind)},
+					ends);
 		}
 	pipesim_lowering_set_waits(lowering, ends);
 	return g_steal_pointer(&lowering);
@@ -145,6 +151,7 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 	static const PipesimIssuing unasked;
 	const guint ranks = program->shape.ranks;
 	PipesimLowerer lowerer = {.program = program,
+		.runtime = runtime,
 		.issuing = issuing != NULL ? issuing : &unasked,
 		.waited = runtime->waits_for_groups,
 		.lists = g_new0(PipesimList, ranks)};
@@ -158,6 +165,8 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 			"%u ops and their sends and receives do not fit in memory; take fewer "
 			"ranks or micro-batches",
 			program->n_ops);
+	else if (ok && lowerer.joined != NULL)
+		lowering = lowerer.joined;
 	else if (ok)
 		lowering = join(program, runtime, lowerer.lists, error);
 	if (lowering != NULL)

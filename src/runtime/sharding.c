@@ -35,6 +35,7 @@ typedef struct {
 	PipesimLowerer *lowerer;
 	const PipesimShardingRules *rules;
 	guint rank;
+	guint32 at; /* the op before which that is done */
 	PipesimList *out;
 	guint8 open[PIPESIM_MAX_CHUNKS]; /* the unsharded chunks, as they should be resharded */
 	guint n_open;
@@ -48,7 +49,9 @@ static void add_of_chunk(Walk *walk, guint kind, guint chunk)
 	const gsize at = (gsize)walk->rank * program->shape.chunks + chunk;
 
 	pipesim_lower_take(walk->lowerer, walk->out,
-		&(PipesimAction){.stage = program->stage_of[at], .kind = (guint8)kind});
+		&(PipesimAction){.stage = program->stage_of[at],
+			.wait = walk->at,
+			.kind = (guint8)kind});
 }
 
 static void unshard(Walk *walk, guint8 chunk)
@@ -70,6 +73,27 @@ static void wait_for_reduction(Walk *walk)
 	if (walk->pending)
 		add_of_chunk(walk, PIPESIM_ACTION_WAIT_REDUCE_GRAD, walk->last);
 	walk->pending = FALSE;
+}
+
+/* To what @window of an op says. */
+static void change_open(Walk *walk, const guint8 *window)
+{
+	guint kept = 0;
+
+	/* Where all that are still used stay open, nothing changes until one is used no more. */
+	if (walk->rules->ahead == walk->rules->active && window[0] < walk->rules->active &&
+		window[0] == walk->n_open)
+		return;
+	/* Those that are not among the next. */
+	for (guint k = 0; k < walk->n_open; k++) {
+		if (memchr(window + 2, walk->open[k], window[0]) != NULL)
+			walk->open[kept++] = walk->open[k];
+		else
+			add_of_chunk(walk, PIPESIM_ACTION_RESHARD, walk->open[k]);
+	}
+	walk->n_open = kept;
+	for (guint k = 0; k < window[1]; k++)
+		unshard(walk, window[2 + k]);
 }
 
 gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
@@ -103,22 +127,13 @@ gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	for (guint32 i = begin; i <= end; i++) {
 		const guint8 *window = &windows[(i - begin) * width];
 		const PipesimOp *op = &program->ops[i];
-		guint chunk, kept = 0;
+		guint chunk;
 
-		/* Those that are not among the next. */
-		for (guint k = 0; k < walk.n_open; k++) {
-			if (memchr(window + 2, walk.open[k], window[0]) != NULL)
-				walk.open[kept++] = walk.open[k];
-			else
-				add_of_chunk(&walk, PIPESIM_ACTION_RESHARD, walk.open[k]);
-		}
-		walk.n_open = kept;
-		for (guint k = 0; k < window[1]; k++)
-			unshard(&walk, window[2 + k]);
+		walk.at = i;
+		change_open(&walk, window);
 		if (i == end)
 			break;
-		pipesim_lower_take(
-			lowerer, out, &(PipesimAction){.op = i, .kind = PIPESIM_ACTION_OP});
+		walk.at = i + 1;
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
 		chunk = pipesim_op_backward_chunk(op);

@@ -14,8 +14,8 @@ typedef struct {
 	gboolean defers; /* before the next one of the rank, and of the last one at the end */
 } PipesimShardingRules;
 
-/** pipesim_sharding_list: appends to @out the ops of @rank and what is done to its stages, as
- * _add_unshard_reshard and _add_reduce_grad do: before each op the next `active` stages of the
+/** pipesim_sharding_list: appends to @out what is done to the stages of @rank, in `wait` of each the op before which
+ * that is, or the end of its ops, as _add_unshard_reshard and _add_reduce_grad do: before each op the next `active` stages of the
  * rank stay, others are resharded, and of those the next `ahead` are unsharded; behind the last
  * W or B of a stage its gradients are reduced. A pair that is reached with one stage to go
  * brings both of its stages.
