@@ -66,7 +66,10 @@ static void measure_residence(const PipesimStep *step, guint ranks, PipesimCommR
 static gint64 free_makespan(
 	const PipesimStep *step, const PipesimNetwork *network, gint64 p2p, GError **error)
 {
-	g_autoptr(PipesimOrder) order = pipesim_order_of_program(step->program);
+	/* Loops are leapt over. */
+	g_autoptr(PipesimOrder) order = step->program == step->whole
+						? pipesim_order_ref(pipesim_step_order(step))
+						: pipesim_order_of_program(step->program);
 	PipesimTimes times = *step->job.times;
 	const PipesimJob job = {.order = order,
 		.times = &times,
@@ -85,13 +88,15 @@ static gint64 free_makespan(
 static gint64 sharding_cost(const PipesimStep *step, GError **error)
 {
 	PipesimTimes times = *step->job.times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
+	PipesimJob job = step->job;
+	g_autoptr(PipesimStep) without = NULL;
 
-	if (step->timeline->n_shards == 0)
+	if (times.unshard == NULL && times.reduce == NULL)
 		return 0;
 	times.unshard = times.reduce = NULL;
-	timeline = pipesim_step_again(step, &times, step->job.traffic, error);
-	return timeline != NULL ? MAX(step->makespan - timeline->makespan, 0) : -1;
+	job.times = &times;
+	without = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
+	return without != NULL ? MAX(step->makespan - without->makespan, 0) : -1;
 }
 
 gboolean pipesim_report_comm(
@@ -102,17 +107,20 @@ gboolean pipesim_report_comm(
 	PipesimCommReport *comm;
 	gint64 moved, still, sharding;
 
-	if (!pipesim_runtime_waits(job->runtime) || step->timeline == NULL)
+	if (!pipesim_runtime_waits(job->runtime) || (step->timeline == NULL && !subject->rules))
 		return TRUE;
-	if ((moved = free_makespan(step, job->network, job->times->p2p, error)) < 0 ||
-		(still = free_makespan(step, NULL, 0, error)) < 0 ||
-		(sharding = sharding_cost(step, error)) < 0)
+	moved = still = free_makespan(step, job->network, job->times->p2p, error);
+	if (moved >= 0 && (job->network != NULL || job->times->p2p > 0))
+		still = free_makespan(step, NULL, 0, error);
+	if (moved < 0 || still < 0 || (sharding = sharding_cost(step, error)) < 0)
 		return FALSE;
 	comm = report->comm = g_new0(PipesimCommReport, 1);
 	comm->runtime = job->runtime;
 	comm->sharding = sharding;
 	comm->rules = step->makespan - sharding - moved;
 	comm->moves = moved - still;
+	if (step->timeline == NULL)
+		return TRUE;
 	comm->n_messages = step->timeline->n_transfers;
 	comm->waiting = g_new0(gint64, report->ranks);
 	comm->moving = g_new0(gint64, report->ranks);

@@ -39,9 +39,10 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"P2P: the formula ignores communication; the simulation adds %s ms per "
 			"hop",
 			pipesim_print_ms(number, p2p));
-	if (timeline != NULL && timeline->transfers != NULL &&
-		(timeline->traffic == NULL || timeline->cause != NULL ||
-			timeline->traffic->waited > 0))
+	if (timeline != NULL ? timeline->transfers != NULL &&
+				       (timeline->traffic == NULL || timeline->cause != NULL ||
+					       timeline->traffic->waited > 0)
+			     : pipesim_runtime_waits(subject->step->job.runtime))
 		add(report, "the formula assumes that messages never block each other; in this "
 			    "run they do");
 	if (subject->step->job.times->each != NULL)

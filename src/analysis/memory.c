@@ -282,7 +282,7 @@ static gboolean leaves_chunks_open(const PipesimOrder *order, guint rank)
 
 static void walk_loops(Walk *walk, guint64 index)
 {
-	const PipesimOrder *order = walk->subject->step->job.order;
+	const PipesimOrder *order = pipesim_step_order(walk->subject->step);
 	const guint rank = walk->held.rank;
 
 	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL && leaves_chunks_open(order, rank))

@@ -63,7 +63,9 @@ gboolean pipesim_run_fits(const PipesimRun *run)
 gint64 pipesim_run_waiting(const PipesimRun *run, guint rank)
 {
 	g_return_val_if_fail(rank < run->report->ranks, -1);
-	return run->report->comm != NULL ? run->report->comm->waiting[rank] : 0;
+	return run->report->comm != NULL && run->report->comm->waiting != NULL
+		       ? run->report->comm->waiting[rank]
+		       : 0;
 }
 
 guint pipesim_run_ranks(const PipesimRun *run)

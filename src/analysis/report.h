@@ -42,6 +42,7 @@ typedef struct {
 	 * and how much of that ops run beside them. */
 	gint64 *resident, *beside;
 	gint64 max_beside;
+	/* 0, and what is by rank NULL, where times of ops are not there. */
 	guint32 n_messages;
 } PipesimCommReport;
 
@@ -191,6 +192,8 @@ typedef struct {
 	const PipesimCosts *costs;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 	gboolean critical;   /* the critical path and the lower bound are asked for */
+	gboolean
+		rules; /* what a runtime's rules cost is asked for where no times of ops are there */
 } PipesimSubject;
 
 /**

@@ -33,12 +33,12 @@ static void multiply(PipesimFraction *value, guint factor)
  * is drawn at random goes op by op. */
 static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
 {
-	const gboolean streams = (!pipesim_runtime_waits(job->runtime) ||
-					 scenario->keep == PIPESIM_KEEP_FIGURES) &&
-				 job->network == NULL && !pipesim_times_vary(job->times) &&
+	const gboolean streams = job->network == NULL && !pipesim_times_vary(job->times) &&
 				 scenario->samples == 0;
 	const gboolean enough =
-		scenario->keep >= PIPESIM_KEEP_NOTHING ||
+		scenario->keep >= (pipesim_runtime_waits(job->runtime)
+						  ? PIPESIM_KEEP_RULES
+						  : PIPESIM_KEEP_NOTHING) ||
 		(scenario->keep != PIPESIM_KEEP_OPS && job->order->n_ops > PIPESIM_MAX_OPS);
 
 	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
@@ -50,6 +50,7 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 		.schedule = run->schedule,
 		.costs = footing->costs,
 		.memory_limit = footing->scenario.memory_limit,
+		.rules = footing->scenario.keep < PIPESIM_KEEP_FIGURES,
 		.critical = footing->scenario.critical};
 
 	run->report = pipesim_report_new(&subject, &run->error);
@@ -68,6 +69,13 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 	return run->samples != NULL;
 }
 
+/* Whether bytes that ranks hold hang on what a runtime's list says op by op: analysis/besides.c. */
+static gboolean holds_by_lists(const PipesimTimes *times, const PipesimCosts *costs)
+{
+	return pipesim_costs_has_bytes(costs) &&
+	       (costs->cutter != NULL || times->gathered != NULL || times->late != NULL);
+}
+
 /* @messages: of a file, or NULL. */
 static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 	const PipesimLowering *messages, const PipesimFooting *footing)
@@ -80,7 +88,8 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 		.issuing = pipesim_runtime_asked(run->runtime, &footing->scenario.issuing),
 		.messages = messages,
 		.first_step = footing->scenario.first_step,
-		.pause = footing->scenario.pause};
+		.pause = footing->scenario.pause,
+		.most_ops = holds_by_lists(run->times, footing->costs) ? 0 : PIPESIM_MAX_OPS};
 }
 
 /* What the step of @run means, or that there is none. */
@@ -331,7 +340,7 @@ static void find_baseline(PipesimComparison *comparison)
 	PipesimScenario scenario = comparison->scenario;
 
 	scenario.samples = 0;
-	scenario.keep = PIPESIM_KEEP_NOTHING;
+	scenario.keep = MAX(scenario.keep, PIPESIM_KEEP_NOTHING);
 	if (run == NULL) {
 		run = comparison->base = pipesim_run_schedule(schedule, &scenario,
 			comparison->laid_out != NULL ? comparison->laid_out

@@ -67,7 +67,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	else
 		scenario->keep = format->keep;
 	/* What is too much is told with its micro-batch. */
-	if (scenario->memory_limit > 0 && scenario->keep == PIPESIM_KEEP_NOTHING &&
+	if (scenario->memory_limit > 0 && scenario->keep >= PIPESIM_KEEP_NOTHING &&
 		format->for_people)
 		scenario->keep = PIPESIM_KEEP_REPORT;
 	comparison = pipesim_comparison_new(scenario, setup->costs);

@@ -7,7 +7,7 @@
 __extension__ typedef __int128 Wide;
 
 /* Ops below which nothing is cut. */
-#define MIN_OPS 1024
+#define MIN_OPS 256
 /* Supersteps at the end of loops that are not looked at: there ranks already differ. */
 #define MARGIN 2
 /* Supersteps that repeat together, and stretches compared on each side of the place of the cut. */
@@ -32,6 +32,9 @@ typedef struct {
 	guint32 *begin, *length, *begin_op, *length_op;
 	guint32 reach; /* stretches */
 	gint64 later;  /* each than the one before, ns */
+	/* What all phases take for COMMON supersteps, ns; and after how many supersteps all repeat. */
+	Wide common;
+	gint64 period;
 } Try;
 
 /* Micro-batches of a chunk that a superstep of all phases adds; 0: chunks differ. */
@@ -200,7 +203,8 @@ static gboolean is_periodic(Try *try, guint32 phase, guint32 period)
 	return TRUE;
 }
 
-/* What the stretches of @phase that were cut away add to the figures. FALSE where it has none that repeat. */
+/* What the stretches of @phase that were cut away add to the figures, and to the time of COMMON supersteps. FALSE
+ * where it has none that repeat. */
 static gboolean put_back(Try *try, guint32 phase, Wide *later)
 {
 	const guint ranks = try->order.shape.ranks;
@@ -213,6 +217,8 @@ static gboolean put_back(Try *try, guint32 phase, Wide *later)
 		if (try->cut % period != 0 || !is_periodic(try, phase, period))
 			continue;
 		*later += (Wide)(try->cut / period) * try->later;
+		try->period = try->period / pipesim_gcd(try->period, period) * period;
+		try->common += (Wide)(COMMON / period) * try->later;
 		for (guint rank = 0; rank < ranks; rank++) {
 			const guint32 begin = try->step_of[try->begin_op[rank]];
 			const guint32 end =
@@ -301,10 +307,10 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		all = MIN(all, supersteps(order, &loops, phase));
 	if (of_each == 0)
 		return TRUE;
-	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && 4 * kept < 3 * all;
+	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && 2 * kept < all;
 		kept *= 3) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
-		Try try = {.step = step, .loops = &loops, .cut = all - kept};
+		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};
 
 		if (try.cut >= COMMON)
 			try.cut -= try.cut % COMMON;
@@ -312,8 +318,18 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		if (try.order.loops == NULL || try.order.n_ops > step->job.most_ops)
 			break;
 		*done = run(&try, &figures, own);
+		if (!*done || try.common >= PIPESIM_MAX_END)
+			continue;
+		step->steady = (PipesimSteady){.found = TRUE,
+			.transient = try.order.shape.microbatches,
+			.period = (guint64)try.period * of_each * order->shape.copies,
+			.time = (gint64)try.common / (COMMON / try.period)};
 	}
 	step->makespan = figures.makespan;
+	step->split =
+		*done && step->job.runtime->splits_pairs && pipesim_order_has_pairs(order);
+	if (step->split)
+		step->parted = pipesim_order_split_pairs(order);
 	return !*done || figures.makespan < PIPESIM_MAX_END ||
 	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 		       "the step takes longer than 146 years; give shorter times or fewer "

@@ -317,6 +317,7 @@ void pipesim_step_free(PipesimStep *step)
 	g_free(step->last_end);
 	g_free(step->states);
 	pipesim_order_unref((PipesimOrder *)step->job.order);
+	pipesim_order_unref(step->parted);
 	pipesim_step_forget_ops(step);
 	g_free(step);
 }

@@ -23,8 +23,8 @@ typedef struct {
 	 * before. */
 	gboolean first_step;
 	gint64 pause; /* for which they idle between the two, ns */
-	/* Not 0: nothing but figures is wanted, under a runtime's rules either, and no more ops than these are
-	 * run one by one where nothing repeats: PIPESIM_ERROR_LIMIT. */
+	/* Not 0: where nothing but figures is wanted under a runtime's rules, what repeats is leapt over, and ops and
+	 * lists are then not there; no more ops than these are run one by one: PIPESIM_ERROR_LIMIT. */
 	guint64 most_ops;
 } PipesimJob;
 
@@ -56,6 +56,8 @@ typedef struct {
 	/* For pipesim_step_again(): the ops with pairs whole, and the messages. */
 	PipesimProgram *whole;
 	PipesimLowering *derived;
+	/* The order with pairs in halves, where they ran so and no ops are there; else NULL. */
+	PipesimOrder *parted;
 } PipesimStep;
 
 /**
@@ -89,6 +91,12 @@ void pipesim_step_measure(PipesimStep *step);
 static inline const PipesimLowering *pipesim_step_messages(const PipesimStep *step)
 {
 	return step->derived != NULL ? step->derived : step->job.messages;
+}
+
+/** pipesim_step_order: the order of @step, with pairs as they ran, where no ops are there. */
+static inline const PipesimOrder *pipesim_step_order(const PipesimStep *step)
+{
+	return step->parted != NULL ? step->parted : step->job.order;
 }
 
 /** pipesim_step_forget_ops: lets go of single ops and messages; figures of ranks stay. */

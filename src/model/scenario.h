@@ -26,7 +26,8 @@ typedef enum {
 	PIPESIM_KEEP_REPORT, /* everything where it fits until the report is made, then nothing */
 	PIPESIM_KEEP_NOTHING, /* nothing: no program, timeline or critical path is kept where
 				   the figures of ranks can be had without */
-	PIPESIM_KEEP_FIGURES, /* nor what messages wait for under the rules of a runtime */
+	PIPESIM_KEEP_RULES,   /* nor where messages wait under the rules of a runtime */
+	PIPESIM_KEEP_FIGURES, /* nor what these rules cost */
 } PipesimKeep;
 
 /* Most samples. */

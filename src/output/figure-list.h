@@ -185,7 +185,9 @@ SWEPT(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
-/* Only where messages wait for each other. */
+/* Only where messages wait for each other; by rank, only where times of ops were there. */
+#define BY_RANK(figure) (comm->figure != NULL ? comm->figure[index] : UNKNOWN)
+#define BY_OPS(figure)  (comm != NULL && comm->waiting != NULL ? comm->figure : UNKNOWN)
 FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE, .object = "comm",
 	.json = "mode", .csv = "comm")
 FIGURE(CHANNELS, TEXT,
@@ -196,26 +198,27 @@ FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .obje
 	.few = {5, "waits", "ms", 4})
 FIGURE(MOVES, TIME, comm != NULL ? comm->moves : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "moves_ms", .csv = "comm_moves_ms")
-FIGURE(WAITING_OF_RANK, TIME, comm->waiting[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+FIGURE(WAITING_OF_RANK, TIME, BY_RANK(waiting), .per = PIPESIM_PER_RANK, .of_comm = TRUE,
 	.object = "comm", .json = "waiting_per_rank_ms")
-FIGURE(WAITING, TIME, comm != NULL ? comm->max_waiting : UNKNOWN, .of_comm = TRUE,
-	.csv = "comm_waiting_max_ms")
-FIGURE(MOVING_OF_RANK, TIME, comm->moving[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+FIGURE(WAITING, TIME, BY_OPS(max_waiting), .of_comm = TRUE, .csv = "comm_waiting_max_ms")
+FIGURE(MOVING_OF_RANK, TIME, BY_RANK(moving), .per = PIPESIM_PER_RANK, .of_comm = TRUE,
 	.object = "comm", .json = "moving_per_rank_ms")
-FIGURE(COMM_MESSAGES, COUNT, comm != NULL ? comm->n_messages : UNKNOWN, .of_comm = TRUE,
-	.object = "comm", .json = "messages", .csv = "comm_messages")
+FIGURE(COMM_MESSAGES, COUNT, BY_OPS(n_messages), .of_comm = TRUE, .object = "comm",
+	.json = "messages", .csv = "comm_messages")
 FIGURE(SPLIT, YES_OR_NO, pipesim_run_split(run), .of_comm = TRUE, .object = "comm",
 	.json = "split_pairs")
 FIGURE(SHARDING, TIME,
 	comm != NULL && run->step->job.times->unshard != NULL ? comm->sharding : UNKNOWN,
 	.of_comm = TRUE, .object = "comm", .json = "sharding_ms", .csv = "comm_sharding_ms",
 	.text = {PIPESIM_OF_RUNS, 6, "FSDP", "ms"}, .few = {6, "FSDP", "ms", 3})
-FIGURE(RESIDENT_OF_RANK, TIME, comm->resident[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+FIGURE(RESIDENT_OF_RANK, TIME, BY_RANK(resident), .per = PIPESIM_PER_RANK, .of_comm = TRUE,
 	.object = "comm", .json = "resident_per_rank_ms")
-FIGURE(BESIDE_OF_RANK, TIME, comm->beside[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+FIGURE(BESIDE_OF_RANK, TIME, BY_RANK(beside), .per = PIPESIM_PER_RANK, .of_comm = TRUE,
 	.object = "comm", .json = "resident_beside_ops_per_rank_ms")
-FIGURE(BESIDE, TIME, comm != NULL ? comm->max_beside : UNKNOWN, .of_comm = TRUE,
+FIGURE(BESIDE, TIME, BY_OPS(max_beside), .of_comm = TRUE,
 	.csv = "comm_resident_beside_ops_max_ms")
+#undef BY_RANK
+#undef BY_OPS
 
 /* What the power of chips and the contention of receives that wait make of the makespan. */
 FIGURE(POWER, TIME, power != NULL && power->has_power ? power->power : UNKNOWN,

@@ -539,7 +539,7 @@ const PipesimOutput pipesim_output_text = {
 	.name = "text",
 	.extension = "txt",
 	.summary = "table for people, with notes on what differs and why",
-	.keep = PIPESIM_KEEP_NOTHING,
+	.keep = PIPESIM_KEEP_RULES,
 	.for_people = TRUE,
 	.write = write_text,
 };

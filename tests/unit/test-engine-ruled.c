@@ -227,10 +227,38 @@ END_TEST
 
 /* Long steps: what is multiplied is what a run of all has. --- */
 
-static guint n_leapt, n_long;
+static guint n_leapt, n_long, n_grown;
 
-static void assert_leap(const PipesimOrder *order, const PipesimProgram *program,
-	const PipesimRuntime *runtime, guint32 seed)
+/* Steps of @schedule grow by the time of a period from one that is a period shorter. */
+static void assert_steady(const PipesimSchedule *schedule, const PipesimStep *step)
+{
+	const PipesimJob *job = &step->job;
+	const PipesimShape *shape = &job->order->shape;
+	const PipesimScenario scenario = {.ranks = shape->ranks,
+		.microbatches = shape->microbatches - (guint32)step->steady.period};
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimStep) shorter = NULL;
+	g_autoptr(GError) error = NULL;
+	PipesimJob whole = *job;
+	PipesimShape narrow;
+
+	if (scenario.microbatches < step->steady.transient ||
+		!pipesim_schedule_shape(schedule, &scenario, &narrow, NULL))
+		return;
+	whole.order = order = pipesim_schedule_order(schedule, &narrow, job->times, NULL);
+	whole.most_ops = 0; /* op by op */
+	ck_assert_ptr_nonnull(order);
+	shorter = pipesim_step_run(&whole, PIPESIM_WANT_FIGURES, &error);
+	if (shorter == NULL) { /* Megatron refuses groups that are too small */
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+		return;
+	}
+	ck_assert_int_eq(step->makespan - shorter->makespan, step->steady.time);
+	n_grown++;
+}
+
+static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *order,
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
 	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
 		.no_overlap = seed % 6 == 2,
@@ -266,6 +294,22 @@ static void assert_leap(const PipesimOrder *order, const PipesimProgram *program
 	}
 	n_long++;
 	n_leapt += step->program == NULL;
+	ck_assert(step->steady.found == (step->program == NULL));
+	if (step->steady.found && seed % 4 == 1)
+		assert_steady(schedule, step);
+}
+
+/* Halves of pairs are the same in loops and op by op. */
+static void assert_parts(const PipesimOrder *order, const PipesimProgram *program)
+{
+	g_autoptr(PipesimOrder) loops = pipesim_order_split_pairs(order);
+	g_autoptr(PipesimProgram) a = pipesim_order_expand(loops, NULL);
+	g_autoptr(PipesimProgram) b = pipesim_program_split_pairs(program, NULL);
+
+	ck_assert_uint_eq(loops->n_ops, b->n_ops);
+	ck_assert_uint_eq(a->n_ops, b->n_ops);
+	ck_assert_mem_eq(a->ops, b->ops, a->n_ops * sizeof *a->ops);
+	ck_assert_int_eq(pipesim_order_has_pairs(order), b->n_ops > program->n_ops);
 }
 
 /* Of each schedule, with as many micro-batches as its loops need to be long. */
@@ -276,7 +320,7 @@ START_TEST(leaps)
 		.ranks = shapes[_i][0], .microbatches = shapes[_i][1]};
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
-	n_leapt = n_long = 0;
+	n_leapt = n_long = n_grown = 0;
 	for (guint32 i = 0; pipesim_schedule_list()[i] != NULL; i++) {
 		const PipesimSchedule *schedule = pipesim_schedule_list()[i];
 		g_autoptr(PipesimTimes) times = NULL;
@@ -290,15 +334,19 @@ START_TEST(leaps)
 		times = pipesim_times_new(costs, &shape);
 		order = pipesim_schedule_order(schedule, &shape, times, NULL);
 		program = pipesim_order_expand(order, NULL);
+		if (order->is_closed)
+			assert_parts(order, program);
 		for (guint32 k = 0; pipesim_runtime_list()[k] != NULL; k++)
 			for (guint32 seed = 0; seed < 24; seed += grid_every(5))
 				if (pipesim_runtime_list()[k]->waits)
-					assert_leap(order, program, pipesim_runtime_list()[k],
+					assert_leap(schedule, order, program,
+						pipesim_runtime_list()[k],
 						seed + 7 * k + 31 * i + 1009 * (guint32)_i);
 	}
 	/* else this would test one side only */
 	ck_assert_uint_gt(n_leapt, n_long / 4);
 	ck_assert_uint_lt(n_leapt, n_long);
+	ck_assert_uint_gt(n_grown, 0);
 }
 END_TEST
 
