@@ -84,10 +84,6 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	g_autoptr(GError) fault = NULL;
 	const PipesimIssuing asked =
 		pipesim_runtime_asked(lowering->runtime, validation->issuing);
-	const gboolean runs = pipesim_lowering_check(lowering, asked.channels,
-		lowering->from_file ? pipesim_schedule_file_locate_action
-				    : pipesim_schedule_file_locate_op,
-		file, &fault);
 	/* A hang decides under rules that were asked for, or that a file is run by where it says
 	 * nothing else. PyTorch runs files by its own rules; orders of several stages per rank are not made
 	 * for the other rules, and most hang under them. */
@@ -95,6 +91,12 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		!validation->all || lowering->from_file || !lowering->runtime->waits ||
 		lowering->runtime == pipesim_runtime_resolve(
 					     &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
+	/* The way round a cycle is told where it decides. */
+	const gboolean runs = pipesim_lowering_check(lowering, asked.channels,
+		!decides              ? NULL
+		: lowering->from_file ? pipesim_schedule_file_locate_action
+				      : pipesim_schedule_file_locate_op,
+		file, &fault);
 	const guint fate = runs ? RUN
 			   : g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK)
 				   ? HANG
