@@ -20,14 +20,17 @@ typedef struct {
 	const PipesimSchedule *schedule;
 	PipesimScenario scenario;
 	const PipesimCosts *costs;
+	const PipesimRuntime *runtime; /* whose rules messages wait by */
 } Question;
 
-/* *@step stays NULL where the order is written out micro-batch by micro-batch: no period is
- * looked for. FALSE with @error. */
+/* *@step stays NULL where the order is written out micro-batch by micro-batch, or too much would run one by one: no
+ * period is looked for. FALSE with @error. */
 static gboolean run(
 	const Question *question, guint microbatches, PipesimStep **step, GError **error)
 {
+	const gboolean waits = pipesim_runtime_waits(question->runtime);
 	PipesimScenario scenario = question->scenario;
+	g_autoptr(GError) own = NULL;
 	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
 	PipesimShape shape;
@@ -45,13 +48,21 @@ static gboolean run(
 		question->schedule, &shape, times, &scenario, question->costs, error);
 	if (order == NULL)
 		return FALSE;
-	if (!pipesim_stream_takes(order))
+	if (waits ? !order->is_closed : !pipesim_stream_takes(order))
 		return TRUE;
-	*step = pipesim_step_run(
-		&(PipesimJob){.order = order, .times = times}, PIPESIM_WANT_FIGURES, error);
-	if (*step == NULL)
-		g_prefix_error(error, "%s: ", question->schedule->name);
-	return *step != NULL;
+	*step = pipesim_step_run(&(PipesimJob){.order = order,
+					 .times = times,
+					 .runtime = question->runtime,
+					 .issuing = pipesim_runtime_asked(question->runtime,
+						 &question->scenario.issuing),
+					 .most_ops = waits ? PIPESIM_MAX_NATIVE_OPS : 0},
+		PIPESIM_WANT_FIGURES, &own);
+	if (*step != NULL ||
+		(waits && g_error_matches(own, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)))
+		return TRUE;
+	g_propagate_prefixed_error(
+		error, g_steal_pointer(&own), "%s: ", question->schedule->name);
+	return FALSE;
 }
 
 /* A multiple of everything that rules divide micro-batches by. */
@@ -114,11 +125,12 @@ static gboolean find_state(const Question *question, guint m, gboolean *written_
 	g_autoptr(PipesimStep) shorter = NULL, longer = NULL;
 
 	if (!run(question, m, &shorter, error) ||
-		(shorter != NULL && !run(question, 2 * m, &longer, error)))
+		(shorter != NULL && shorter->steady.found &&
+			!run(question, 2 * m, &longer, error)))
 		return FALSE;
 	*written_out = shorter == NULL;
 	/* The step twice as long must have grown by whole periods, else nothing was proven. */
-	if (longer != NULL && shorter->steady.found && longer->steady.found &&
+	if (longer != NULL && longer->steady.found &&
 		(Wide)(longer->makespan - shorter->makespan) * (gint64)shorter->steady.period ==
 			(Wide)shorter->steady.time * m) {
 		*state = g_new0(PipesimSteadyState, 1);
@@ -144,8 +156,7 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 	PipesimScenario scenario = question->scenario;
 	PipesimNumber first, second;
 
-	scenario.runtime = NULL;
-	scenario.keep = PIPESIM_KEEP_NOTHING;
+	scenario.keep = PIPESIM_KEEP_FIGURES;
 	for (guint i = 0; i < G_N_ELEMENTS(step); i++) {
 		PipesimRun *run;
 
@@ -201,7 +212,8 @@ static PipesimSteadyState *find(const Question *question, GError **error)
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
 {
-	const Question question = {schedule, *scenario, costs};
+	const Question question = {schedule, *scenario, costs,
+		pipesim_runtime_resolve(scenario->runtime, schedule->runtime)};
 	PipesimSteadyState *state;
 
 	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2)

@@ -25,7 +25,8 @@ typedef struct {
 } PipesimSteadyState;
 
 /**
- * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P or links.
+ * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P or links, and the rules of its
+ * runtime.
  * @scenario: microbatches 0 = a number that the schedule takes and that is long enough; where
  *   nothing can be proven, over links or where an order names its micro-batches one by one,
  *   growth is then measured

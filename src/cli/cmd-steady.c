@@ -168,6 +168,14 @@ static const Row *find_best(const GPtrArray *rows)
 	return best;
 }
 
+/* By whose rules, where messages wait. */
+static void say_runtime(const PipesimSetup *setup, GString *out)
+{
+	if (pipesim_runtime_waits(setup->scenario.runtime))
+		g_string_append_printf(
+			out, "; messages block as in %s", setup->scenario.runtime->name);
+}
+
 static const PipesimColumn few[] = {
 	{NULL, "  schedule", TRUE},
 	{"micro-batch", "ms", FALSE},
@@ -192,6 +200,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 		g_string_append_printf(screen->asked, "%u micro-batch%s",
 			setup->scenario.microbatches,
 			setup->scenario.microbatches == 1 ? "" : "es");
+	say_runtime(setup, screen->asked);
 	if (best != NULL)
 		pipesim_screen_say(screen->verdict,
 			"%s takes %s for each more micro-batch%s; filling and draining add %s "
@@ -247,11 +256,12 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 	}
 	g_string_append_printf(out, "PP %u, ", setup->scenario.ranks);
 	if (any)
-		g_string_append(out, "steady state\n\n");
+		g_string_append(out, "steady state");
 	else
-		g_string_append_printf(out, "%u micro-batch%s\n\n",
-			setup->scenario.microbatches,
+		g_string_append_printf(out, "%u micro-batch%s", setup->scenario.microbatches,
 			setup->scenario.microbatches == 1 ? "" : "es");
+	say_runtime(setup, out);
+	g_string_append(out, "\n\n");
 	for (guint i = 0; i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
 
@@ -332,6 +342,8 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, answer->setup->scenario.ranks);
+	if (PIPESIM_WHERE(json, pipesim_runtime_waits(answer->setup->scenario.runtime)))
+		PIPESIM_MEMBER(json, "comm", TEXT, answer->setup->scenario.runtime->name);
 	PIPESIM_MEMBER(json, "notices", TEXTS, answer->setup->notices);
 	PIPESIM_EACH(json, "schedules", object, answer->rows->len, TRUE, put_row,
 		(Row *)answer->rows->pdata[i]);
@@ -375,7 +387,7 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		if (row->state == NULL && setup->scenario.microbatches > 0) {
 			PipesimScenario plain = setup->scenario;
 
-			plain.keep = PIPESIM_KEEP_NOTHING;
+			plain.keep = PIPESIM_KEEP_FIGURES;
 			row->step = pipesim_choice_run(choice, &plain, setup->costs);
 			if (row->step->error != NULL)
 				g_clear_pointer(&row->step, pipesim_run_free);
@@ -451,7 +463,7 @@ const PipesimCommand pipesim_command_steady = {
 		    "input file.\n",
 	.operand = "an operand",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_ALL_RUNTIME, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
 		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.members = put_members,
 	.run = run,
