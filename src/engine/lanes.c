@@ -340,19 +340,29 @@ static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first,
 	}
 }
 
-void pipesim_lane_result_of(
-	PipesimOutcome *result, const PipesimProgram *program, const PipesimTimeline *timeline)
+void pipesim_lane_result_by(
+	PipesimOutcome *result, gint64 makespan, const gint64 *busy, guint ranks)
 {
-	*result = (PipesimOutcome){.makespan = timeline->makespan};
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		gint64 idle = timeline->makespan;
+	*result = (PipesimOutcome){.makespan = makespan};
+	for (guint rank = 0; rank < ranks; rank++) {
+		const gint64 idle = makespan - busy[rank];
 
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
-			idle -= timeline->end[i] - timeline->start[i];
 		result->max_idle = MAX(result->max_idle, idle);
 		result->idle = pipesim_add_capped(result->idle, idle);
 	}
+}
+
+void pipesim_lane_result_of(
+	PipesimOutcome *result, const PipesimProgram *program, const PipesimTimeline *timeline)
+{
+	const guint ranks = program->shape.ranks;
+	g_autofree gint64 *busy = g_new0(gint64, MAX(ranks, 1u));
+
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			busy[rank] += timeline->end[i] - timeline->start[i];
+	pipesim_lane_result_by(result, timeline->makespan, busy, ranks);
 }
 
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,

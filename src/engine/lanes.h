@@ -63,6 +63,10 @@ gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps,
  * the end of gint64. */
 gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p);
 
+/** pipesim_lane_result_by: the figures of a run in which each of @ranks is @busy so long, ns. */
+void pipesim_lane_result_by(
+	PipesimOutcome *result, gint64 makespan, const gint64 *busy, guint ranks);
+
 /** pipesim_lane_result_of: the same figures of a timeline. */
 void pipesim_lane_result_of(
 	PipesimOutcome *result, const PipesimProgram *program, const PipesimTimeline *timeline);

@@ -20,6 +20,7 @@ typedef struct {
 	Lanes *single, *pair;
 	guint chunks;
 	const PipesimRuledRun *runs; /* N of them */
+	const gint64 *drawn[N];      /* by step, of each run; [0] is NULL: not all are */
 } LaneTimes;
 
 static void look_up_all(const LaneTimes *times, const PipesimRuled *ruled, guint rank,
@@ -37,7 +38,10 @@ static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled,
 	const gsize at =
 		(gsize)rank * times->chunks + (half == PIPESIM_B ? op->b_chunk : op->chunk);
 
-	if (times->single == NULL)
+	if (times->drawn[0] != NULL)
+		for (guint i = 0; i < N; i++)
+			took->lane[i] = times->drawn[i][step];
+	else if (times->single == NULL)
 		look_up_all(times, ruled, rank, index, half, step, took, last);
 	else if (op->kind == PIPESIM_FB && half == PIPESIM_FB)
 		*took = times->pair[at * times->chunks + op->b_chunk];
@@ -99,11 +103,12 @@ static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *
 	const PipesimShape *shape = &ruled->lowering->program->shape;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
 	const PipesimRuledRun *runs = times->runs;
-	gboolean tables = TRUE, pairs = TRUE;
+	gboolean tables = TRUE, pairs = TRUE, drawn = ruled->delay_wgrad == 0;
 
 	times->chunks = shape->chunks;
 	for (guint i = 0; i < N; i++) {
 		tables &= !runs[i].times.one_by_one;
+		drawn &= runs[i].times.times->drawn != NULL && !runs[i].times.times->has_edges;
 		pairs &= runs[i].times.durations.pair != NULL;
 		times->p2p.lane[i] = runs[i].times.p2p;
 		times->host.lane[i] = runs[i].times.host;
@@ -118,6 +123,8 @@ static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *
 				times->shard[way][stage].lane[i] =
 					runs[i].times.shard[way][stage];
 	}
+	for (guint i = 0; i < N && drawn; i++)
+		times->drawn[i] = runs[i].times.times->drawn;
 	if (!tables)
 		return TRUE;
 	times->single = pipesim_arena_array(arena, Lanes, n * PIPESIM_FB);

@@ -322,11 +322,13 @@ void pipesim_step_free(PipesimStep *step)
 	g_free(step);
 }
 
-/* Steps drawn at random, that threads take one after another. */
+/* Steps drawn at random, that threads take in blocks one after another. */
 typedef struct {
 	const PipesimStep *step;
 	const PipesimDraw *draw;
+	PipesimRuled *ruled; /* its list, for blocks side by side; NULL: one at a time */
 	guint64 seed;
+	guint n, block;
 	PipesimOutcome *results;
 } Work;
 
@@ -334,27 +336,63 @@ static gpointer new_durations(gpointer data, GError **error)
 {
 	const Work *work = data;
 	const guint n_ops = work->draw->program->n_ops;
-	gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
+	gint64 *durations = g_try_new(gint64, MAX((gsize)n_ops * work->block, 1u));
 
 	if (durations == NULL)
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
 	return durations;
 }
 
-static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **error)
+/* @n of them at @times side by side, into @results. FALSE where they are to be run one by one. */
+static gboolean run_beside(
+	const Work *work, const PipesimTimes *drawn, guint n, PipesimOutcome *results)
+{
+	const guint ranks = work->step->whole->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new(gint64, 3 * (gsize)ranks * n);
+	PipesimRuledFigures figures[PIPESIM_RULED_LANES] = {{0}};
+	const PipesimTimes *times[PIPESIM_RULED_LANES];
+
+	for (guint i = 0; i < n; i++) {
+		times[i] = &drawn[i];
+		figures[i].busy = &of_ranks[3 * (gsize)ranks * i];
+		figures[i].first_start = figures[i].busy + ranks;
+		figures[i].last_end = figures[i].busy + 2 * (gsize)ranks;
+	}
+	if (!pipesim_ruled_lanes(work->ruled, times, n, figures))
+		return FALSE;
+	for (guint i = 0; i < n; i++)
+		pipesim_lane_result_by(
+			&results[i], figures[i].makespan, figures[i].busy, ranks);
+	return TRUE;
+}
+
+static gboolean run_samples(gsize block, gpointer own, gpointer data, GError **error)
 {
 	const Work *work = data;
-	PipesimTimes drawn = *work->step->job.times;
-	g_autofree PipesimPowerState *states =
-		g_memdup2(work->step->states, work->step->whole->shape.ranks * sizeof *states);
-	g_autoptr(PipesimTimeline) timeline = NULL;
+	const gsize first = block * work->block, n_ops = work->draw->program->n_ops;
+	const guint n = (guint)MIN(work->n - first, work->block);
+	PipesimOutcome *results = &work->results[first];
+	PipesimTimes drawn[PIPESIM_RULED_LANES];
 
-	drawn.drawn = own;
-	pipesim_draw_durations(work->draw, work->seed, sample, own);
-	timeline = run_once(work->step, &drawn, 0, states, error);
-	if (timeline == NULL)
-		return FALSE;
-	pipesim_lane_result_of(&work->results[sample], work->draw->program, timeline);
+	for (guint i = 0; i < n; i++) {
+		gint64 *durations = (gint64 *)own + i * n_ops;
+
+		drawn[i] = *work->step->job.times;
+		drawn[i].drawn = durations;
+		pipesim_draw_durations(work->draw, work->seed, first + i, durations);
+	}
+	if (work->ruled != NULL && run_beside(work, drawn, n, results))
+		return TRUE;
+	for (guint i = 0; i < n; i++) {
+		g_autofree PipesimPowerState *states = g_memdup2(
+			work->step->states, work->step->whole->shape.ranks * sizeof *states);
+		g_autoptr(PipesimTimeline) timeline =
+			run_once(work->step, &drawn[i], 0, states, error);
+
+		if (timeline == NULL)
+			return FALSE;
+		pipesim_lane_result_of(&results[i], work->draw->program, timeline);
+	}
 	return TRUE;
 }
 
@@ -363,18 +401,22 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 {
 	g_autoptr(PipesimDraw) draw =
 		pipesim_draw_new(step->program, step->job.times, jitter, error);
-	Work work = {step, draw, seed, results};
-	const PipesimParallel parallel = {.n_items = n,
-		.begin = new_durations,
-		.run = run_sample,
-		.end = g_free,
-		.data = &work};
+	g_autoptr(PipesimRuled) ruled = NULL;
+	Work work = {step, draw, NULL, seed, n, 1, results};
+	PipesimParallel parallel = {
+		.begin = new_durations, .run = run_samples, .end = g_free, .data = &work};
 
 	if (draw == NULL)
 		return FALSE;
 	/* Longest paths go side by side, anything else one a thread at a time. */
-	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL ||
-		pipesim_times_vary(step->job.times))
-		return pipesim_parallel(&parallel, error);
-	return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
+	if (!pipesim_runtime_waits(step->job.runtime) && step->job.network == NULL &&
+		!pipesim_times_vary(step->job.times))
+		return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
+	if (pipesim_runtime_waits(step->job.runtime) && is_steady(&step->job)) {
+		work.ruled = ruled = pipesim_ruled_new(
+			pipesim_step_messages(step), &step->job.issuing, NULL);
+		work.block = ruled != NULL ? PIPESIM_RULED_LANES : 1;
+	}
+	parallel.n_items = (n + work.block - 1) / work.block;
+	return pipesim_parallel(&parallel, error);
 }

@@ -176,6 +176,9 @@ static void assert_lanes(
 	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked);
 	const guint ranks = program->shape.ranks;
 	g_autofree gint64 *of_ranks = g_new0(gint64, 6 * RUNS * (gsize)ranks);
+	/* By step, as samples have it. */
+	const gsize n_drawn = 2 * (gsize)program->n_ops;
+	g_autofree gint64 *drawn = g_new(gint64, RUNS * n_drawn);
 	PipesimTimes *times[RUNS];
 	PipesimRuledFigures lanes[RUNS], one[RUNS];
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
@@ -185,11 +188,15 @@ static void assert_lanes(
 
 	if (ruled == NULL)
 		return;
+	for (gsize i = 0; i < RUNS * n_drawn; i++)
+		drawn[i] = 500 + (gint64)(i * 2654435761u >> 7) % 1000;
 	for (guint i = 0; i < RUNS; i++) {
 		gint64 *own = &of_ranks[6 * (gsize)ranks * i];
 
 		/* All with edges and shards, or none. */
 		times[i] = draw_times(program, seed + i * 5 * 13);
+		if (seed % 4 == 2)
+			times[i]->drawn = &drawn[i * n_drawn];
 		lanes[i] = (PipesimRuledFigures){
 			.busy = own, .first_start = own + ranks, .last_end = own + 2 * ranks};
 		own += 3 * ranks;
