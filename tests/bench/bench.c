@@ -97,6 +97,8 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 		bench_lanes();
 	if (bench_selected("links"))
 		bench_links();
+	if (bench_selected("runtimes"))
+		bench_runtimes();
 	if (bench_selected("search"))
 		bench_search();
 	if (bench_selected("files"))

@@ -31,6 +31,7 @@ gboolean bench_selected(const char *topic);
 void bench_static(void);
 void bench_lanes(void);
 void bench_links(void);
+void bench_runtimes(void);
 void bench_search(void);
 void bench_files(void);
 void bench_plan(void);

@@ -1,0 +1,200 @@
+/* Lists of runtimes: the whole path of a table (order, list, run, report), the run alone in items of the list a second
+ * beside the plain engine, leaps, samples, and what goes by events. */
+#include "bench.h"
+#include "engine/comm.h"
+#include "engine/ruled.h"
+#include "reference-comm.h"
+
+typedef struct {
+	const PipesimSchedule *schedule;
+	const PipesimRuntime *runtime;
+	PipesimScenario scenario;
+	PipesimCosts *costs;
+	PipesimShape shape;
+	PipesimTimes *times;
+	PipesimNetwork *network; /* NULL: P2P */
+	PipesimIssuing issuing;
+	PipesimProgram *program;
+	PipesimLowering *lowering;
+	PipesimRuled *ruled;
+	PipesimStep *step;
+	gint64 *of_ranks;
+} Case;
+
+static void run_table(gpointer data)
+{
+	const Case *at = data;
+
+	pipesim_run_free(pipesim_run_schedule(at->schedule, &at->scenario, at->costs));
+}
+
+static void run_ruled(gpointer data)
+{
+	Case *at = data;
+	const guint ranks = at->shape.ranks;
+	PipesimRuledFigures figures = {.busy = at->of_ranks,
+		.first_start = at->of_ranks + ranks,
+		.last_end = at->of_ranks + 2 * (gsize)ranks};
+	gboolean done;
+
+	pipesim_ruled_figures(at->ruled, at->times, &figures, &done, NULL);
+}
+
+static void run_plain(gpointer data)
+{
+	const Case *at = data;
+
+	pipesim_timeline_free(reference_comm_run(
+		at->lowering, &at->issuing, at->times, at->network, 0, NULL, NULL));
+}
+
+static void run_events(gpointer data)
+{
+	const Case *at = data;
+
+	pipesim_timeline_free(pipesim_comm_run(
+		at->lowering, &at->issuing, at->times, at->network, 0, NULL, NULL));
+}
+
+#define SAMPLES 256
+
+static void run_samples(gpointer data)
+{
+	Case *at = data;
+	PipesimOutcome results[SAMPLES];
+	g_autofree PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){1, 20});
+
+	pipesim_step_sample(at->step, jitter, 1, SAMPLES, results, NULL);
+}
+
+/* FALSE where @runtime has no such order, or hangs. */
+static gboolean case_init(Case *at, const char *name, const PipesimRuntime *runtime,
+	guint ranks, guint microbatches, gboolean lower)
+{
+	g_autoptr(PipesimOrder) order = NULL;
+
+	*at = (Case){.schedule = pipesim_schedule_find(name, NULL),
+		.runtime = runtime,
+		.scenario = {.ranks = ranks,
+			.microbatches = microbatches,
+			.runtime = runtime,
+			.keep = PIPESIM_KEEP_RULES},
+		.costs = pipesim_costs_default()};
+	if (!pipesim_schedule_shape(at->schedule, &at->scenario, &at->shape, NULL))
+		return FALSE;
+	at->times = pipesim_times_new(at->costs, &at->shape);
+	at->issuing = pipesim_runtime_asked(runtime, &at->scenario.issuing);
+	if (!lower)
+		return TRUE;
+	order = pipesim_schedule_order(at->schedule, &at->shape, at->times, NULL);
+	at->program = pipesim_order_expand(order, NULL);
+	at->lowering = pipesim_lower(at->program, runtime, &at->issuing, NULL);
+	if (at->lowering == NULL ||
+		!pipesim_lowering_check(at->lowering, at->issuing.channels, NULL, NULL, NULL))
+		return FALSE;
+	at->ruled = pipesim_ruled_new(at->lowering, &at->issuing, NULL);
+	at->step = pipesim_step_run(&(PipesimJob){.order = order,
+					    .times = at->times,
+					    .runtime = runtime,
+					    .issuing = at->issuing},
+		PIPESIM_WANT_MESSAGES, NULL);
+	at->of_ranks = g_new(gint64, 3 * (gsize)ranks);
+	return TRUE;
+}
+
+static void case_clear(Case *at)
+{
+	pipesim_step_free(at->step);
+	pipesim_ruled_free(at->ruled);
+	pipesim_lowering_free(at->lowering);
+	pipesim_program_unref(at->program);
+	pipesim_network_free(at->network);
+	pipesim_times_free(at->times);
+	pipesim_costs_free(at->costs);
+	g_free(at->of_ranks);
+}
+
+static void print(const Case *at, const char *more, BenchWork work, double n, const char *unit,
+	gint64 simple_ns)
+{
+	g_autofree char *what =
+		g_strdup_printf("%s, %s%s", at->schedule->name, at->runtime->name, more);
+
+	bench_row(&(BenchRow){.what = what,
+		.ns = bench_median(work, (gpointer)at),
+		.n = n,
+		.unit = unit,
+		.simple_ns = simple_ns});
+}
+
+/* What is sorted by time. */
+static void measure_events(Case *at)
+{
+	const double n = at->program->n_ops;
+	PipesimNetwork *network = pipesim_network_new();
+
+	network->message_bytes = 32 << 20;
+	network->ranks_per_node = 8;
+	network->intra = (PipesimLinkSpeed){5000, 300000000000, FALSE};
+	network->inter = (PipesimLinkSpeed){10000, 50000000000, FALSE};
+	at->network = network;
+	print(at, ", links", run_events, n, "ops", bench_median(run_plain, at));
+	at->network = NULL;
+	pipesim_network_free(network);
+	at->costs->power = pipesim_power_new();
+	at->costs->power->full_speed[PIPESIM_F] = 900000;
+	at->costs->power->time_constant[0] = 1000000;
+	at->costs->n_launches = 1;
+	at->costs->launch = g_new0(gint64, PIPESIM_FB);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		at->costs->launch[kind] = 100000;
+	pipesim_times_free(at->times);
+	at->times = pipesim_times_new(at->costs, &at->shape);
+	print(at, ", power, launches", run_events, n, "ops", bench_median(run_plain, at));
+}
+
+void bench_runtimes(void)
+{
+	static const char *const names[] = {"1f1b", "interleaved-1f1b", "dualpipe"};
+	static const char *const titles[] = {
+		"Table under a runtime: order, list, run and report, PP 64, 1024 micro-batches",
+		"Run of a list, items a second, PP 64, 1024 (simple: the plain engine)",
+		"Table under a runtime, leaps, PP 8, 1000000000 micro-batches",
+		"256 samples, PP 16, 128 micro-batches",
+		"By events, PP 64, 1024 micro-batches (simple: the plain engine)"};
+
+	for (guint t = 0; t < G_N_ELEMENTS(titles); t++) {
+		const guint ranks = t == 2 ? 8 : t == 3 ? 16 : 64;
+
+		bench_title(titles[t]);
+		for (guint k = 0; pipesim_runtime_list()[k] != NULL; k++)
+			for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+				const PipesimRuntime *runtime = pipesim_runtime_list()[k];
+				Case at;
+
+				if (!runtime->waits ||
+					!pipesim_runtime_names(runtime, names[i]))
+					continue;
+				if (!case_init(&at, names[i], runtime, ranks,
+					    t == 2   ? 1000000000
+					    : t == 3 ? 128
+						     : 1024,
+					    t == 1 || t > 2)) {
+				} else if (t == 1) {
+					print(&at, "", run_ruled, at.lowering->n_actions,
+						"items", bench_median(run_plain, &at));
+				} else if (t == 3) {
+					print(&at, "", run_samples,
+						SAMPLES * (double)at.step->program->n_ops,
+						"op-samples", 0);
+				} else if (t == 4) {
+					measure_events(&at);
+				} else {
+					print(&at, "", run_table,
+						2.0 * at.shape.stages * at.shape.microbatches,
+						"ops", 0);
+				}
+				case_clear(&at);
+			}
+	}
+}
