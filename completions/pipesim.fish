@@ -305,7 +305,7 @@ _pipesim_option 'model' '--terms' '' '' '' 'also print every term, its formula a
 _pipesim_option 'diagnose' '--step' '' 'N' '' 'step to diagnose (default: the one of median length)'
 _pipesim_option 'plan' '--gpus' '' 'N' '' 'GPUs of the whole job'
 _pipesim_option 'plan' '--gpus-per-node' '' 'N' '' 'GPUs of a node, which TP stays within (default: 8)'
-_pipesim_option 'plan' '--memory' '' 'N' '' 'memory of a GPU, such as 80GiB'
+_pipesim_option 'plan' '--memory' '' 'N' '' 'memory of a GPU, such as 80GiB (default: as --device says)'
 _pipesim_option 'plan' '--reserve' '' 'N' '' 'part of --memory that is not for tensors, such as 6GiB (default: as measured)'
 _pipesim_option 'plan' '--global-batch' '' 'N' '' 'sequences of a step'
 _pipesim_option 'plan' '--explain' '' 'N' '' 'also say how to run row N of the table'

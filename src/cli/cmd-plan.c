@@ -127,8 +127,8 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 
 static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 {
-	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
-		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
+	static const PipesimSettingId needed[] = {
+		PIPESIM_SET_MODEL, PIPESIM_SET_GPUS, PIPESIM_SET_GLOBAL_BATCH};
 	static const PipesimSettingId of_best[] = {PIPESIM_SET_PARETO, PIPESIM_SET_REPORT,
 		PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
 
@@ -136,7 +136,7 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 		if (plan->setup->text[needed[i]] == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s is missing; for example pipesim plan --model llama-3-70b "
-				"--gpus 64 --memory 80GiB --global-batch 512 --seq 8192",
+				"--gpus 64 --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
 	if (!read_rows(plan->setup, rows, error) ||
 		!check_output(plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
@@ -178,7 +178,6 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	if (!pipesim_setup_training(setup, &wish->training, error))
 		return FALSE;
 	wish->model = setup->model;
-	wish->memory = setup->memory;
 	wish->reserve = reserve != NULL ? setup->reserve : -1;
 	wish->layouts = setup->text[PIPESIM_SET_LAYOUT] != NULL;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
@@ -193,13 +192,19 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	wish->threads = setup->threads;
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
-	if (wish->memory < 1000000)
+	if (setup->text[PIPESIM_SET_MEMORY] != NULL && setup->memory < 1000000)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
 			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
+	if (setup->text[PIPESIM_SET_MEMORY] == NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory is missing: a trace does not tell what a GPU has; for "
+			"example --memory 80GiB");
 	if (!pipesim_planner_node(wish, error) || !choose_times(plan, wish, error))
 		return FALSE;
+	wish->memory = setup->text[PIPESIM_SET_MEMORY] != NULL ? setup->memory
+							       : (gint64)wish->device->capacity;
 	/* Free collectives would make the widest TP the best. */
 	return wish->capture == NULL || wish->per_node == 1 || setup->sizes.tp > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -441,7 +441,8 @@ SETTING(GPUS, "--gpus", 0, "N", "GPUs of the whole job", NO_GROUP, SEARCH,
 SETTING(GPUS_PER_NODE, "--gpus-per-node", 0, "N",
 	"GPUs of a node, which TP stays within (default: 8)", NO_GROUP, SEARCH,
 	COUNT(gpus_per_node, 1024))
-SETTING(MEMORY, "--memory", 0, "N", "memory of a GPU, such as 80GiB", NO_GROUP, MEMORY,
+SETTING(MEMORY, "--memory", 0, "N",
+	"memory of a GPU, such as 80GiB (default: as --device says)", NO_GROUP, MEMORY,
 	AMOUNT(Setup, memory, bytes))
 SETTING(RESERVE, "--reserve", 0, "N",
 	"part of --memory that is not for tensors, such as 6GiB (default: as measured)",
