@@ -1,7 +1,7 @@
 #!/bin/sh
-# accuracy.sh [print|peaks|pipelines]: the tables of docs/accuracy.md, and that of PyTorch's peaks in docs/memory.md, are what
+# accuracy.sh [print|peaks|pipelines|profiles]: the tables of docs/accuracy.md, that of profiles in docs/diagnose.md and that of PyTorch's peaks in docs/memory.md, are what
 # pipesim says today of the steps and captures in traces/accuracy-*, traces/*-power.csv.gz and traces/optimized-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
-# there instead; print, peaks and pipelines only print them.
+# there instead; the words only print them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 command -v python3 >/dev/null || skip 'no python3'
@@ -42,6 +42,10 @@ pipelines()
 	printf '\n%s\n\n' "Steps of the bundled layer, one a stage, 8 micro-batches, replayed by \`pipesim-microbench\` on the same GPUs (\`traces/h100x2-power\`):"
 	"$@" replays "$traces/h100x2-power.csv.gz"
 }
+profiles()
+{
+	python3 "$TOP_SRCDIR/python/measuring/profiles_table.py" --pipesim "$PIPESIM" "$traces/profiles-h100x2"
+}
 case ${1-} in
 print)
 	tables
@@ -51,8 +55,8 @@ peaks)
 	peaks
 	exit
 	;;
-pipelines)
-	pipelines
+pipelines | profiles)
+	"$1"
 	exit
 	;;
 esac
@@ -60,6 +64,8 @@ tables >"$scratch/said" || exit 99
 page_is docs/accuracy.md accuracy-table "$scratch/said"
 pipelines >"$scratch/pipelines" || exit 99
 page_is docs/accuracy.md pipelines-table "$scratch/pipelines"
+profiles >"$scratch/profiles" || exit 99
+page_is docs/diagnose.md profiles-table "$scratch/profiles"
 peaks >"$scratch/peaks" || exit 99
 page_is docs/memory.md peak-table "$scratch/peaks"
 finish
