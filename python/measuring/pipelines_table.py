@@ -6,6 +6,7 @@
     pipelines_table.py predict FOLDER         predictions.csv of all jobs, from these alone
     pipelines_table.py steps OUT FOLDER       steps.csv
     pipelines_table.py table FOLDER           the table of docs/accuracy.md
+    pipelines_table.py no-exchange FOLDER     the same without what loops with messages say of ranks that exchange them
     pipelines_table.py replays TRACE          steps that pipesim-microbench replayed on several GPUs
 
 Predicted is as accuracy.py does it. Needs no PyTorch.
@@ -216,8 +217,18 @@ def label(row):
     return name + (f", 2.15, {row['communicators']}" if row["runtime"] == "pytorch-2.15" else "")
 
 
-def read_rows(program, folder, scratch):
-    captured = accuracy.Captures(program, folder, folder, 1, scratch)
+class NoExchange(accuracy.Captures):
+    """Captures without what loops with messages say of ranks that exchange them."""
+
+    def _calibrate(self, *where):
+        made = super()._calibrate(*where)
+        if "power" in made:
+            made["power"]["exchanging_ppm"] = "1000000"
+        return made
+
+
+def read_rows(program, folder, scratch, kind):
+    captured = kind(program, folder, folder, 1, scratch)
     rows = accuracy.read_steps(folder)
 
     def complete(row):
@@ -283,9 +294,9 @@ def print_sums(rows):
     print(f"\nPeak memory of {'; of '.join(said)}.")
 
 
-def table(program, folder):
+def table(program, folder, kind=accuracy.Captures):
     with tempfile.TemporaryDirectory() as scratch:
-        rows = read_rows(program, folder, scratch)
+        rows = read_rows(program, folder, scratch, kind)
     print_rows(rows)
     print()
     print_sums(rows)
@@ -328,11 +339,13 @@ def main():
         one = commands.add_parser(name)
         one.add_argument("out")
         one.add_argument("folder")
-    for name in ("predict", "table", "replays"):
+    for name in ("predict", "table", "no-exchange", "replays"):
         commands.add_parser(name).add_argument("folder")
     arguments = parser.parse_args()
     if arguments.command in ("captures", "steps"):
         globals()[arguments.command](arguments.out, arguments.folder)
+    elif arguments.command == "no-exchange":
+        table(arguments.pipesim, arguments.folder, NoExchange)
     else:
         place = arguments.out if arguments.command in ("plan", "search") else arguments.folder
         globals()[arguments.command](arguments.pipesim, place)
