@@ -61,8 +61,8 @@ static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime)
 }
 
 /* Whether @runtime comes before @other where both explain the steps as well. */
-static gboolean is_likelier(const PipesimNearest *nearest, const PipesimRuntime *runtime,
-	const PipesimRuntime *other)
+static gboolean is_likelier(const PipesimNearest *nearest, gboolean table,
+	const PipesimRuntime *runtime, const PipesimRuntime *other)
 {
 	const PipesimRuntime *own = pipesim_runtime_resolve(
 		&pipesim_native_runtime, nearest->run != NULL ? nearest->run->schedule->runtime
@@ -71,7 +71,7 @@ static gboolean is_likelier(const PipesimNearest *nearest, const PipesimRuntime 
 	guint rank[2];
 
 	for (guint i = 0; i < 2; i++)
-		rank[i] = two[i] == &pipesim_runtime_megatron && nearest->exact &&
+		rank[i] = two[i] == &pipesim_runtime_megatron && table && nearest->exact &&
 					  pipesim_runtime_names(
 						  two[i], nearest->run->schedule->name)
 				  ? 0
@@ -103,7 +103,8 @@ static gboolean try_all(PipesimDoctor *doctor, GError **error)
 	pipesim_each (const PipesimTried, tried, out->tried)
 		if (tried->error <= best + AS_WELL &&
 			(out->rules == NULL ||
-				is_likelier(&out->nearest, tried->runtime, out->rules)))
+				is_likelier(&out->nearest, !doctor->patient->inferred,
+					tried->runtime, out->rules)))
 			out->rules = tried->runtime;
 	if (out->rules == NULL)
 		out->rules = &pipesim_runtime_async;
@@ -292,7 +293,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		out->now.makespan = out->executed->report->makespan;
 	/* What ran by PyTorch's runtime for files will do so in another order, too; its classes run their own, and what was
 	 * asked for may suit other orders than this one. */
-	if (out->rules_from == PIPESIM_RULES_ASKED ||
+	if (out->rules_from == PIPESIM_RULES_ASKED || out->rules == &pipesim_runtime_single ||
 		(out->rules_from == PIPESIM_RULES_OF_FILE && !doctor->record->of_files))
 		scenario.runtime = doctor->patient->runtime;
 	scenario.keep =
@@ -353,7 +354,7 @@ void pipesim_judge(PipesimDoctor *doctor)
 		"the speeds of ranks: no kernels, and no replicas to compare");
 	lacks(out, out->halved, "I and W: only full backwards were recorded, I and W are half");
 	/* Where a host is late the step is meant to be simulated without. */
-	if ((off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]) || (torn && inferred))
+	if (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST])
 		out->confidence = "low";
 	else
 		out->confidence = torn || inferred || off > 0.02 ? "medium" : "high";

@@ -14,8 +14,8 @@ __extension__ typedef __int128 Wide;
 
 const char *pipesim_cause_name(PipesimCauseKind kind)
 {
-	static const char *const names[PIPESIM_N_CAUSES] = {
-		"schedule", "imbalance", "slow-rank", "ops", "messages", "host", "outside"};
+	static const char *const names[PIPESIM_N_CAUSES] = {"schedule", "imbalance",
+		"slow-rank", "contention", "ops", "messages", "host", "outside"};
 
 	return names[kind];
 }
@@ -60,6 +60,8 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 				medians->stage[op->stage * PIPESIM_N_KINDS + op->kind];
 			doctor->level[PIPESIM_LEVEL_RANKS][i] = pipesim_median_on_rank(
 				medians, pipeline->replica, rank, op->stage, op->kind);
+			doctor->level[PIPESIM_LEVEL_BESIDE][i] =
+				doctor->level[PIPESIM_LEVEL_RANKS][i] + op->beside;
 			doctor->level[PIPESIM_LEVEL_OPS][i] = own;
 			doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
 			doctor->level[PIPESIM_LEVEL_HOST][i] =

@@ -6,6 +6,7 @@
  *	even		every op takes the average of all stages		-> schedule
  *	stages		... what its stage takes on a rank of usual speed	-> imbalance
  *	ranks		... on its rank						-> slow-rank
+ *	beside		... and what messages beside it cost it			-> contention
  *	ops		... what it took itself					-> ops
  *	messages	... and starts when its messages had come		-> messages
  *	host		... when it started: the pipeline as measured		-> host
@@ -19,6 +20,7 @@ typedef enum {
 	PIPESIM_CAUSE_SCHEDULE,
 	PIPESIM_CAUSE_IMBALANCE,
 	PIPESIM_CAUSE_SLOW_RANK,
+	PIPESIM_CAUSE_CONTENTION,
 	PIPESIM_CAUSE_OPS,
 	PIPESIM_CAUSE_MESSAGES,
 	PIPESIM_CAUSE_HOST,

@@ -49,14 +49,18 @@ static GArray *list_lost(const PipesimDiagnosis *diagnosis)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
 			const gint64 start = diagnosis->measured_start[op];
 			const gint64 end = diagnosis->measured_end[op];
+			const gint64 beside =
+				MIN(diagnosis->pipeline->ops[op].beside, end - start);
 			const gint64 messages = MIN(diagnosis->lost[1][op], start - last);
 			const gint64 host =
 				CLAMP(diagnosis->lost[2][op], 0, start - last - messages);
-			const gint64 longer = CLAMP(diagnosis->lost[0][op], 0, end - start);
+			const gint64 longer =
+				CLAMP(diagnosis->lost[0][op], 0, end - start - beside);
 
 			add_lost(lost, rank, "no input", last, start - last - messages - host);
 			add_lost(lost, rank, "messages", start - messages - host, messages);
 			add_lost(lost, rank, "host", start - host, host);
+			add_lost(lost, rank, "contention", end - longer - beside, beside);
 			add_lost(lost, rank, "ops", end - longer, longer);
 			last = end;
 		}

@@ -3,6 +3,8 @@
 #include "base/number.h"
 #include "diagnosis/medians.h"
 
+#include <stdlib.h>
+
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
@@ -81,8 +83,38 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 		out[first->group] =
 			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
 			2;
+		/* Of two that differ the longer one is not half of what is usual. */
+		if (end - begin == 2 && first[1].value > first[0].value / 5 * 6)
+			out[first->group] = first[0].value;
 	}
 	return out;
+}
+
+/* Whether the slowest rank is slow as it has most to do: at its power limit a chip that never rests clocks lower than
+ * one that waits for it. So it is where that rank has a tenth more work than others usually have, and is slower by less than
+ * four fifths of that share; what holds a GPU back by itself does so at the same work. */
+static gboolean is_laden(const PipesimMedians *medians, const PipesimRecord *record)
+{
+	const PipesimJoined *joined = &record->joined;
+	g_autofree gint64 *work = g_new0(gint64, joined->ranks), *sorted = NULL;
+	guint slowest = 0;
+	double more, slower;
+
+	for (guint i = 0; i < joined->stages * PIPESIM_N_KINDS; i++)
+		if (medians->stage[i] > 0 && i % PIPESIM_N_KINDS != PIPESIM_FB) {
+			const guint rank = joined->rank_of[i / PIPESIM_N_KINDS];
+
+			work[rank] += pipesim_time_scale(
+				medians->stage[i], PIPESIM_PPM, record->speed[rank]);
+		}
+	sorted = g_memdup2(work, joined->ranks * sizeof *work);
+	qsort(sorted, joined->ranks, sizeof *sorted, pipesim_compare_int64);
+	for (guint rank = 0; rank < joined->ranks; rank++)
+		if (record->speed[rank] > record->speed[slowest])
+			slowest = rank;
+	more = (double)work[slowest] / (double)MAX(sorted[(joined->ranks - 1) / 2], 1) - 1;
+	slower = (double)record->speed[slowest] / PIPESIM_PPM - 1;
+	return more >= 0.1 && slower <= 0.8 * more;
 }
 
 PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
@@ -94,8 +126,8 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
-	medians->at_usual_speed =
-		record->speed != NULL && record->n_replicas == 1 && record->joined.copies == 1;
+	medians->at_usual_speed = record->speed != NULL && record->n_replicas == 1 &&
+				  record->joined.copies == 1 && !is_laden(medians, record);
 	for (guint i = 0; i < record->joined.stages * PIPESIM_N_KINDS; i++)
 		if (medians->at_usual_speed && medians->stage[i] != NEVER)
 			medians->stage[i] = pipesim_time_scale(medians->stage[i], PIPESIM_PPM,

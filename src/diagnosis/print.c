@@ -104,6 +104,7 @@ static const char *const meanings[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "schedule: its bubble at equal stages",
 	[PIPESIM_CAUSE_IMBALANCE] = "imbalance: stages that differ",
 	[PIPESIM_CAUSE_SLOW_RANK] = "slow-rank: ranks that differ",
+	[PIPESIM_CAUSE_CONTENTION] = "contention: ops beside messages",
 	[PIPESIM_CAUSE_OPS] = "ops: longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "messages: moving, waiting",
 	[PIPESIM_CAUSE_HOST] = "host: idle, nothing launched",
@@ -209,7 +210,7 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 {
 	static const char *const words[PIPESIM_N_CAUSES] = {
-		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual%b",
+		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual",
 		[PIPESIM_CAUSE_MESSAGES] = "waited %s ms for messages",
 		[PIPESIM_CAUSE_HOST] = "came %s ms late from the host",
 	};
@@ -227,11 +228,6 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 		pipesim_op_print(
 			diagnosis->program, loss->rank, &diagnosis->program->ops[loss->op], op);
 		g_string_replace(lost, "%s", pipesim_print_ms_fixed(ns, loss->ns, 1), 1);
-		g_string_replace(lost, "%b",
-			2 * diagnosis->pipeline->ops[loss->op].beside > loss->ns
-				? ", beside messages"
-				: "",
-			1);
 		g_string_append_printf(out,
 			"%srank %u, %s at %s ms: %s; without it the step takes %s ms less\n",
 			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
@@ -433,6 +429,8 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work; --layers N "
 				    "says how to balance them",
 	[PIPESIM_CAUSE_SLOW_RANK] = "First: rank %u is slower than the others at the same ops",
+	[PIPESIM_CAUSE_CONTENTION] = "First: receives that wait slow the ops of rank %u beside "
+				     "them; a runtime that issues them later would not",
 	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
 	[PIPESIM_CAUSE_HOST] = "First: the host of rank %u launches its ops too late",
