@@ -210,10 +210,12 @@ static gboolean names_one(const char *kernel, const char *const *words)
 	return FALSE;
 }
 
-/* NCCL sends and receives by one kernel, and exchanges of experts by the same: @exchange. */
+/* NCCL sends and receives by one kernel, and exchanges of experts by the same: @exchange. Gloo's have names of ranges. */
 static gboolean is_message(const PipesimEvent *activity)
 {
-	return !activity->exchange && strstr(activity->name, "SendRecv") != NULL;
+	return (!activity->exchange && strstr(activity->name, "SendRecv") != NULL) ||
+	       g_str_has_prefix(activity->name, "gloo:send") ||
+	       g_str_has_prefix(activity->name, "gloo:recv");
 }
 
 /* Marks what ran or was launched in the range of an all-to-all. */

@@ -4,6 +4,7 @@
 
 #include "base/decimal.h"
 #include "base/json-read.h"
+#include "base/number.h"
 #include "measure/profile.h"
 #include "measure/reader.h"
 
@@ -26,6 +27,8 @@ typedef struct {
 	PipesimTrace *trace;
 	Event event;
 	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
+	/* PipesimEvent: operators of the host, until a GPU does something. */
+	GArray *operators;
 	GError **error;
 } Reader;
 
@@ -54,6 +57,9 @@ static const struct {
 	{"user_annotation", PIPESIM_HOST_RANGES},
 	{"gpu_user_annotation", PIPESIM_GPU_RANGES},
 };
+
+/* In place of a category: of operators of the host, which count where no GPU did anything. */
+#define OPERATORS (PIPESIM_N_EVENTS + 1)
 
 static gboolean is_scalar(PipesimJsonToken token)
 {
@@ -93,6 +99,8 @@ static gboolean keep_member(Reader *reader, guint member)
 		for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
 			if (pipesim_json_is(reader->json, categories[i].name))
 				event->category = categories[i].category;
+		if (pipesim_json_is(reader->json, "cpu_op") && reader->operators != NULL)
+			event->category = OPERATORS;
 		return TRUE;
 	case NAME:
 		g_string_assign(event->name, pipesim_json_text(reader->json));
@@ -172,7 +180,14 @@ static gboolean keep_event(Reader *reader)
 	if (ends || (category == PIPESIM_LAUNCHES ? event->correlation <= 0
 						  : begins && category != PIPESIM_HOST_RANGES))
 		return TRUE;
-	GArray *array = reader->profile->events[category];
+	/* One thing that a GPU did, or that there is one, and they are of no interest. */
+	if (category == PIPESIM_ACTIVITIES ||
+		pipesim_trace_get(reader->trace, "device_name") != NULL)
+		g_clear_pointer(&reader->operators, g_array_unref);
+	if (category == OPERATORS && reader->operators == NULL)
+		return TRUE;
+	GArray *array =
+		category == OPERATORS ? reader->operators : reader->profile->events[category];
 	if (array->len >= MAX_KEPT)
 		return pipesim_fail_limit(reader->error, reader->trace->path,
 			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
@@ -216,6 +231,54 @@ static gboolean read_events(Reader *reader)
 			return FALSE;
 	}
 	return TRUE;
+}
+
+static gint compare_operators(gconstpointer a, gconstpointer b)
+{
+	const PipesimEvent *x = a, *y = b;
+
+	return pipesim_compare(x->thread, y->thread) ?: pipesim_compare(x->start, y->start) ?:
+		pipesim_compare(y->end, x->end);
+}
+
+/* Adds @event as an activity of @stream that @thread launched when it began. */
+static void add_activity(
+	PipesimProfile *profile, const PipesimEvent *event, guint32 stream, guint32 thread)
+{
+	GArray *const *events = profile->events;
+	PipesimEvent activity = *event, launch = *event;
+
+	activity.correlation = launch.correlation =
+		(guint64)events[PIPESIM_ACTIVITIES]->len + 1;
+	activity.stream = stream;
+	launch.thread = thread;
+	g_array_append_val(events[PIPESIM_ACTIVITIES], activity);
+	g_array_append_val(events[PIPESIM_LAUNCHES], launch);
+}
+
+/* Where no GPU did anything the outermost operators of the host are what ran, and what gloo calls its messages. Autograd runs
+ * backwards on the thread that asked for them: its operators are taken for another's. */
+static void use_operators(PipesimProfile *profile, GArray *operators)
+{
+	const GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
+	const PipesimEvent *outer = NULL;
+
+	if (operators == NULL || profile->events[PIPESIM_LAUNCHES]->len > 0)
+		return;
+	g_array_sort(operators, compare_operators);
+	pipesim_each (const PipesimEvent, event, operators) {
+		if (outer != NULL && outer->thread == event->thread &&
+			event->start < outer->end)
+			continue;
+		outer = event;
+		if (!g_str_has_prefix(event->name, "c10d::"))
+			add_activity(profile, event, 0,
+				event->thread +
+					g_str_has_prefix(event->name, "autograd::engine"));
+	}
+	pipesim_each (const PipesimEvent, range, ranges)
+		if (g_str_has_prefix(range->name, "gloo:"))
+			add_activity(profile, range, 1, range->thread);
 }
 
 /* Members of the document that become metadata: the first of their name in an object or array of
@@ -288,16 +351,25 @@ static PipesimTrace *read_trace(
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
 	g_autoptr(GString) name = g_string_new(NULL);
-	Reader reader = {json, profile, trace, {.name = name}, open, error};
+	g_autoptr(GArray) operators = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	Reader reader = {
+		json, profile, trace, {.name = name}, open, g_array_ref(operators), error};
 	const PipesimJsonToken token = pipesim_json_next(json, error);
 
 	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {
+		g_clear_pointer(&reader.operators, g_array_unref);
 		if (token != PIPESIM_JSON_ERROR)
 			pipesim_json_fail(
 				json, error, "neither an object nor an array of events");
 		return NULL;
 	}
-	if (!(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader))
+	const gboolean ok =
+		(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader);
+
+	if (ok && reader.operators != NULL)
+		use_operators(profile, operators);
+	g_clear_pointer(&reader.operators, g_array_unref);
+	if (!ok)
 		return NULL;
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
