@@ -108,7 +108,7 @@ static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate 
 		report = pipesim_report_new(&subject, NULL);
 	if (report == NULL)
 		return FALSE;
-	candidate->makespan = report->makespan;
+	candidate->makespan = pipesim_report_step(report);
 	candidate->memory = report->memory.max;
 	candidate->each = s->costs->bytes_until_input + s->costs->bytes_until_weight;
 	candidate->held = report->memory.even;
@@ -118,7 +118,9 @@ static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate 
 	}
 	candidate->fits = report->memory.fits && (Wide)candidate->held * most->den <=
 							 (Wide)most->num * candidate->each;
-	candidate->is_shortest = is_shortest(step);
+	/* Without a barrier where no rank idles at all. */
+	candidate->is_shortest =
+		report->period != NULL ? report->bubble.max_idle == 0 : is_shortest(step);
 	return TRUE;
 }
 

@@ -19,14 +19,18 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 	PipesimNumber number;
 
-	if (subject->schedule->bubble.is_span)
+	if (subject->schedule->bubble.is_span && report->period == NULL)
 		add(report,
 			"the formula gives the span bubble (ranks start the next step without "
 			"a barrier); simulated span bubble: %s ms",
 			pipesim_print_ms(number, report->bubble.max_span_idle));
-	if (subject->schedule->bubble.is_span &&
+	if (subject->schedule->bubble.is_span && report->period == NULL &&
 		report->bubble.max_span_idle == report->published.bubble)
 		return; /* nothing else to explain */
+	if (!subject->schedule->bubble.is_span && report->period != NULL)
+		add(report,
+			"the formula is of a step that a barrier ends; simulated is one from "
+			"start to start without");
 	if (subject->schedule->bubble.approximate != NULL)
 		add(report, "%s", subject->schedule->bubble.approximate);
 	for (; condition->rule != NULL; condition++)

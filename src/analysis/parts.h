@@ -3,6 +3,9 @@
 #pragma once
 #include "analysis/report.h"
 
+/* The period of steps without a barrier, where these are asked for. */
+gboolean pipesim_report_period(
+	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* Needs the bubble. */
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report);
 gboolean pipesim_report_memory(

@@ -5,6 +5,7 @@
 static void fill_bubble(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
+	const gint64 whole = pipesim_report_step(report);
 	__extension__ __int128 total = 0;
 	gint64 den;
 
@@ -15,7 +16,9 @@ static void fill_bubble(const PipesimSubject *subject, PipesimReport *report)
 		const gint64 span = step->last_end[rank] - step->first_start[rank];
 
 		report->bubble.busy[rank] = step->busy[rank];
-		report->bubble.idle[rank] = report->makespan - step->busy[rank];
+		report->bubble.idle[rank] = whole - step->busy[rank];
+		if (report->period != NULL)
+			report->bubble.idle[rank] -= report->period->between[rank];
 		report->bubble.span_idle[rank] = span - step->busy[rank];
 		report->bubble.max_idle =
 			MAX(report->bubble.max_idle, report->bubble.idle[rank]);
@@ -24,11 +27,11 @@ static void fill_bubble(const PipesimSubject *subject, PipesimReport *report)
 		total += report->bubble.idle[rank];
 	}
 	/* Exact, but for steps of years over thousands of ranks. */
-	if (!__builtin_mul_overflow(report->makespan, (gint64)report->ranks, &den))
+	if (!__builtin_mul_overflow(whole, (gint64)report->ranks, &den))
 		report->bubble.ratio = (PipesimFraction){(gint64)total, MAX(den, 1)};
 	else
 		report->bubble.ratio =
-			(PipesimFraction){(gint64)(total / report->ranks), report->makespan};
+			(PipesimFraction){(gint64)(total / report->ranks), whole};
 }
 
 PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
@@ -37,6 +40,8 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 
 	report->ranks = subject->step->job.order->shape.ranks;
 	report->makespan = subject->step->makespan;
+	if (!pipesim_report_period(subject, report, error))
+		return NULL;
 	fill_bubble(subject, report);
 	pipesim_report_formulae(subject, report);
 	if (!pipesim_report_memory(subject, report, error))
@@ -59,7 +64,8 @@ void pipesim_report_free(PipesimReport *report)
 		report->held.peak_op, report->held.peak_name, report->memory.peak,
 		report->memory.besides, report->memory.parameters, report->memory.fullest,
 		report->memory.over, report->memory.absent, report->path.ops, report->comm,
-		report->links, report->power};
+		report->links, report->power,
+		report->period != NULL ? report->period->between : NULL, report->period};
 
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)
 		g_free(report->held.peak_name[rank]);

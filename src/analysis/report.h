@@ -1,6 +1,7 @@
 /* What a timeline means: bubble by both definitions, activations, the published formulae beside
  * them and why they differ, memory, the critical path, a lower bound. */
 #pragma once
+#include "engine/period.h"
 #include "engine/step.h"
 #include "schedule/schedule.h"
 
@@ -53,7 +54,7 @@ typedef struct {
 	gint64 power, residence, launches;
 } PipesimPowerReport;
 
-/* Idle time, ns. */
+/* Idle time, ns; of steps without a barrier of their period, in place of the makespan, without the optimizer. */
 typedef struct {
 	gint64 *busy;
 	gint64 *idle;      /* makespan minus busy */
@@ -168,6 +169,13 @@ typedef struct {
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
 } PipesimCriticalPath;
 
+/* Steps that follow each other without a barrier. */
+typedef struct {
+	PipesimPeriod found;
+	gint64 *between;  /* by rank: of the optimizer, ns */
+	gint64 optimizer; /* the most of these */
+} PipesimPeriodReport;
+
 /* Arrays have one element a rank. Ratios stay numerator and denominator until they are
  * printed. */
 typedef struct {
@@ -179,10 +187,24 @@ typedef struct {
 	PipesimTrainingReport training;
 	PipesimPublished published;
 	PipesimCriticalPath path;
-	PipesimCommReport *comm;   /* NULL: messages do not wait for each other */
-	PipesimLinkReport *links;  /* NULL where P2P alone is charged */
-	PipesimPowerReport *power; /* NULL: every op takes its time */
+	PipesimCommReport *comm;     /* NULL: messages do not wait for each other */
+	PipesimLinkReport *links;    /* NULL where P2P alone is charged */
+	PipesimPowerReport *power;   /* NULL: every op takes its time */
+	PipesimPeriodReport *period; /* NULL: a barrier ends the step */
 } PipesimReport;
+
+/** pipesim_report_step: what a step comes to, ns: its period without a barrier, else its makespan. */
+static inline gint64 pipesim_report_step(const PipesimReport *report)
+{
+	return report->period != NULL ? report->period->found.time : report->makespan;
+}
+
+/** pipesim_step_tail: what follows the last op of @rank of @step: reductions and the optimizer, ns; of a described
+ * model that has times. */
+gint64 pipesim_step_tail(const PipesimStep *step, guint rank);
+
+/** pipesim_step_between: the same between steps without a barrier, by rank: as asked for, else that. For g_free(). */
+gint64 *pipesim_step_between(const PipesimStep *step);
 
 /* What a report is of. */
 typedef struct {

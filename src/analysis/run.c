@@ -346,7 +346,7 @@ static void find_baseline(PipesimComparison *comparison)
 			comparison->laid_out != NULL ? comparison->laid_out
 						     : comparison->costs);
 	}
-	comparison->baseline = run->report != NULL ? run->report->makespan : -1;
+	comparison->baseline = run->report != NULL ? pipesim_report_step(run->report) : -1;
 	if (run->report == NULL)
 		g_clear_pointer(&comparison->base, pipesim_run_free);
 }
@@ -374,8 +374,8 @@ static int compare_runs(gconstpointer a, gconstpointer b, gpointer data)
 	if (x->report == NULL || y->report == NULL)
 		return (x->report == NULL) - (y->report == NULL);
 	if (*by == PIPESIM_BY_MAKESPAN) {
-		of_x = x->report->makespan;
-		of_y = y->report->makespan;
+		of_x = pipesim_report_step(x->report);
+		of_y = pipesim_report_step(y->report);
 	} else if (x->report->memory.peak != NULL) {
 		of_x = x->report->memory.max;
 		of_y = y->report->memory.max;
@@ -442,7 +442,7 @@ void pipesim_comparison_run_native(PipesimComparison *comparison)
 {
 	guint n = 1;
 
-	if (comparison->scenario.runtime != NULL)
+	if (comparison->scenario.runtime != NULL || comparison->costs->post_validation)
 		return;
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		n += waiting_runtime(run) != NULL;
@@ -475,7 +475,8 @@ static int find_best(const PipesimComparison *comparison, gboolean native, gbool
 			(native && (run->native_hangs || run->native_left_out)) ||
 			(!all && !pipesim_run_exists(comparison, run)))
 			continue;
-		makespan = native && run->native > 0 ? run->native : run->report->makespan;
+		makespan = native && run->native > 0 ? run->native
+						     : pipesim_report_step(run->report);
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
 		rate = (double)pipesim_shape_whole(&run->shape) / (double)MAX(makespan, 1) /
@@ -536,8 +537,10 @@ double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun 
 {
 	const double base = (double)comparison->baseline / comparison->scenario.microbatches;
 
-	if (run->report == NULL || comparison->baseline <= 0 || run->report->makespan <= 0)
+	const gint64 step = run->report != NULL ? pipesim_report_step(run->report) : 0;
+
+	if (comparison->baseline <= 0 || step <= 0)
 		return NAN;
-	return base * pipesim_shape_whole(&run->shape) / (double)run->report->makespan *
+	return base * pipesim_shape_whole(&run->shape) / (double)step *
 	       comparison->scenario.ranks / run->shape.ranks;
 }

@@ -82,7 +82,7 @@ typedef struct {
 	GPtrArray *runs;   /* of PipesimRun, owned, in the order in which they are shown */
 	gboolean
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
-	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
+	gint64 baseline; /* step of 1F1B at the same shape and costs (pipesim_report_step()), ns; -1 = none */
 	PipesimRun *base; /* that run, where it is none of @runs; NULL: it is one, or refused */
 	gboolean named;   /* the runs were asked for by name: people are shown them all */
 	char *about; /* what is said above everything on a page, lines of characters of one width; or NULL */
@@ -116,7 +116,7 @@ int pipesim_comparison_choose(const PipesimComparison *comparison, gboolean nati
 /* Most ops of all runs together that are run once more by the rules of their runtimes: about half a second. */
 #define PIPESIM_MAX_NATIVE_OPS (3u << 20)
 
-/** pipesim_comparison_run_native: where the scenario names no rules for messages, finds what
+/** pipesim_comparison_run_native: where the scenario names no rules for messages, and a barrier ends steps, finds what
  * the makespan of each run would be by those of its own runtime: the plain figures flatter
  * schedules whose messages would wait. Not of runs with more than their part of PIPESIM_MAX_NATIVE_OPS that do
  * not repeat. */

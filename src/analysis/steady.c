@@ -23,10 +23,25 @@ typedef struct {
 	const PipesimRuntime *runtime; /* whose rules messages wait by */
 } Question;
 
+/* Into *@length what @step comes to: without a barrier its period. */
+static gboolean find_length(const PipesimStep *step, gint64 *length, GError **error)
+{
+	g_autofree gint64 *between = NULL;
+	PipesimPeriod period = {.time = step->makespan};
+
+	if (step->job.times->post_validation) {
+		between = pipesim_step_between(step);
+		if (!pipesim_period_find(step, between, FALSE, &period, error))
+			return FALSE;
+	}
+	*length = period.time;
+	return TRUE;
+}
+
 /* *@step stays NULL where the order is written out micro-batch by micro-batch, or too much would run one by one: no
- * period is looked for. FALSE with @error. */
-static gboolean run(
-	const Question *question, guint microbatches, PipesimStep **step, GError **error)
+ * period is looked for. FALSE with @error. @length: (nullable): what the step comes to */
+static gboolean run(const Question *question, guint microbatches, PipesimStep **step,
+	gint64 *length, GError **error)
 {
 	const gboolean waits = pipesim_runtime_waits(question->runtime);
 	PipesimScenario scenario = question->scenario;
@@ -57,8 +72,9 @@ static gboolean run(
 						 &question->scenario.issuing),
 					 .most_ops = waits ? PIPESIM_MAX_NATIVE_OPS : 0},
 		PIPESIM_WANT_FIGURES, &own);
-	if (*step != NULL ||
-		(waits && g_error_matches(own, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)))
+	if ((*step == NULL && waits &&
+		    g_error_matches(own, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) ||
+		(*step != NULL && (length == NULL || find_length(*step, length, &own))))
 		return TRUE;
 	g_propagate_prefixed_error(
 		error, g_steal_pointer(&own), "%s: ", question->schedule->name);
@@ -105,8 +121,8 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 	state->ranks = shorter->job.order->shape.ranks;
 	state->microbatches = microbatches;
 	state->microbatch = reduce(state->time, (gint64)state->period);
-	state->fixed = reduce((Wide)shorter->makespan * (gint64)state->period -
-				      (Wide)microbatches * state->time,
+	state->fixed = reduce(
+		(Wide)state->step * (gint64)state->period - (Wide)microbatches * state->time,
 		(gint64)state->period);
 	state->idle = g_new(PipesimFraction, state->ranks);
 	for (guint rank = 0; rank < state->ranks; rank++) {
@@ -123,10 +139,11 @@ static gboolean find_state(const Question *question, guint m, gboolean *written_
 	PipesimSteadyState **state, GError **error)
 {
 	g_autoptr(PipesimStep) shorter = NULL, longer = NULL;
+	gint64 length = 0;
 
-	if (!run(question, m, &shorter, error) ||
+	if (!run(question, m, &shorter, &length, error) ||
 		(shorter != NULL && shorter->steady.found &&
-			!run(question, 2 * m, &longer, error)))
+			!run(question, 2 * m, &longer, NULL, error)))
 		return FALSE;
 	*written_out = shorter == NULL;
 	/* The step twice as long must have grown by whole periods, else nothing was proven. */
@@ -134,6 +151,7 @@ static gboolean find_state(const Question *question, guint m, gboolean *written_
 		(Wide)(longer->makespan - shorter->makespan) * (gint64)shorter->steady.period ==
 			(Wide)shorter->steady.time * m) {
 		*state = g_new0(PipesimSteadyState, 1);
+		(*state)->step = length;
 		(*state)->proven = TRUE;
 		(*state)->transient = shorter->steady.transient;
 		(*state)->period = shorter->steady.period;
@@ -176,6 +194,7 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 			question->schedule->name, m, 2 * m, pipesim_print_ms(first, grown),
 			3 * m, pipesim_print_ms(second, again));
 	state = g_new0(PipesimSteadyState, 1);
+	state->step = pipesim_report_step(((const PipesimRun *)runs->pdata[0])->report);
 	state->period = m;
 	state->time = grown;
 	fill(state, step[0], step[1], m);

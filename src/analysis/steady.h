@@ -15,7 +15,8 @@ typedef struct {
 	guint64 period;             /* micro-batches */
 	gint64 time;                /* ns of one period */
 	PipesimFraction microbatch; /* time / period, ns, in lowest terms */
-	/* Makespan of M micro-batches minus M * time / period, of the M that was simulated:
+	gint64 step; /* makespan of M micro-batches, ns; without a barrier their period (engine/period.h) */
+	/* That minus M * time / period, of the M that was simulated:
 	 * filling and draining the pipeline; ns, exact as the time is. */
 	PipesimFraction fixed;
 	guint64 microbatches; /* that M */

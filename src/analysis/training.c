@@ -5,14 +5,56 @@
 #include "analysis/parts.h"
 #include <math.h>
 
+gint64 pipesim_step_tail(const PipesimStep *step, guint rank)
+{
+	const PipesimOrder *order = step->job.order;
+	const PipesimShape *shape = &order->shape;
+	gint64 tail = 0;
+
+	for (guint chunk = 0; step->job.times->tail != NULL && chunk < shape->chunks; chunk++) {
+		const guint stage =
+			order->program != NULL
+				? order->program->stage_of[(gsize)rank * shape->chunks + chunk]
+				: pipesim_shape_stage(shape, rank, chunk);
+
+		if (stage != PIPESIM_NO_OP)
+			tail = pipesim_add_capped(tail, step->job.times->tail[stage]);
+	}
+	return tail;
+}
+
+gint64 *pipesim_step_between(const PipesimStep *step)
+{
+	const PipesimTimes *times = step->job.times;
+	const guint ranks = step->job.order->shape.ranks;
+	gint64 *between = g_new(gint64, ranks);
+
+	for (guint rank = 0; rank < ranks; rank++)
+		between[rank] =
+			times->has_optimizer ? times->optimizer : pipesim_step_tail(step, rank);
+	return between;
+}
+
+gboolean pipesim_report_period(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
+{
+	PipesimPeriodReport *period;
+
+	if (!subject->step->job.times->post_validation)
+		return TRUE;
+	report->period = period = g_new0(PipesimPeriodReport, 1);
+	period->between = pipesim_step_between(subject->step);
+	for (guint rank = 0; rank < report->ranks; rank++)
+		period->optimizer = MAX(period->optimizer, period->between[rank]);
+	return pipesim_period_find(subject->step, period->between, TRUE, &period->found, error);
+}
+
 void pipesim_report_training(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
-	const PipesimOrder *order = step->job.order;
-	const PipesimShape *shape = &order->shape;
 	const PipesimCutter *cutter = subject->costs->cutter;
 	PipesimTrainingReport *training = &report->training;
-	const double microbatches = pipesim_shape_whole(shape);
+	const double microbatches = pipesim_shape_whole(&step->job.order->shape);
 	/* Stages that are reduced within the step: the last of them ends it, behind the last
 	 * op. */
 	const gboolean reduced = step->job.times->reduce != NULL;
@@ -22,22 +64,16 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	if (cutter == NULL || step->job.times->tail == NULL)
 		return;
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		gint64 tail = 0; /* what follows its last op */
+		const gint64 tail = pipesim_step_tail(step, rank);
 
-		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-			const guint stage =
-				order->program != NULL
-					? order->program->stage_of[(gsize)rank * shape->chunks +
-								   chunk]
-					: pipesim_shape_stage(shape, rank, chunk);
-
-			if (stage != PIPESIM_NO_OP)
-				tail = pipesim_add_capped(tail, step->job.times->tail[stage]);
-		}
 		training->tail = MAX(training->tail, tail);
 		training->step = MAX(training->step,
 			pipesim_add_capped(
 				reduced ? report->makespan : step->last_end[rank], tail));
+	}
+	if (report->period != NULL) {
+		training->tail = report->period->optimizer;
+		training->step = report->period->found.time;
 	}
 	if (training->step == 0)
 		return;

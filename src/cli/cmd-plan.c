@@ -190,6 +190,7 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
 		wish->microbatches = setup->scenario.microbatches;
 	wish->threads = setup->threads;
+	wish->post_validation = setup->flag[PIPESIM_SET_POST_VALIDATION];
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
 	if (setup->text[PIPESIM_SET_MEMORY] != NULL && setup->memory < 1000000)
@@ -507,9 +508,10 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL,
-		PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
+		PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED,
+		PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME,
+		PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json, csv (the best at each memory) or jsonl (all) "
 			    "(default: text)",

@@ -359,6 +359,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		sweep.titles.power =
 			first.costs->power != NULL || first.costs->residence != NULL;
 		sweep.titles.host = first.costs->launch != NULL;
+		sweep.titles.period = first.costs->post_validation;
 	}
 	point_clear(&first);
 	if (!ok)

@@ -249,7 +249,8 @@ static gboolean allocate(Fast *fast, PipesimTimeline *timeline, GError **error)
 			program->shape.ranks);
 	for (guint rank = 0; rank < ranks; rank++)
 		fast->seats[rank] = (Seat){program->rank_begin[rank], program->rank_begin[rank],
-			program->rank_begin[rank + 1], rank, 0,
+			program->rank_begin[rank + 1], rank,
+			fast->times->released != NULL ? fast->times->released[rank] : 0,
 			&fast->lanes[rank * chunks * LANES]};
 	for (gsize at = 0; at < ranks * chunks; at++)
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
@@ -271,7 +272,7 @@ PipesimTimeline *pipesim_fast_run(
 
 	by_stage.drawn = by_stage.each = NULL;
 	ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
-	fast.careful = times->drawn != NULL || times->each != NULL ||
+	fast.careful = times->drawn != NULL || times->each != NULL || times->released != NULL ||
 		       !pipesim_durations_fit(&fast.durations, program->n_ops);
 	ok = ok && allocate(&fast, timeline, error);
 	if (ok)

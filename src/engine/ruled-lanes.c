@@ -53,8 +53,9 @@ static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled,
 #define RECORDS     0
 #define SET(at, to) (*(at) = *(to))
 #define START(at)   (*(at) = (Lanes){{0}})
-#define Time        Lanes
-#define Span        Lanes
+#define RELEASE(k, rank, seat)
+#define Time Lanes
+#define Span Lanes
 #define EACH(at, other, what)                                                 \
 	{                                                                     \
 		MAKE(Vector) *const of = (MAKE(Vector) *)(at);                \

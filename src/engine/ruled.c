@@ -54,10 +54,13 @@ static inline void time_one(const Times_plain *times, const PipesimRuled *ruled,
 
 #define MAKE(name) name##_plain
 #define TARGET
-#define RECORDS         0
-#define time_op_plain   time_one
-#define SET(at, to)     (*(at) = *(to))
-#define START(at)       (*(at) = 0)
+#define RECORDS       0
+#define time_op_plain time_one
+#define SET(at, to)   (*(at) = *(to))
+#define START(at)     (*(at) = 0)
+#define RELEASE(k, rank, seat)                   \
+	if ((k)->times->times->released != NULL) \
+	(seat)->time = (seat)->issued = (k)->times->times->released[rank]
 #define TAKE(k, at, to) (*(at) = MAX(*(at), *(to)))
 #define PASS(at, span)  (*(at) += *(span))
 #define ADD(at, span)   (*(at) += *(span))
@@ -68,6 +71,7 @@ static inline void time_one(const Times_plain *times, const PipesimRuled *ruled,
 #undef RECORDS
 #undef SET
 #undef START
+#undef RELEASE
 #undef TAKE
 #undef PASS
 #undef Time
@@ -136,7 +140,8 @@ static guint64 last_of(const PipesimTimeline *timeline, guint64 a, guint64 b, gi
 #define time_op_recorded time_one
 #define SET(at, to)      (*(at) = *(to))
 #define START(at)        (*(at) = (Moment){0, PIPESIM_NO_CAUSE})
-#define PASS(at, span)   ((at)->ns += *(span))
+#define RELEASE(k, rank, seat)
+#define PASS(at, span) ((at)->ns += *(span))
 #define TAKE(k, at, other)                                                                  \
 	{                                                                                   \
 		const Moment *const than = (other);                                         \
@@ -151,6 +156,7 @@ static guint64 last_of(const PipesimTimeline *timeline, guint64 a, guint64 b, gi
 #undef RECORDS
 #undef SET
 #undef START
+#undef RELEASE
 #undef TAKE
 #undef PASS
 #undef Time

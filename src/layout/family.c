@@ -323,7 +323,8 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 static gboolean is_plain(const PipesimCosts *costs)
 {
 	return costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
-	       costs->launch == NULL && costs->op_times == NULL && costs->cutter != NULL;
+	       costs->launch == NULL && costs->op_times == NULL && costs->cutter != NULL &&
+	       !costs->post_validation;
 }
 
 /* One by one --------------------------------------------------------------------------- */
@@ -341,6 +342,11 @@ static void take_run(const PipesimRun *run, PipesimBrief *brief)
 	brief->mfu = report->training.mfu;
 	brief->bubble =
 		(double)report->bubble.ratio.num / (double)MAX(report->bubble.ratio.den, 1);
+	if (report->period != NULL) {
+		brief->makespan =
+			MAX(report->period->found.time - report->period->optimizer, 1);
+		brief->bubble *= (double)report->period->found.time / (double)brief->makespan;
+	}
 	brief->fits = report->memory.fits;
 	if (report->memory.peak == NULL)
 		return;

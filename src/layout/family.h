@@ -5,11 +5,11 @@
 
 /* What is known of one candidate: figures of pipesim_run_schedule(). */
 typedef struct {
-	gint64 makespan; /* ns; 0: it did not run */
-	gint64 step;     /* with what follows the ops, ns; 0: unknown */
-	gint64 tokens;   /* a second */
-	double mfu;      /* NAN = unknown */
-	double bubble;   /* idle time of all ranks over theirs */
+	gint64 makespan; /* ns; 0: it did not run; without a barrier what the period is without the optimizer */
+	gint64 step;   /* with what follows the ops, ns; 0: unknown */
+	gint64 tokens; /* a second */
+	double mfu;    /* NAN = unknown */
+	double bubble; /* idle time of all ranks over that much of theirs */
 	/* Of the fullest rank, the first of equals, at its peak, bytes; 0 where bytes are not known. */
 	guint fullest;
 	gint64 memory, parameters, transient;

@@ -187,6 +187,11 @@ struct _PipesimCosts {
 	PipesimPower *power;
 	PipesimResidence *residence;
 	PipesimStepCosts *step; /* what a step takes besides; NULL = nothing. Owned. */
+	/* Ranks check the optimizer afterwards and begin the next step without a barrier; what the
+	 * optimizer takes on each, ns, where that is told; else what a described model says, or nothing. Of
+	 * this run, not in a costs file. */
+	gboolean post_validation, has_optimizer;
+	gint64 optimizer;
 
 	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs
 	 * file. */
@@ -318,6 +323,8 @@ struct _PipesimTimes {
 			 brings; NULL = all are there from the start */
 	gint64 *early; /* and those of them that are there before the first weight gradient ends; NULL with it */
 	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
+	gboolean post_validation, has_optimizer; /* as PipesimCosts has them */
+	gint64 optimizer;
 	/* Of single micro-batches, where they differ: F, I, W, B at [(stage * microbatches +
 	 * microbatch) * PIPESIM_FB + kind], ns, in place of @stage, which has their averages;
 	 * NULL = all alike. */
@@ -328,6 +335,9 @@ struct _PipesimTimes {
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
 	const gint64 *drawn;
+	/* By rank: nothing of it runs before, ns >= 0; NULL = 0. The caller's. For pipesim_fast_run() and
+	 * pipesim_ruled_figures(). */
+	const gint64 *released;
 };
 
 /* Whether what an op takes hangs on when it runs: such steps are simulated event by event. */

@@ -270,6 +270,9 @@ PipesimTimes *pipesim_times_new_placed(
 
 	times->stages = shape->stages;
 	times->p2p = costs->p2p;
+	times->post_validation = costs->post_validation;
+	times->has_optimizer = costs->has_optimizer;
+	times->optimizer = costs->optimizer;
 	times->bytes_until_input = pipesim_time_scale(costs->bytes_until_input, 1, parts);
 	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;

@@ -98,6 +98,10 @@ static inline gboolean pipesim_bound_is_late(const PipesimBoundUntil *until)
 PipesimBound *pipesim_bound_new(const PipesimInstance *instance, gboolean explain,
 	const PipesimBoundUntil *until, GError **error);
 
+/** pipesim_bound_period: of steps that follow each other without a barrier: no period of an order is shorter, ns.
+ * @between: by rank, the optimizer, ns */
+gint64 pipesim_bound_period(const PipesimInstance *instance, const gint64 *between);
+
 /** pipesim_bound_bare: the time of @bound alone. */
 PipesimBound *pipesim_bound_bare(const PipesimBound *bound);
 void pipesim_bound_free(PipesimBound *bound);

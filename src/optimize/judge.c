@@ -16,7 +16,7 @@ void pipesim_judge_init(
 		.times = pipesim_times_new(of->costs, &instance->shape),
 		.runtime = runtime,
 		.has_last_word = pipesim_runtime_waits(runtime) || of->costs->network != NULL ||
-				 of->by_quantile,
+				 of->by_quantile || of->costs->post_validation,
 		.weighs = pipesim_runtime_waits(runtime) && scenario->memory_limit > 0};
 }
 
@@ -52,6 +52,15 @@ static gint64 draw(const PipesimJudge *judge, const PipesimStep *step, guint sam
 	return value;
 }
 
+static gint64 find_period(const PipesimStep *step)
+{
+	g_autofree gint64 *between = pipesim_step_between(step);
+	PipesimPeriod period;
+
+	return pipesim_period_find(step, between, FALSE, &period, NULL) ? period.time
+									: G_MAXINT64;
+}
+
 gint64 pipesim_judge_order(const PipesimJudge *judge, const PipesimOrder *order, gint64 *peak)
 {
 	const PipesimSearchOf *of = judge->of;
@@ -72,6 +81,8 @@ gint64 pipesim_judge_order(const PipesimJudge *judge, const PipesimOrder *order,
 		if (!report->memory.fits)
 			return G_MAXINT64;
 	}
+	if (of->costs->post_validation)
+		return find_period(step);
 	return of->by_quantile
 		       ? draw(judge, step, MAX(of->scenario->samples, PIPESIM_JUDGE_SAMPLES))
 		       : step->makespan;

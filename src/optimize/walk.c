@@ -133,6 +133,12 @@ static void find_heads(PipesimWalk *walk, guint32 first)
 		}
 }
 
+/* What counts behind the last op of @rank. */
+static gint64 behind(const PipesimWalk *walk, guint rank)
+{
+	return walk->x->behind != NULL ? walk->x->behind[rank] : 0;
+}
+
 /* From turn @last back. */
 static void find_tails(PipesimWalk *walk, guint32 last)
 {
@@ -145,10 +151,10 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 			const guint32 before = pipesim_walk_previous(walk, op),
 				      after = pipesim_walk_next(walk, op);
 			const gint64 left = departure(walk, op);
-			const gint64 rest = after == NO_OP
-						    ? 0
-						    : walk->tail[after] + walk->took[after] +
-							      walk->step[op] - walk->took[op];
+			const gint64 rest =
+				after == NO_OP ? behind(walk, walk->place[op] / walk->per_rank)
+					       : walk->tail[after] + walk->took[after] +
+							 walk->step[op] - walk->took[op];
 			const gint64 tail = MAX(left, rest);
 
 			walk->dirty[word] &= ~(G_GUINT64_CONSTANT(1) << bit);
@@ -165,7 +171,7 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 	/* Every path ends with a rank's last op. */
 	for (guint rank = 0; rank < walk->x->ranks; rank++) {
 		const guint32 op = walk->seq[(rank + 1) * walk->per_rank - 1];
-		const gint64 end = walk->head[op] + walk->took[op];
+		const gint64 end = walk->head[op] + walk->took[op] + behind(walk, rank);
 
 		longest = MAX(longest, end);
 	}
@@ -359,7 +365,7 @@ gboolean pipesim_walk_has_room(const PipesimWalk *walk, guint32 first, guint n)
 gint64 pipesim_walk_longest_through(PipesimWalk *walk, guint32 first, guint n, gint64 most)
 {
 	const guint32 end = first + n;
-	gint64 at = 0, rest = 0, longest = 0;
+	gint64 at = 0, rest = behind(walk, first / walk->per_rank), longest = 0;
 
 	if (first % walk->per_rank > 0) {
 		const guint32 before = walk->seq[first - 1];

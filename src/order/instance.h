@@ -113,6 +113,9 @@ typedef struct {
 	gint64 *pair;
 	PipesimRoom room[PIPESIM_MAX_ROOMS];
 	guint n_rooms;
+	/* [rank]: what counts behind its last op where steps follow each other without a barrier, ns: how much
+	 * earlier it starts than the last rank to do so; NULL: nothing. */
+	gint64 *behind;
 	PipesimArena *arena; /* of all of the above */
 } PipesimInstance;
 

@@ -4,7 +4,7 @@
  *   FIGURE(ID, KIND, value, where it stands ...)
  *   SWEPT(ID, KIND, value, where it stands ...)   also of each point of a sweep; never a text
  *
- * The value is an expression over @run and its @report, @comm, @links and @power (NULL where it
+ * The value is an expression over @run and its @report, @comm, @links, @power and @period (NULL where it
  * has none), over @comparison (NULL in a sweep) and @index: the rank or link of a figure that
  * is of each. UNKNOWN, or NAN or NULL by its kind, says that there is none. Their order is that
  * of JSON, of the columns of CSV and of a sweep's rows; the columns of a text table, and those few that
@@ -20,6 +20,15 @@ SWEPT(STAGES, COUNT, run->shape.stages, .json = "stages", .csv = "stages", .swee
 SWEPT(MAKESPAN, TIME, report->makespan, .json = "makespan_ms", .csv = "makespan_ms",
 	.sweep = "makespan_ms", .text = {PIPESIM_OF_RUNS, 2, "makespan", "ms"},
 	.few = {2, "step", "ms"})
+SWEPT(PERIOD, TIME, period != NULL ? period->found.time : UNKNOWN, .of_period = TRUE,
+	.json = "period_ms", .csv = "period_ms", .sweep = "period_ms",
+	.text = {PIPESIM_OF_RUNS, 23, "without barrier", "step"}, .few = {2, "step", "ms"})
+SWEPT(OPTIMIZER, TIME, period != NULL ? period->optimizer : UNKNOWN, .of_period = TRUE,
+	.json = "optimizer_ms", .csv = "optimizer_ms", .sweep = "optimizer_ms")
+SWEPT(CHECK, TIME, period != NULL ? period->found.check : UNKNOWN, .of_period = TRUE,
+	.json = "check_ms", .csv = "check_ms", .sweep = "check_ms")
+SWEPT(ROLLBACK, TIME, period != NULL ? period->found.rollback : UNKNOWN, .of_period = TRUE,
+	.json = "rollback_ms", .csv = "rollback_ms", .sweep = "rollback_ms")
 FIGURE(NATIVE, TIME, run->native > 0 ? run->native : UNKNOWN,
 	.text = {PIPESIM_OF_RUNS, 3, "makespan", "runtime"}, .few = {15, "in runtime", "ms", 2})
 
@@ -37,8 +46,9 @@ FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_R
 SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
 	.csv = "bubble_span_max_ms", .sweep = "bubble_span_max_ms")
 FIGURE(SPAN_OF_FORMULA, TIME,
-	run->schedule != NULL && run->schedule->bubble.is_span ? report->bubble.max_span_idle
-							       : UNKNOWN,
+	run->schedule != NULL && run->schedule->bubble.is_span && period == NULL
+		? report->bubble.max_span_idle
+		: UNKNOWN,
 	.text = {PIPESIM_OF_RUNS, 9, "bubble", "span"})
 FIGURE(FORMULA, TIME, report->published.has_bubble ? report->published.bubble : UNKNOWN,
 	.object = "bubble", .json = "formula_ms", .csv = "bubble_formula_ms",

@@ -65,6 +65,8 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 			report != NULL ? report->links : NULL;                          \
 		const PipesimPowerReport *power G_GNUC_UNUSED =                         \
 			report != NULL ? report->power : NULL;                          \
+		const PipesimPeriodReport *period G_GNUC_UNUSED =                       \
+			report != NULL ? report->period : NULL;                         \
                                                                                         \
 		return (PipesimValue){PIPESIM_VALUE_##kind(value)};                     \
 	}
@@ -104,6 +106,7 @@ gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparis
 	return (!figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime)) &&
 	       (!figure->of_power || comparison->costs->power != NULL ||
 		       comparison->costs->residence != NULL) &&
+	       (!figure->of_period || comparison->costs->post_validation) &&
 	       (!figure->of_host || comparison->costs->launch != NULL) &&
 	       (!figure->of_training || (cutter != NULL && cutter->tokens > 0));
 }

@@ -9,7 +9,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-#define MAX_COLUMNS 24
+#define MAX_COLUMNS 25
 /* Of more ranks, neighbours that are alike counted once, the table has a summary. */
 #define MAX_RANKS 32
 /* More links than this are not listed one by one. */
@@ -59,7 +59,7 @@ static void measure(Text *text)
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
 				figure->of_comm || figure->of_training || figure->of_power ||
-				figure->of_host)
+				figure->of_host || figure->of_period)
 				continue;
 			value = pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))
@@ -357,12 +357,18 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	const Text text = {.width = width, .out = out};
 	gboolean at_stages = comparison->scenario.compare_at == PIPESIM_AT_STAGES;
 	gboolean limited = comparison->scenario.memory_limit > 0;
+	gboolean period = comparison->costs->post_validation;
 
 	if (pipesim_comparison_best(comparison, FALSE) >= 0)
 		append_meaning(&text, "*",
 			at_stages ? "highest throughput per rank"
 			: limited ? "shortest makespan that fits the memory limit"
+			: period  ? "shortest step"
 				  : "shortest makespan");
+	if (period)
+		append_meaning(&text, "step",
+			"time from one step to the next where each rank begins it as soon as "
+			"it can, optimizer and check included, without a barrier");
 	append_native(&text, comparison);
 	append_meaning(&text, "vs 1F1B", at_stages ? "throughput per rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
@@ -372,8 +378,11 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 		append_meaning(&text, "FSDP",
 			"increase in makespan because stages are gathered and reduced");
 	append_meaning(&text, "bubble",
-		"makespan minus busy time, on the rank that idles longest; span: counted only "
-		"from its first start to its last end; %: of all ranks' time");
+		period ? "step minus busy time and optimizer, on the rank that idles longest; "
+			 "%: of all ranks' time"
+		       : "makespan minus busy time, on the rank that idles longest; span: "
+			 "counted only from its first start to its last end; %: of all ranks' "
+			 "time");
 	if (pipesim_figure_known(PIPESIM_FIGURE_IMBALANCE, comparison))
 		append_meaning(&text, "imbal.",
 			"part of the bubble (max) due to unequal stages or ranks: busy time of "

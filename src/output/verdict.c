@@ -56,7 +56,7 @@ static const char *name_of(const PipesimRun *run)
 
 static gint64 native_of(const PipesimRun *run)
 {
-	return run->native > 0 ? run->native : run->report->makespan;
+	return run->native > 0 ? run->native : pipesim_report_step(run->report);
 }
 
 static double memory_of(const PipesimRun *run)
@@ -76,7 +76,7 @@ static Row *new_row(const Verdict *v, const PipesimRun *run)
 	Row *row = g_new0(Row, 1);
 
 	row->run = run;
-	row->step = (double)run->report->makespan / per;
+	row->step = (double)pipesim_report_step(run->report) / per;
 	row->memory = memory_of(run);
 	row->copies = run->report->memory.peak != NULL ? 1 : run->shape.copies;
 	/* Who has no runtime is not known to be fast in one. */
@@ -199,6 +199,8 @@ static gboolean is_shown(const Verdict *v, const PipesimFigure *figure)
 	gboolean known = FALSE, several = FALSE;
 
 	if (figure->few.place == 0 ||
+		(figure->id == PIPESIM_FIGURE_MAKESPAN &&
+			v->comparison->costs->post_validation) ||
 		(figure->id == PIPESIM_FIGURE_HELD &&
 			pipesim_figure_known(PIPESIM_FIGURE_MEMORY, v->comparison)))
 		return FALSE;
@@ -447,7 +449,7 @@ static void decide(const Verdict *v)
 	if (one)
 		g_string_append_printf(out, "%s takes %s, %.1f %% of it bubble",
 			name_of(v->best),
-			pipesim_screen_time(number, v->best->report->makespan),
+			pipesim_screen_time(number, pipesim_report_step(v->best->report)),
 			100 * pipesim_figure_fraction(v->best->report->bubble.ratio));
 	else if (speed < 1 - WORTH && v->base != NULL && v->base->report->memory.fits)
 		g_string_append_printf(

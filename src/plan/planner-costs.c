@@ -28,6 +28,7 @@ PipesimCosts *pipesim_planner_balanced(
 	costs->p2p = wish->device != NULL
 			     ? pipesim_device_hop(wish->device, training, message, ranks)
 			     : (gint64)rint((double)message / PIPESIM_NETWORK * 1e9);
+	costs->post_validation = wish->post_validation;
 	rates.reduce = shards ? 0 : (double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
 	cutter = pipesim_cutter_new(

@@ -12,7 +12,8 @@ static const PipesimVerb verbs[] = {
 };
 
 /* How good the order is. */
-static void note(const PipesimShape *shape, const PipesimZbResult *result, PipesimEmitter *out)
+static void note(const PipesimShape *shape, const PipesimZbResult *result, gboolean by_span,
+	PipesimEmitter *out)
 {
 	const PipesimFraction *most = &shape->max_activations;
 	const char *plural = most->num == most->den ? "" : "s";
@@ -21,7 +22,18 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, Pipes
 
 	g_ascii_formatd(
 		activations, sizeof activations, "%.6g", (double)most->num / (double)most->den);
-	if (result->span == result->span_bound && result->makespan == result->makespan_bound)
+	if (by_span && result->span == result->span_bound)
+		text = g_strdup_printf("proven optimal: at these times no order within %s "
+				       "activation%s has a shorter step without a barrier",
+			activations, plural);
+	else if (by_span)
+		text = g_strdup_printf("lower bound of a step without a barrier at these "
+				       "times, within %s activation%s and without optimizer: "
+				       "%s ms (this order needs %s at most)",
+			activations, plural, pipesim_print_ms(span_bound, result->span_bound),
+			pipesim_print_ms(span, result->span));
+	else if (result->span == result->span_bound &&
+		 result->makespan == result->makespan_bound)
 		text = g_strdup_printf("proven optimal: at these times no order within %s "
 				       "activation%s has a shorter makespan or span",
 			activations, plural);
@@ -50,7 +62,7 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		!pipesim_zb_search(arena, &problem, &result, error))
 		return FALSE;
 	pipesim_emit_sequences(out, result.order, shape->ranks, per_rank, verbs);
-	note(shape, &result, out);
+	note(shape, &result, problem.by_span, out);
 	return TRUE;
 }
 

@@ -67,7 +67,8 @@ typedef struct {
 	gsize n;           /* ops */
 	guint8 *out;       /* [n]: codes of the order under way */
 	guint8 *best;      /* [n]: the shortest order so far */
-	gint64 makespan;   /* its, G_MAXINT64: there is none */
+	gint64 makespan;   /* its, as value() has it; G_MAXINT64: there is none */
+	gboolean by_span;  /* steps follow each other without a barrier */
 } Search;
 
 /* Running ops ----------------------------------------------------------------------------- */
@@ -103,7 +104,18 @@ static inline void put(Search *s, guint code, gint64 ready)
 	s->end = MAX(s->end, rank->clock);
 }
 
-/* Starts of all ops of @codes. Returns when the last one ends; G_MAXINT64: they wait for each
+/* What is to be short of ops that have run: when the last one ends, or the longest span. */
+static gint64 value(const Search *s)
+{
+	gint64 span = 0;
+
+	for (guint r = 0; s->by_span && r < s->x->ranks; r++)
+		span = MAX(span,
+			s->ranks[r].clock - s->start[(gsize)(r * CODES + F0) * s->x->count]);
+	return s->by_span ? span : s->end;
+}
+
+/* Starts of all ops of @codes. Returns what is to be short of them; G_MAXINT64: they wait for each
  * other. */
 static gint64 run_codes(Search *s, const guint8 *codes)
 {
@@ -124,7 +136,7 @@ static gint64 run_codes(Search *s, const guint8 *codes)
 				put(s, code, ready);
 			}
 	} while (placed > before);
-	return placed == s->n ? s->end : G_MAXINT64;
+	return placed == s->n ? value(s) : G_MAXINT64;
 }
 
 /* Takes @codes, which fit, if they are shorter. */
@@ -314,7 +326,7 @@ static void offer_rounds(Search *s)
 			before = s->most_allowed = s->most_idle;
 			for (guint r = 0; r < s->x->ranks; r++)
 				s->allowed[r] = s->ranks[r].idle;
-			offer(s, s->out, way < 4 ? s->end : run_codes(s, s->out));
+			offer(s, s->out, way < 4 ? value(s) : run_codes(s, s->out));
 			s->is_tight = way < 4 && before == 0;
 			if (s->is_tight)
 				return;
@@ -356,7 +368,8 @@ static void justify(Search *s)
 
 	if (s->makespan == G_MAXINT64 || s->is_tight)
 		return;
-	pipesim_justifier_begin(&s->justifier, s->best, s->start, run_codes(s, s->best));
+	run_codes(s, s->best);
+	pipesim_justifier_begin(&s->justifier, s->best, s->start, s->end);
 	for (guint pass = 0; pass < PASSES + noisy; pass++)
 		pipesim_justifier_run(&s->justifier, pass >= PASSES);
 	pipesim_justifier_codes(&s->justifier, s->out);
@@ -440,7 +453,7 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, error);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(GPtrArray) hands = NULL;
-	Search s = {.x = x, .makespan = G_MAXINT64};
+	Search s = {.x = x, .makespan = G_MAXINT64, .by_span = times->post_validation};
 
 	if (x == NULL || !reserve(&s, arena, error))
 		return FALSE;

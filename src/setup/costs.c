@@ -160,10 +160,15 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 /* Times of single micro-batches, or their lengths alone beside the times of anything else. */
 static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
-	const char *path = setup->text[PIPESIM_SET_OP_TIMES];
+	const char *lengths = setup->text[PIPESIM_SET_LENGTHS];
+	const char *path = lengths != NULL ? lengths : setup->text[PIPESIM_SET_OP_TIMES];
 
 	if (path == NULL)
 		return TRUE;
+	if (lengths != NULL && setup->text[PIPESIM_SET_OP_TIMES] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--lengths and --op-times both say what micro-batches take; give one "
+			"of them");
 	const char *other = has_stage_times(setup)                         ? "--stage-times"
 			    : costs->part != NULL                          ? name_base(setup)
 			    : setup->text[PIPESIM_SET_STAGE_SCALE] != NULL ? "--stage-scale"
@@ -174,6 +179,9 @@ static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GE
 	if (!pipesim_op_times_read(
 		    costs, pipesim_input_open(path, error), setup->scenario.ranks, error))
 		return FALSE;
+	if (lengths != NULL && costs->op_times->parts > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--lengths: %s has times of ops; --op-times reads these", lengths);
 	return costs->op_times->parts == 0 || other == NULL ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--op-times and %s both say what a stage takes; give one of them, or "
@@ -248,6 +256,7 @@ static gboolean read_costs(
 	if (!pipesim_settings_read(setup, PIPESIM_INTO_COSTS,
 		    &(PipesimTarget){.costs = costs, .ranks = setup->scenario.ranks}, error))
 		return FALSE;
+	costs->has_optimizer = setup->text[PIPESIM_SET_OPTIMIZER_TIME] != NULL;
 	*replaced = memcmp(before, costs->time, sizeof before) != 0;
 	if (costs->part == NULL || !*replaced)
 		return TRUE;
@@ -395,6 +404,14 @@ static gboolean check_costs(
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--step-pause is between two steps, and --cold-start has none before "
 			"it; give one of them");
+	if (costs->has_optimizer && !costs->post_validation)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--optimizer-time is between steps that follow each other without a "
+			"barrier; give --post-validation too");
+	if (costs->post_validation && costs->network != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--post-validation takes messages that share no links; leave out "
+			"--message-bytes and --topology, and give P2P in --times");
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
@@ -410,11 +427,11 @@ static gboolean check_costs(
 			limit, limit);
 	if (!check_sharding(setup, costs, error))
 		return FALSE;
-	if (scenario->samples > 0 && costs->op_times != NULL)
+	if (scenario->samples > 0 && costs->op_times != NULL && setup->order == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--samples draws the times of ops, which --op-times gives; leave one "
 			"of them out");
-	return scenario->samples == 0 || scenario->jitter.den > 0 ||
+	return scenario->samples == 0 || setup->order > 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "no distribution of times to draw from; take times from --trace or "

@@ -206,6 +206,13 @@ SETTING(UNSHARD_TIME, "--unshard-time", 0, "MS",
 SETTING(REDUCE_TIME, "--reduce-time", 0, "MS",
 	"FSDP: time in ms to reduce the gradients of a rank's stages (default: 0)", ALL_COSTS,
 	MESSAGES, AMOUNT(Costs, sharding.reduce, time), SWEPT(WITHIN), HEED(ASK_SHARDING))
+SETTING(POST_VALIDATION, "--post-validation", 0, NULL,
+	"no barrier at the optimizer: ranks begin the next step at once, and check afterwards",
+	ALL_COSTS, TIMES, FLAG(Costs, post_validation))
+SETTING(OPTIMIZER_TIME, "--optimizer-time", 0, "MS",
+	"time in ms of the optimizer between steps of --post-validation (default: of a "
+	"described model, or 0)",
+	ALL_COSTS, TIMES, AMOUNT(Costs, optimizer, time), SWEPT(WITHIN))
 SETTING(UNSHARD_BYTES, "--unshard-bytes", 0, "N",
 	"FSDP: bytes of the gathered parameters of a rank's stages", ALL_COSTS, MEMORY,
 	AMOUNT(Costs, sharding.bytes, bytes), SWEPT(WITHIN), HEED(ASK_SHARDING))
@@ -388,6 +395,14 @@ SETTING(PLACEMENT, "--placement", 0, "WHERE",
 	WORD(Setup, placement), .values = "single v interleaved wave bidirectional")
 SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 	"do not split backwards into dgrad and wgrad", NO_GROUP, SEARCH)
+SETTING(ORDER, "--order", 0, "OF",
+	"what to put in order: ops, unequal microbatches, or microbatches in the best "
+	"schedule: "
+	"both (default: ops)",
+	NO_GROUP, SEARCH, WORD(Setup, order), .values = "ops microbatches both")
+SETTING(LENGTHS, "--lengths", 0, "FILE",
+	"lengths of micro-batches, whose average takes the times given: one a line", NO_GROUP,
+	TIMES, PATH(READ), .values = "csv")
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"what to shorten: the makespan or a percentile of --samples (default: makespan)",
 	NO_GROUP, SEARCH, WORD(Setup, objective), .values = "makespan p5 median p95 p99")

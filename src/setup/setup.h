@@ -31,14 +31,14 @@ struct _PipesimSetup {
 		guint requests, in_flight, min_chunk, chunk_align;
 		PipesimFraction smoothing, arrival_rate; /* a second */
 	} prefill;                                       /* 0 = not given */
-	gint64 memory;                            /* of a GPU of a plan, bytes; 0 = not given */
-	gint64 reserve;                           /* of that not for tensors, bytes */
-	guint memory_model, placement, objective; /* words of their settings, from 0 */
-	guint resident_sms, threads;              /* 0 = not given */
-	PipesimView view;                         /* of timelines; borrows the texts */
-	PipesimTransformer *model;                /* pipesim_setup_load_model(); owned */
-	PipesimDevice *device;                    /* pipesim_setup_load_device(); owned */
-	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
+	gint64 memory;  /* of a GPU of a plan, bytes; 0 = not given */
+	gint64 reserve; /* of that not for tensors, bytes */
+	guint memory_model, placement, objective, order; /* words of their settings, from 0 */
+	guint resident_sms, threads;                     /* 0 = not given */
+	PipesimView view;                                /* of timelines; borrows the texts */
+	PipesimTransformer *model;                       /* pipesim_setup_load_model(); owned */
+	PipesimDevice *device; /* pipesim_setup_load_device(); owned */
+	guint32 *ahead;        /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */

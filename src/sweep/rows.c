@@ -68,6 +68,7 @@ static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint
 		if (figure->sweep == NULL || json_refusal ||
 			(figure->of_training && !titles->training) ||
 			(figure->of_power && !titles->power) ||
+			(figure->of_period && !titles->period) ||
 			(figure->of_host && !titles->host))
 			continue;
 		if (pipesim_member(json, figure->sweep, figure->kind))

@@ -64,6 +64,7 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 		.ranks = shape->ranks,
 		.microbatches = shape->microbatches,
 		.p2p = times->p2p,
+		.by_span = times->post_validation,
 	};
 	if (shape->microbatches > PIPESIM_MAX_OPS || ops > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,

@@ -21,6 +21,8 @@ typedef struct {
 	 * may hold; held <= limit. Where costs tell bytes, an activation is divided as these
 	 * are, else it is held whole until its weight gradient. */
 	gint64 held, freed, limit;
+	gboolean
+		by_span; /* steps follow each other without a barrier: the span is to be short, not the makespan */
 } PipesimProblem;
 
 /** pipesim_problem_init: fills @problem, whose times live in @arena.

@@ -461,10 +461,20 @@ static gint64 hop(const Search *s, const Lane *lane)
 	return lane->time[F] + lane->time[I] + 2 * s->problem->p2p;
 }
 
+/* W that a lane has run before its last F, which else had no room. */
+static gint64 least_weights(const Search *s)
+{
+	const gint64 room = s->problem->limit - s->problem->held;
+
+	return s->weight_held > 0 ? MAX((gint64)s->m - 1 - room / s->weight_held, 0) : 0;
+}
+
 /* Besides, the last W of a lane comes after all F and I of any later one, which begin and end a
- * hop of every lane between the two later and earlier: @furthest - @way of it. */
+ * hop of every lane between the two later and earlier: @furthest - @way of it. Without a barrier
+ * that counts the W among these too. */
 static void find_bounds(const Search *s, PipesimZbResult *result)
 {
+	const gint64 weights = s->problem->by_span ? least_weights(s) : 0;
 	gint64 trip = 0, way = 0, furthest = 0;
 
 	result->span_bound = result->makespan_bound = 0;
@@ -475,7 +485,8 @@ static void find_bounds(const Search *s, PipesimZbResult *result)
 		gint64 span = span_bound(s, lane, trip);
 
 		way -= hop(s, lane);
-		furthest = MAX(furthest, way + s->m * (lane->time[F] + lane->time[I]));
+		furthest = MAX(furthest,
+			way + s->m * (lane->time[F] + lane->time[I]) + weights * lane->time[W]);
 		span = MAX(span, furthest - way + lane->time[W]);
 		result->span_bound = MAX(result->span_bound, span);
 		result->makespan_bound = MAX(result->makespan_bound, lane->start + span);
@@ -489,6 +500,8 @@ static void find_bounds(const Search *s, PipesimZbResult *result)
 /* An attempt that is longer than @span or @makespan is given up. */
 static void allow(Search *s, gint64 span, gint64 makespan)
 {
+	if (s->problem->by_span)
+		makespan = G_MAXINT64 / 2;
 	for (guint j = 0; j < s->p; j++) {
 		Lane *lane = &s->lanes[j];
 
@@ -511,7 +524,7 @@ static gboolean keep(Search *s, gboolean in_both)
 		makespan = MAX(makespan, lane->clock);
 	}
 	if (span > best->span || (span == best->span && makespan >= best->makespan) ||
-		(in_both && makespan > best->makespan))
+		(in_both && !s->problem->by_span && makespan > best->makespan))
 		return FALSE;
 	s->attempt = best->order;
 	best->order = order;
@@ -523,7 +536,7 @@ static gboolean keep(Search *s, gboolean in_both)
 static gboolean is_done(const Search *s)
 {
 	return s->best->span == s->best->span_bound &&
-	       s->best->makespan == s->best->makespan_bound;
+	       (s->problem->by_span || s->best->makespan == s->best->makespan_bound);
 }
 
 static gboolean tires(const Search *s)
@@ -593,28 +606,40 @@ static void tighten(Search *s, const gint64 *value, gint64 bound)
 	}
 }
 
+static gboolean is_shorter(const PipesimZbResult *a, const PipesimZbResult *b, gboolean by_span)
+{
+	const gint64 first[] = {
+		by_span ? a->span : a->makespan, by_span ? b->span : b->makespan};
+	const gint64 second[] = {
+		by_span ? a->makespan : a->span, by_span ? b->makespan : b->span};
+
+	return first[0] < first[1] || (first[0] == first[1] && second[0] < second[1]);
+}
+
 /* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
  * is found at a rung does not depend on those before. @spare: room for a second order. */
 static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spare)
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
+	const gboolean by_span = s->problem->by_span;
 	PipesimRungs rungs = {0};
 
 	find_bounds(s, best);
-	best->makespan = G_MAXINT64;
+	best->makespan = best->span = G_MAXINT64;
 	s->best = spare;
 	while (pipesim_problem_tighten(s->problem, &rungs, s->placed)) {
 		find_bounds(s, s->best);
-		if (s->best->makespan_bound >= best->makespan)
+		if (by_span ? s->best->span_bound >= best->span
+			    : s->best->makespan_bound >= best->makespan)
 			break;
 		s->best->span = s->best->makespan = G_MAXINT64 / 2;
 		try_published(s);
 		s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
 		try_by_time(s);
 		tighten(s, &s->best->span, s->best->span_bound);
-		tighten(s, &s->best->makespan, s->best->makespan_bound);
-		if (s->best->makespan < best->makespan ||
-			(s->best->makespan == best->makespan && s->best->span < best->span)) {
+		if (!by_span)
+			tighten(s, &s->best->makespan, s->best->makespan_bound);
+		if (is_shorter(s->best, best, by_span)) {
 			guint8 *order = best->order;
 
 			best->order = s->best->order;

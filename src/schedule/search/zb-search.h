@@ -20,7 +20,7 @@ typedef struct {
  * pipesim_zb_search: tries the rules of the zero-bubble authors' search, then others, and keeps
  * an order of theirs unless another is better in span or makespan and worse in neither. Does so
  * within the limit and, from the highest down, within tighter ones (pipesim_problem_tighten()), and
- * keeps the shortest makespan: more memory makes it no longer, but where many rungs promise a
+ * keeps the shortest makespan, or the shortest span where PipesimProblem.by_span asks for that: more memory makes it no longer, but where many rungs promise a
  * shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
  * depends on the number of ops alone: the same input gives the same order everywhere.
  * @problem: one chunk a rank, rank r holding stage r
