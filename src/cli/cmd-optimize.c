@@ -2,6 +2,8 @@
 
 #include "base/path.h"
 #include "cli/command.h"
+#include "cli/optimize-order.h"
+#include "model/costs-file.h"
 #include "optimize/search.h"
 #include "output/screen.h"
 #include "output/timeline-layout.h"
@@ -16,6 +18,8 @@
 #define LEAST_OPS 800
 /* Orders made by hand that are shown beside the one found. */
 #define MOST_STARTS 4
+/* Ops of orders of micro-batches that are looked at where nothing is said: some seconds. */
+#define ORDERED_WORK G_GUINT64_CONSTANT(300000000)
 
 /* Where the stages lie, in the order of the words of --placement. */
 typedef struct {
@@ -41,7 +45,9 @@ typedef struct {
 	GPtrArray *programs; /* of files to begin from */
 	PipesimSearchOf of;
 	PipesimFound *found;
-	gint64 usual; /* makespan of what was found at usual times, ns */
+	gint64 usual; /* step of what was found at usual times (pipesim_report_step()), ns */
+	gint64 makespan;
+	PipesimOrdered *ordered; /* of --order microbatches, in place of what was found */
 } Optimize;
 
 /* Options -------------------------------------------------------------------------------- */
@@ -195,6 +201,10 @@ static gboolean search(Optimize *o, GError **error)
 			"--objective %s is of steps drawn at random; add --samples, for "
 			"example --samples 200",
 			pipesim_quantile_name(of->quantile));
+	if (of->costs->post_validation && (of->explain || of->by_quantile))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is of a step that a barrier ends; leave out --post-validation",
+			of->explain ? "--explain-bound" : "--objective");
 	if (!read_effort(o, of, error))
 		return FALSE;
 	pipesim_catch_signals();
@@ -299,9 +309,33 @@ static void put_start(PipesimJson *json, const Optimize *o, guint index)
 
 	PIPESIM_MEMBER(json, "name", TEXT, run->name);
 	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
+	if (PIPESIM_WHERE(json, run->report->period != NULL))
+		PIPESIM_MEMBER(json, "period_ms", TIME, run->report->period->found.time);
 	if (PIPESIM_WHERE(json, o->of.by_quantile))
 		PIPESIM_MEMBER(
 			json, "objective_ms", TIME, pipesim_search_start_value(&o->of, run));
+}
+
+static void put_found(PipesimJson *json, const Optimize *o, const PipesimFound *found)
+{
+	PIPESIM_MEMBER(json, "placement", TEXT, o->placement->name);
+	PIPESIM_MEMBER(json, "stages_per_rank", COUNT, o->chunks);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, o->makespan);
+	if (PIPESIM_WHERE(json, o->setup->costs->post_validation))
+		PIPESIM_MEMBER(json, "period_ms", TIME, o->usual);
+	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, found->bound->time);
+	PIPESIM_MEMBER(json, "gap", SHARE, pipesim_found_gap(found, o->usual));
+	PIPESIM_MEMBER(json, "objective", TEXT,
+		o->of.by_quantile                  ? pipesim_quantile_name(o->of.quantile)
+		: o->setup->costs->post_validation ? "period"
+						   : "makespan");
+	PIPESIM_MEMBER(json, "objective_ms", TIME, found->makespan);
+	PIPESIM_MEMBER(json, "order_of", TEXT, found->from);
+	PIPESIM_MEMBER(json, "within", TEXT, found->limit);
+	PIPESIM_MEMBER(json, "schedule_file", TEXT, o->setup->text[PIPESIM_SET_OUTPUT]);
+	PIPESIM_MEMBER(json, "moves", COUNT, found->moves);
+	PIPESIM_LIST(json, "left_out", TEXT, found->left_out->len, left_out(o, i));
+	PIPESIM_EACH(json, "schedules", line, found->starts->len, TRUE, put_start, o);
 }
 
 static void put_members(PipesimJson *json, gconstpointer of)
@@ -310,22 +344,12 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const PipesimFound *found = PIPESIM_OF(o, found);
 
 	pipesim_json_open_document(json);
-	PIPESIM_MEMBER(json, "pp", COUNT, found->instance->ranks);
+	PIPESIM_MEMBER(json, "pp", COUNT, o->setup->scenario.ranks);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
-	PIPESIM_MEMBER(json, "placement", TEXT, o->placement->name);
-	PIPESIM_MEMBER(json, "stages_per_rank", COUNT, o->chunks);
-	PIPESIM_MEMBER(json, "makespan_ms", TIME, o->usual);
-	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, found->bound->time);
-	PIPESIM_MEMBER(json, "gap", SHARE, pipesim_found_gap(found, o->usual));
-	PIPESIM_MEMBER(json, "objective", TEXT,
-		o->of.by_quantile ? pipesim_quantile_name(o->of.quantile) : "makespan");
-	PIPESIM_MEMBER(json, "objective_ms", TIME, found->makespan);
-	PIPESIM_MEMBER(json, "order_of", TEXT, found->from);
-	PIPESIM_MEMBER(json, "within", TEXT, found->limit);
-	PIPESIM_MEMBER(json, "schedule_file", TEXT, o->setup->text[PIPESIM_SET_OUTPUT]);
-	PIPESIM_MEMBER(json, "moves", COUNT, found->moves);
-	PIPESIM_LIST(json, "left_out", TEXT, found->left_out->len, left_out(o, i));
-	PIPESIM_EACH(json, "schedules", line, found->starts->len, TRUE, put_start, o);
+	if (PIPESIM_WHERE(json, o->ordered != NULL))
+		pipesim_ordered_members(json, PIPESIM_OF(o, ordered));
+	if (PIPESIM_WHERE(json, found != NULL))
+		put_found(json, o, found);
 	pipesim_json_close(json);
 }
 
@@ -351,7 +375,8 @@ static gboolean write_all(Optimize *o, GError **error)
 	optimized = comparison->runs->pdata[i];
 	if (!pipesim_run_check(optimized, error))
 		return FALSE;
-	o->usual = optimized->report->makespan;
+	o->makespan = optimized->report->makespan;
+	o->usual = pipesim_report_step(optimized->report);
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL &&
 		!pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
@@ -381,13 +406,123 @@ static gboolean write_all(Optimize *o, GError **error)
 	return pipesim_print_drawn(setup, comparison, NULL, out, error);
 }
 
+/* Micro-batches ---------------------------------------------------------------------------- */
+
+/* The number of micro-batches, where their file alone tells. */
+static gboolean count_lengths(PipesimSetup *setup, GError **error)
+{
+	const char *lengths = setup->text[PIPESIM_SET_LENGTHS];
+	const char *path = lengths != NULL ? lengths : setup->text[PIPESIM_SET_OP_TIMES];
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	if (path == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--order %s is of micro-batches that differ; give --lengths FILE or "
+			"--op-times FILE",
+			setup->text[PIPESIM_SET_ORDER]);
+	if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
+		return TRUE;
+	if (!pipesim_op_times_read(costs, pipesim_input_open(path, error), 1, error))
+		return FALSE;
+	setup->scenario.microbatches = costs->op_times->microbatches;
+	return TRUE;
+}
+
+/* What --order microbatches does nothing with. */
+static gboolean check_ordered(const PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId none[] = {PIPESIM_SET_FULL_BACKWARD,
+		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_EXPLAIN_BOUND,
+		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_POST_VALIDATION,
+		PIPESIM_SET_JITTER, PIPESIM_SET_MESSAGE_BYTES, PIPESIM_SET_TOPOLOGY};
+
+	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
+		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s has no effect on the order of micro-batches; leave it out",
+				pipesim_settings[none[i]].name);
+	return !pipesim_runtime_waits(setup->scenario.runtime) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--order %s takes messages that never wait; leave out --runtime",
+		       setup->text[PIPESIM_SET_ORDER]);
+}
+
+/* The schedules in which micro-batches are put in order: what was asked for, or all of the placement. */
+static gboolean choose_ordered(const Optimize *o, GPtrArray *choices, GError **error)
+{
+	const char *names = o->setup->text[PIPESIM_SET_SCHEDULE];
+	const gboolean both = o->setup->order == 2;
+
+	if (both && (names != NULL || choices->len > 0))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--order both looks through all schedules of --placement; leave out %s",
+			names != NULL ? "--schedule" : "the files");
+	if (!both)
+		return (names == NULL && choices->len > 0) ||
+		       pipesim_choices_add_list(choices, names != NULL ? names : "1f1b", error);
+	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++)
+		if ((*at)->placement == o->placement->placement && (*at)->parts <= 1 &&
+			!pipesim_choices_add(choices, (*at)->name, error))
+			return FALSE;
+	return TRUE;
+}
+
+static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
+{
+	PipesimSetup *setup = o->setup;
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *moves = setup->text[PIPESIM_SET_MOVES];
+	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
+	PipesimStyle style = pipesim_terminal_style(NULL);
+	guint64 n = 0;
+
+	if (!check_ordered(setup, error) || !choose_ordered(o, choices, error) ||
+		(moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
+					  G_GUINT64_CONSTANT(1) << 50, &n, error)))
+		return FALSE;
+	if (moves == NULL)
+		n = MAX(ORDERED_WORK /
+				MAX((guint64)setup->scenario.ranks *
+						setup->scenario.microbatches * o->chunks * 3,
+					1u),
+			1000);
+	o->ordered = pipesim_ordered_new(setup, choices, n, error);
+	if (o->ordered == NULL)
+		return FALSE;
+	if (path != NULL) {
+		pipesim_ordered_csv(o->ordered, csv);
+		if (!pipesim_print(path, csv, error))
+			return FALSE;
+	}
+	if (o->json)
+		pipesim_command_json(&pipesim_command_optimize, o, out);
+	else
+		pipesim_ordered_text(o->ordered, path, &style, out);
+	return pipesim_print(NULL, out, error);
+}
+
+/* Whether what is asked for goes with what is put in order. */
+static gboolean check_order(PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId of_others[] = {
+		PIPESIM_SET_SCHEDULE, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES};
+
+	for (guint i = 0; i < G_N_ELEMENTS(of_others) && setup->order == 0; i++)
+		if (setup->text[of_others[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is for --order microbatches; a search for an order of ops "
+				"has micro-batches that are all alike",
+				pipesim_settings[of_others[i]].name);
+	return setup->order == 0 || count_lengths(setup, error);
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	Optimize o = {.setup = setup};
 	gboolean ok = pipesim_format(setup, "text json", &o.json, error) &&
 		      check_outputs(&o, error) && pipesim_setup_check_view(setup, error) &&
-		      read_starts(&o, choices, error);
+		      check_order(setup, error) && read_starts(&o, choices, error);
 
 	if (ok)
 		pipesim_choices_shape(choices, &setup->scenario);
@@ -395,12 +530,16 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	     pipesim_setup_costs(setup, NULL, error);
 	if (ok)
 		pipesim_setup_sustain(setup);
-	ok = ok && search(&o, error) && write_all(&o, error);
-	if (ok && o.found->stopped) {
+	if (setup->order > 0)
+		ok = ok && run_ordered(&o, choices, error);
+	else
+		ok = ok && search(&o, error) && write_all(&o, error);
+	if (ok && o.found != NULL && o.found->stopped) {
 		pipesim_print_notice("interrupted: the result is the best order found by then");
 		*answer = PIPESIM_EXIT_STOPPED;
 	}
 	pipesim_found_free(o.found);
+	pipesim_ordered_free(o.ordered);
 	if (o.programs != NULL)
 		g_ptr_array_unref(o.programs);
 	return ok;
@@ -426,11 +565,12 @@ const PipesimCommand pipesim_command_optimize = {
 	.operand = "an order to begin from",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
-		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
-		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE,
-		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS,
-		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
+		PIPESIM_SET_ORDER, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES,
+		PIPESIM_SET_SCHEDULE, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME,
+		PIPESIM_SET_MOVES, PIPESIM_SET_THREADS, PIPESIM_SET_EXPLAIN_BOUND,
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME,
+		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW,
+		PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
 		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_CHUNKS, NULL,
 			    "stages on each rank of interleaved (default: 2) and wave "
@@ -441,7 +581,12 @@ const PipesimCommand pipesim_command_optimize = {
 			"(default: 2)",
 			NULL},
 		{PIPESIM_SET_OUTPUT, "FILE.csv",
-			"file for the order, as a PyTorch schedule CSV", "csv"},
+			"file for the order, as a PyTorch schedule CSV; of micro-batches a "
+			"line "
+			"each",
+			"csv"},
+		{PIPESIM_SET_SCHEDULE, "NAME|FILE.csv",
+			"schedule whose micro-batches are put in order (default: 1f1b)", NULL},
 		{PIPESIM_SET_SEED, NULL,
 			"seed of the search and of random op times (default: 1)", NULL},
 		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,

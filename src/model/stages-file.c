@@ -174,10 +174,12 @@ typedef struct {
 
 typedef struct {
 	Lines of;
-	gboolean lengths;
-	GArray *lines; /* of Line */
+	gboolean lengths, bare; /* bare: of micro-batches one after the other */
+	GArray *lines;          /* of Line */
 	guint parts, microbatches;
 } Reader;
+
+static gboolean read_line(Lines *of, const PipesimCsvRecord *record, GError **error);
 
 static gboolean read_header(Lines *of, const PipesimCsvRecord *record, GError **error)
 {
@@ -186,6 +188,18 @@ static gboolean read_header(Lines *of, const PipesimCsvRecord *record, GError **
 
 	reader->lengths = record->n_cells == 2 && strcmp(cells[0].text, "microbatch") == 0 &&
 			  strcmp(cells[1].text, "length") == 0;
+	if (record->n_cells == 1) {
+		PipesimFraction first;
+
+		/* Without a header the first line is a length itself. */
+		reader->lengths = reader->bare = of->n_columns = 1;
+		return strcmp(cells[0].text, "length") == 0 ||
+		       (pipesim_parse_fraction(cells[0].text, "length", &first, NULL)
+				       ? read_line(of, record, error)
+				       : pipesim_csv_fail(of->csv, record, &cells[0], error,
+						 "'%.40s' is no length, nor the header length",
+						 cells[0].text));
+	}
 	return reader->lengths ||
 	       check_header(of, record, columns, MOST_COLUMNS - 1, MOST_COLUMNS,
 		       "stage,microbatch,F,I,W, with ,B behind it, or microbatch,length",
@@ -230,13 +244,15 @@ static gboolean read_line(Lines *of, const PipesimCsvRecord *record, GError **er
 {
 	Reader *reader = (Reader *)of;
 	const guint n = reader->lines->len + 1;
-	Line line = {.line = record->line};
+	Line line = {.line = record->line, .microbatch = reader->bare ? n - 1 : 0};
 
 	if (n > PIPESIM_MAX_OP_TIMES)
 		return pipesim_csv_fail(of->csv, record, NULL, error,
 			"more than %" G_GUINT64_FORMAT " lines", PIPESIM_MAX_OP_TIMES);
 	for (guint i = 0; i < of->n_columns; i++) {
-		const guint column = reader->lengths ? MICROBATCH + i : i;
+		const guint column = reader->bare      ? FIRST_TIME
+				     : reader->lengths ? MICROBATCH + i
+						       : i;
 		const PipesimCsvCell *cell = &record->cells[i];
 		g_autoptr(GError) fault = NULL;
 		guint64 count = 0;
