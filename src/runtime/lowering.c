@@ -187,6 +187,23 @@ void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
 		*end = index;
 }
 
+/* The end of the message that @wait of @rank is about. */
+static PipesimEnds *end_of_wait(
+	const PipesimProgram *program, guint rank, const PipesimAction *wait, PipesimEnds *ends)
+{
+	const gboolean backward = pipesim_action_is_backward(wait->kind);
+	const gsize m = program->shape.microbatches;
+	const PipesimOp *op = &program->ops[wait->op];
+	guint32 to = wait->op;
+
+	if (pipesim_action_is_send(wait->kind - PIPESIM_ACTION_TO_WAIT))
+		to = backward
+			     ? program->backward[pipesim_op_backward_slot(program, rank, op) -
+						 m]
+			     : program->forward[pipesim_op_forward_slot(program, rank, op) + m];
+	return pipesim_end_of(ends, &(PipesimMessage){.to = to, .backward = (guint)backward});
+}
+
 void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends)
 {
 	const PipesimProgram *program = lowering->program;
@@ -198,11 +215,9 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends)
 			const guint32 *own;
 
 			if (pipesim_action_is_wait(action->kind)) {
-				const PipesimMessage message =
-					pipesim_message_of(program, rank, action);
 				const guint kind = action->kind - PIPESIM_ACTION_TO_WAIT;
 
-				action->peer = *pipesim_end_of(ends, &message);
+				action->peer = *end_of_wait(program, rank, action, ends);
 				if (pipesim_action_is_send(kind))
 					action->peer = lowering->actions[action->peer].peer;
 			}

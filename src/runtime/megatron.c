@@ -30,29 +30,26 @@ typedef struct {
 	guint32 send_next, recv_prev, send_prev, recv_next; /* as PipesimActionKind has them */
 } Exchange;
 
-/* Whether @op has a message of @kind. */
-static gboolean find_message(const Seat *seat, guint32 op, guint kind, PipesimMessage *message)
-{
-	PipesimMessage messages[2];
-	guint n = 0;
-
-	if (op != NONE)
-		n = pipesim_messages(
-			seat->program, seat->rank, op, pipesim_action_is_send(kind), messages);
-	for (guint i = 0; i < n; i++) {
-		*message = messages[i];
-		if ((messages[i].backward != 0) == pipesim_action_is_backward(kind))
-			return TRUE;
-	}
-	return FALSE;
-}
-
-/* @op, where it has a message of @kind. */
+/* @op, where it has a message of @kind: of stages that go round the ranks (check_order()). */
 static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
 {
-	PipesimMessage message;
+	const PipesimProgram *program = seat->program;
+	const gboolean backward = pipesim_action_is_backward(kind);
+	const PipesimOp *own;
+	guint stage;
 
-	return find_message(seat, op, kind, &message) ? op : NONE;
+	if (op == NONE || seat->ranks == 1)
+		return NONE;
+	own = &program->ops[op];
+	if (!(backward ? pipesim_op_has_backward(own) : pipesim_op_has_forward(own)))
+		return NONE;
+	stage = backward && own->kind == PIPESIM_FB
+			? pipesim_op_b_stage(program, seat->rank, own)
+			: pipesim_op_stage(program, seat->rank, own);
+	/* To the stage behind it or from there. */
+	if (pipesim_action_is_send(kind) != backward)
+		return stage + 1 < program->shape.stages ? op : NONE;
+	return stage > 0 ? op : NONE;
 }
 
 /* The micro-batch of the backward that @op is, or has as a pair. */
@@ -131,12 +128,14 @@ static void issue(const Seat *seat, Exchange what)
 
 	seat->lowerer->waited = seat->batched;
 	for (guint i = 0; i < 4; i++) {
+		const PipesimAction action = {.op = op_of(&what, order[i]), .kind = order[i]};
 		PipesimMessage message;
 
-		if (!find_message(seat, op_of(&what, order[i]), order[i], &message))
+		if (if_sent(seat, action.op, action.kind) == NONE)
 			continue;
+		message = pipesim_message_of(seat->program, seat->rank, &action);
 		pipesim_lower_end(
-			seat->lowerer, &message, pipesim_action_is_send(order[i]), joined);
+			seat->lowerer, &message, pipesim_action_is_send(action.kind), joined);
 		joined = seat->batched;
 	}
 }

@@ -6,18 +6,14 @@
 #include "runtime/runtime.h"
 
 /* Forward after forward and backward after backward send and receive one by one; where the direction turns
- * between @op and the next one of its rank, neighbours do so towards each other and must do both at once:
- * what @op sends and what the next one receives, where there is both. */
-static gboolean turns(const PipesimProgram *program, guint rank, guint32 op, guint32 end)
+ * between @last and the next op of its rank, neighbours do so towards each other and must do both at once:
+ * what it sends and what the next one receives, where there is both. */
+static gboolean turns(const PipesimOp *last)
 {
-	const PipesimOp *last = &program->ops[op], *next = last + 1;
-	PipesimMessage messages[2];
+	const PipesimOp *next = last + 1;
 
-	return op + 1 < end &&
-	       ((pipesim_op_has_forward(last) && pipesim_op_has_backward(next)) ||
-		       (pipesim_op_has_backward(last) && pipesim_op_has_forward(next))) &&
-	       pipesim_messages(program, rank, op, TRUE, messages) > 0 &&
-	       pipesim_messages(program, rank, op + 1, FALSE, messages) > 0;
+	return (pipesim_op_has_forward(last) && pipesim_op_has_backward(next)) ||
+	       (pipesim_op_has_backward(last) && pipesim_op_has_forward(next));
 }
 
 static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
@@ -25,17 +21,27 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 	const PipesimProgram *program = lowerer->program;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 begin = program->rank_begin[rank];
 		const guint32 end = program->rank_begin[rank + 1];
+		PipesimMessage in[2], out[2];
 		gboolean grouped = FALSE;
+		guint n_in =
+			begin < end ? pipesim_messages(program, rank, begin, FALSE, in) : 0;
 
-		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+		for (guint32 op = begin; op < end; op++) {
+			const guint n_out = pipesim_messages(program, rank, op, TRUE, out);
+
 			/* Of a pair, only the half that needs it waits for the group. */
 			lowerer->waited = grouped && program->ops[op].kind != PIPESIM_FB;
-			pipesim_lower_receives(lowerer, rank, op, grouped);
+			for (guint i = 0; i < n_in; i++)
+				pipesim_lower_end(lowerer, &in[i], FALSE, grouped || i > 0);
 			pipesim_lower_op(lowerer, rank, op);
-			grouped = turns(program, rank, op, end);
+			n_in = op + 1 < end ? pipesim_messages(program, rank, op + 1, FALSE, in)
+					    : 0;
+			grouped = n_in > 0 && n_out > 0 && turns(&program->ops[op]);
 			lowerer->waited = grouped && program->ops[op + 1].kind != PIPESIM_FB;
-			pipesim_lower_sends(lowerer, rank, op, TRUE);
+			for (guint i = 0; i < n_out; i++)
+				pipesim_lower_end(lowerer, &out[i], TRUE, i > 0);
 		}
 	}
 	return TRUE;
