@@ -349,6 +349,10 @@ void pipesim_judge(PipesimDoctor *doctor)
 
 	lacks(out, inferred, "names of ops: they are inferred");
 	lacks(out, torn, "the runtime: several explain the steps as well; --runtime names it");
+	lacks(out,
+		doctor->record->joined.world >
+			doctor->record->joined.ranks * doctor->record->n_replicas,
+		"other ranks of the run: replicas, or more of this pipeline");
 	lacks(out, !doctor->record->has_messages, "messages: the traces show none");
 	lacks(out, !out->tells_ranks,
 		"the speeds of ranks: no kernels, and no replicas to compare");

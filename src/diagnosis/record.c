@@ -445,13 +445,27 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 	return TRUE;
 }
 
+/* Whether @stage sends activations: there is a stage behind it. */
+static gboolean sends_on(PipesimTrace *const *traces, guint n, guint stage)
+{
+	g_autofree char *name = g_strdup_printf("PP:%uSEND_F", stage);
+
+	for (guint t = 0; t < n; t++)
+		pipesim_each (const PipesimTraceSpan, span, traces[t]->spans)
+			if (span->message && strstr(span->name, name) != NULL)
+				return TRUE;
+	return FALSE;
+}
+
 /* A pipeline of a run with more ranks is not of one rank, and its ranks divide those of the run: otherwise files are
  * missing, and what is there would pass for a shorter pipeline. */
 static gboolean check_world(
 	PipesimTrace *const *traces, guint n, const PipesimJoined *joined, GError **error)
 {
-	if (joined->world <= joined->ranks ||
-		(joined->ranks > 1 && joined->world % joined->ranks == 0))
+	const gboolean more = sends_on(traces, n, joined->stages - 1);
+
+	if (!more && (joined->world <= joined->ranks ||
+			     (joined->ranks > 1 && joined->world % joined->ranks == 0)))
 		return TRUE;
 	for (guint rank = 0; rank < joined->world; rank++) {
 		guint t = 0;
@@ -464,6 +478,11 @@ static gboolean check_world(
 				"diagnose needs those of all ranks of the pipeline",
 				rank, traces[0]->path, joined->world);
 	}
+	if (more)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"stage %u sends activations on, but no trace has stage %u: diagnose "
+			"needs those of all ranks of the pipeline",
+			joined->stages - 1, joined->stages);
 	return TRUE;
 }
 

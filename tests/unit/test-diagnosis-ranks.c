@@ -115,6 +115,34 @@ START_TEST(pairs_of_one_rank_are_pairs_of_all)
 }
 END_TEST
 
+#define EVENT(cat, name, ts, dur, id)                                                  \
+	"{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts \
+	",\"dur\":" dur ",\"args\":{\"stream\":7,\"correlation\":" id "}},"
+#define RAN(name, kernel, ts, id)                    \
+	EVENT("user_annotation", name, ts, "9", "0") \
+	EVENT("cuda_runtime", "launch", ts, "1", id) EVENT("kernel", kernel, ts, "5", id)
+#define RANK(rank, stage, more)                                                         \
+	"{\"distributedInfo\":{\"rank\":" rank                                          \
+	",\"world_size\":4},\"traceEvents\":[" RAN("PP:" stage "F0", "gemm", "10", "1") \
+		more RAN("PP:" stage "B0", "gemm", "50", "2") "{}]}"
+
+/* Two files of a run of four are a replica, unless their last stage sends on: then others lack. */
+START_TEST(missing_stages_are_named)
+{
+	static const char *const last[] = {RANK("1", "1", ""),
+		RANK("1", "1", RAN("PP:1SEND_F0", "ncclDevKernel_SendRecv", "30", "3"))};
+	PipesimTrace *traces[2] = {trace_of(RANK("0", "0", "")), trace_of(last[_i])};
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimRecord) record = pipesim_record_new(traces, 2, &error);
+
+	ck_assert_int_eq(record != NULL, _i == 0);
+	if (record == NULL)
+		ck_assert_ptr_nonnull(strstr(error->message, "the trace of rank 2 is missing"));
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
 /* By rank, and on each by stage, in whatever order ops stand. */
 START_TEST(stages_of_ranks_are_in_order)
 {
@@ -351,6 +379,7 @@ Suite *diagnosis_ranks_suite(void)
 	TCase *join = tcase_create("join");
 	TCase *ops = tcase_create("ops");
 
+	tcase_add_loop_test(join, missing_stages_are_named, 0, 2);
 	tcase_add_test(join, every_rank_has_its_own_times);
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
 	tcase_add_test(join, pairs_of_one_rank_are_pairs_of_all);
