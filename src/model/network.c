@@ -322,44 +322,17 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 
 static void read_line(Reader *reader, const PipesimIniLine *line)
 {
-	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
 	const gsize n = G_N_ELEMENTS(keys), size = sizeof *keys;
-	const gboolean known = line->group != NULL &&
-			       pipesim_ini_find_row(keys, n, size, line->group, NULL) != NULL;
-	const Key *key = line->key != NULL && known
-				 ? pipesim_ini_find_row(keys, n, size, line->group, line->key)
-				 : NULL;
+	const Key *key =
+		pipesim_ini_take(reader->ini, line, keys, n, size, GROUPS, "a topology file");
 	g_autoptr(GError) error = NULL;
 
-	if (key != NULL) {
-		if (line->first_line != line->line)
-			pipesim_ini_fault_at(
-				reader->ini, line, "'%s' is given twice", line->key);
-		if (!read_value(reader, key, line->value, &error))
-			pipesim_ini_fault_value(reader->ini, line, "%s", error->message);
-	} else if (line->junk != NULL && *line->junk == '[') {
-		pipesim_ini_fault_at(
-			reader->ini, line, "no such group as %s; " GROUPS, line->junk);
-	} else if (line->junk != NULL) {
-		pipesim_ini_fault_at(reader->ini, line,
-			"'%s' is neither [group] nor key = value", line->junk);
-	} else if (line->key == NULL && !known) {
-		pipesim_ini_fault_at(
-			reader->ini, line, "no such group as [%s]; " GROUPS, line->group);
-	} else if (line->key == NULL) {
-		if (line->first_line != line->line)
-			pipesim_ini_fault_at(reader->ini, line,
-				"[%s] appears twice; first in line %u", line->group,
-				line->first_line);
-	} else if (known) {
-		pipesim_ini_fault_at(reader->ini, line,
-			"[%s] has no key '%s'; remove or correct it", line->group, line->key);
-	} else if (topology == NULL || topology->first_line > line->line) {
-		/* Keys of an unknown group need no fault each, but where no topology began. */
-		pipesim_ini_fault_at(reader->ini, line,
-			"'%s' comes before [" TOPOLOGY "]; is this a topology file?",
-			line->key);
-	}
+	if (key != NULL && !read_value(reader, key, line->value, &error))
+		pipesim_ini_fault_value(reader->ini, line, "%s", error->message);
+	if (line->key == NULL && line->junk == NULL && line->first_line != line->line &&
+		pipesim_ini_find_row(keys, n, size, line->group, NULL) != NULL)
+		pipesim_ini_fault_at(reader->ini, line, "[%s] appears twice; first in line %u",
+			line->group, line->first_line);
 }
 
 PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
