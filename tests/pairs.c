@@ -213,6 +213,7 @@ static const Option options[] = {
 	{"placement", {"--placement=v", "--placement=bidirectional --pipelines=2",
 			      "--placement=interleaved --chunks=3", "--placement=wave"}},
 	/* Moves of percentiles are samples, a second of them: beside all others only what is begun from is looked at. */
+	{"curve", {"--pp=3 --curve=memory --moves=600", "--curve=time"}},
 	{"order", {"--order=microbatches --lengths=input/sequences.csv --moves=600",
 			  "--order=both --op-times=input/lengths.csv --moves=600",
 			  "--order=ops", "--order=microbatches"}},

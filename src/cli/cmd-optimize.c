@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 #include "cli/command.h"
+#include "cli/optimize-curve.h"
 #include "cli/optimize-order.h"
 #include "model/costs-file.h"
 #include "optimize/search.h"
@@ -47,6 +48,7 @@ typedef struct {
 	PipesimFound *found;
 	gint64 usual; /* step of what was found at usual times (pipesim_report_step()), ns */
 	gint64 makespan;
+	GArray *curve;           /* of --curve, in place of it too */
 	PipesimOrdered *ordered; /* of --order microbatches, in place of what was found */
 } Optimize;
 
@@ -209,9 +211,12 @@ static gboolean search(Optimize *o, GError **error)
 		return FALSE;
 	pipesim_catch_signals();
 	pipesim_begin_progress("orders to begin from");
-	o->found = pipesim_search(of, error);
+	if (o->setup->text[PIPESIM_SET_CURVE] != NULL)
+		o->curve = pipesim_curve_new(of, error);
+	else
+		o->found = pipesim_search(of, error);
 	pipesim_end_progress();
-	return o->found != NULL;
+	return o->found != NULL || o->curve != NULL;
 }
 
 /* Output --------------------------------------------------------------------------------- */
@@ -348,6 +353,8 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
 	if (PIPESIM_WHERE(json, o->ordered != NULL))
 		pipesim_ordered_members(json, PIPESIM_OF(o, ordered));
+	if (PIPESIM_WHERE(json, o->curve != NULL))
+		pipesim_curve_members(json, PIPESIM_OF(o, curve));
 	if (PIPESIM_WHERE(json, found != NULL))
 		put_found(json, o, found);
 	pipesim_json_close(json);
@@ -404,6 +411,49 @@ static gboolean write_all(Optimize *o, GError **error)
 		pipesim_bound_print(o->found->bound, o->found->instance, out);
 	}
 	return pipesim_print_drawn(setup, comparison, NULL, out, error);
+}
+
+/* Curve ---------------------------------------------------------------------------------- */
+
+/* What is asked for of a curve goes with it, and it with what is asked for. */
+static gboolean check_curve(const PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId none[] = {PIPESIM_SET_MAX_ACTIVATIONS,
+		PIPESIM_SET_MEMORY_LIMIT, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_EXPLAIN_BOUND,
+		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_ORDER};
+	const char *curve = setup->text[PIPESIM_SET_CURVE];
+
+	if (curve == NULL)
+		return setup->text[PIPESIM_SET_LINES] == NULL ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "--lines draws --curve memory; give it too");
+	if (strcmp(curve, "memory") != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--curve: '%s' is none; it is memory", curve);
+	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
+		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--curve memory goes through all limits; leave out %s",
+				pipesim_settings[none[i]].name);
+	return TRUE;
+}
+
+static gboolean write_curve(Optimize *o, GError **error)
+{
+	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+	const char *picture = o->setup->text[PIPESIM_SET_LINES];
+	const PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
+
+	pipesim_curve_csv(o->curve, csv);
+	if (path != NULL && !pipesim_print(path, csv, error))
+		return FALSE;
+	if (o->json)
+		pipesim_command_json(&pipesim_command_optimize, o, out);
+	else
+		pipesim_curve_text(o->curve, &style, out);
+	return (picture == NULL || pipesim_curve_draw(o->curve, picture, error)) &&
+	       pipesim_print(NULL, out, error);
 }
 
 /* Micro-batches ---------------------------------------------------------------------------- */
@@ -522,7 +572,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	Optimize o = {.setup = setup};
 	gboolean ok = pipesim_format(setup, "text json", &o.json, error) &&
 		      check_outputs(&o, error) && pipesim_setup_check_view(setup, error) &&
-		      check_order(setup, error) && read_starts(&o, choices, error);
+		      check_curve(setup, error) && check_order(setup, error) &&
+		      read_starts(&o, choices, error);
 
 	if (ok)
 		pipesim_choices_shape(choices, &setup->scenario);
@@ -533,13 +584,16 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (setup->order > 0)
 		ok = ok && run_ordered(&o, choices, error);
 	else
-		ok = ok && search(&o, error) && write_all(&o, error);
+		ok = ok && search(&o, error) &&
+		     (o.curve != NULL ? write_curve(&o, error) : write_all(&o, error));
 	if (ok && o.found != NULL && o.found->stopped) {
 		pipesim_print_notice("interrupted: the result is the best order found by then");
 		*answer = PIPESIM_EXIT_STOPPED;
 	}
 	pipesim_found_free(o.found);
 	pipesim_ordered_free(o.ordered);
+	if (o.curve != NULL)
+		g_array_unref(o.curve);
 	if (o.programs != NULL)
 		g_ptr_array_unref(o.programs);
 	return ok;
@@ -565,12 +619,13 @@ const PipesimCommand pipesim_command_optimize = {
 	.operand = "an order to begin from",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
-		PIPESIM_SET_ORDER, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES,
-		PIPESIM_SET_SCHEDULE, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME,
-		PIPESIM_SET_MOVES, PIPESIM_SET_THREADS, PIPESIM_SET_EXPLAIN_BOUND,
-		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW,
-		PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
+		PIPESIM_SET_CURVE, PIPESIM_SET_LINES, PIPESIM_SET_ORDER, PIPESIM_SET_LENGTHS,
+		PIPESIM_SET_OP_TIMES, PIPESIM_SET_SCHEDULE, PIPESIM_SET_OBJECTIVE,
+		PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
+		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS,
+		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
 		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_CHUNKS, NULL,
 			    "stages on each rank of interleaved (default: 2) and wave "
@@ -587,6 +642,7 @@ const PipesimCommand pipesim_command_optimize = {
 			"csv"},
 		{PIPESIM_SET_SCHEDULE, "NAME|FILE.csv",
 			"schedule whose micro-batches are put in order (default: 1f1b)", NULL},
+		{PIPESIM_SET_LINES, NULL, "draw the curve of --curve (.svg, .png, .pdf)", NULL},
 		{PIPESIM_SET_SEED, NULL,
 			"seed of the search and of random op times (default: 1)", NULL},
 		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,

@@ -400,6 +400,9 @@ SETTING(ORDER, "--order", 0, "OF",
 	"schedule: "
 	"both (default: ops)",
 	NO_GROUP, SEARCH, WORD(Setup, order), .values = "ops microbatches both")
+SETTING(CURVE, "--curve", 0, "OVER",
+	"the shortest step over what ranks may hold, from one activation to twice PP", NO_GROUP,
+	SEARCH, .values = "memory")
 SETTING(LENGTHS, "--lengths", 0, "FILE",
 	"lengths of micro-batches, whose average takes the times given: one a line", NO_GROUP,
 	TIMES, PATH(READ), .values = "csv")

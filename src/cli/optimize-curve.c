@@ -1,0 +1,131 @@
+#include "config.h"
+
+#include "cli/optimize-curve.h"
+#include "output/figures.h"
+#include "output/gnuplot.h"
+
+typedef struct {
+	guint activations;  /* that a rank may hold */
+	gint64 step, bound; /* ns; without a barrier periods */
+	double bubble;      /* of all ranks' time */
+} Point;
+
+#define POINT(curve, i) g_array_index(curve, Point, i)
+
+/* Within @n activations, from @last on, which becomes what was found. FALSE where no order fits, or stopped. */
+static gboolean find_point(
+	const PipesimSearchOf *of, guint n, GPtrArray *last, Point *point, GError **error)
+{
+	PipesimScenario scenario = *of->scenario;
+	PipesimSearchOf own = *of;
+	g_autoptr(PipesimFound) found = NULL;
+	PipesimRun *run;
+
+	scenario.max_activations = (PipesimFraction){n, 1};
+	own.scenario = &scenario;
+	own.programs = last;
+	found = pipesim_search(&own, error);
+	if (found == NULL)
+		return FALSE;
+	g_ptr_array_set_size(last, 0);
+	g_ptr_array_add(last, pipesim_program_ref(found->program));
+	scenario.keep = PIPESIM_KEEP_NOTHING;
+	run = pipesim_run_program("optimized", found->program, NULL, &scenario, of->costs);
+	*point = (Point){n, found->makespan, found->bound->time, 0};
+	if (run->error == NULL)
+		point->bubble = pipesim_figure_fraction(run->report->bubble.ratio);
+	pipesim_run_free(run);
+	return TRUE;
+}
+
+GArray *pipesim_curve_new(const PipesimSearchOf *of, GError **error)
+{
+	const guint most = 2 * of->scenario->ranks;
+	g_autoptr(GPtrArray) last =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_program_unref);
+	g_autoptr(GArray) curve = g_array_new(FALSE, FALSE, sizeof(Point));
+	g_autoptr(GError) fault = NULL;
+	PipesimSearchOf part = *of;
+
+	part.moves = of->moves / most;
+	for (guint n = 1; n <= most; n++) {
+		const gint64 now = g_get_monotonic_time();
+		Point point;
+
+		if (of->deadline > 0)
+			part.deadline = now + MAX(of->deadline - now, 1) / (most + 1 - n);
+		g_clear_error(&fault);
+		if (find_point(&part, n, last, &point, &fault))
+			g_array_append_val(curve, point);
+	}
+	if (curve->len > 0)
+		return g_steal_pointer(&curve);
+	g_propagate_error(error, g_steal_pointer(&fault));
+	return NULL;
+}
+
+static void put_point(PipesimJson *json, const GArray *curve, guint index)
+{
+	PIPESIM_MEMBER(json, "max_activations", COUNT, POINT(curve, index).activations);
+	PIPESIM_MEMBER(json, "step_ms", TIME, POINT(curve, index).step);
+	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, POINT(curve, index).bound);
+	PIPESIM_MEMBER(json, "bubble_ratio", SHARE, POINT(curve, index).bubble);
+}
+
+void pipesim_curve_members(PipesimJson *json, const GArray *curve)
+{
+	PIPESIM_EACH(json, "curve", line, curve->len, TRUE, put_point, curve);
+}
+
+void pipesim_curve_csv(const GArray *curve, GString *out)
+{
+	PIPESIM_CSV(out, curve->len, put_point, curve);
+}
+
+void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString *out)
+{
+	static const PipesimColumn columns[] = {{"activations", "of a rank", FALSE},
+		{"step", "ms", FALSE}, {"no order below", "ms", FALSE}, {"bubble", "%", FALSE}};
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	PipesimNumber number;
+
+	for (guint i = 0; i < curve->len; i++) {
+		const Point *point = &POINT(curve, i);
+		char *cells[] = {g_strdup_printf("%u", point->activations),
+			g_strdup(pipesim_print_ms_fixed(number, point->step, 3)),
+			g_strdup(pipesim_print_ms_fixed(number, point->bound, 3)),
+			g_strdup(pipesim_figure_fixed(number, 100 * point->bubble, 2))};
+
+		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	}
+	pipesim_table_print(table, PIPESIM_SCREEN_WIDTH, G_MAXUINT, style, out);
+}
+
+gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **error)
+{
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	PipesimNumber bubble, bound;
+
+	if (picture == NULL)
+		return FALSE;
+	for (guint i = 0; i < curve->len; i++) {
+		const Point *point = &POINT(curve, i);
+		const double left = MAX(1 - (1 - point->bubble) * (double)point->step /
+							(double)MAX(point->bound, 1),
+			0);
+
+		g_string_append_printf(picture->data, "%u %s %s\n", point->activations,
+			pipesim_figure_fixed(bubble, 100 * point->bubble, 4),
+			pipesim_figure_fixed(bound, 100 * left, 4));
+	}
+	pipesim_gnuplot_files(picture);
+	g_string_append(picture->script, "width = 800\nheight = 500\n");
+	pipesim_gnuplot_terminal(picture);
+	g_string_append(picture->script,
+		"set xlabel 'activations that a rank may hold'\n"
+		"set ylabel 'bubble, %'\nset yrange [0:*]\nset grid\n"
+		"plot data using 1:2 with linespoints title 'shortest order found', "
+		"data using 1:3 with lines title 'no order below'\n");
+	return pipesim_gnuplot_draw(picture, "gnuplot", error);
+}
