@@ -12,9 +12,15 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 		const guint32 end = program->rank_begin[rank + 1];
 
 		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
-			pipesim_lower_receives(lowerer, rank, op, FALSE);
+			PipesimMessage messages[2];
+			guint n = pipesim_messages(program, rank, op, FALSE, messages);
+
+			for (guint i = 0; i < n; i++)
+				pipesim_lower_end(lowerer, &messages[i], FALSE, i > 0);
 			pipesim_lower_op(lowerer, rank, op);
-			pipesim_lower_sends(lowerer, rank, op, FALSE);
+			n = pipesim_messages(program, rank, op, TRUE, messages);
+			for (guint i = 0; i < n; i++)
+				pipesim_lower_end(lowerer, &messages[i], TRUE, FALSE);
 		}
 	}
 	return TRUE;

@@ -47,13 +47,6 @@ void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
 void pipesim_lower_end(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined);
 
-/** pipesim_lower_receives: those of @op, of one group; of what stands there too if @joined. */
-void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
-
-/** pipesim_lower_sends: those of @op, one by one or of one group if @joined. Returns how
- * many. */
-guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
-
 /** pipesim_lowering_new: an empty lowering of @n_actions, its rank_begin not filled in. NULL
  * with PIPESIM_ERROR_LIMIT. */
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,

@@ -143,25 +143,6 @@ void pipesim_lower_end(
 		});
 }
 
-void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
-{
-	PipesimMessage messages[2];
-	const guint n = pipesim_messages(lowerer->program, rank, op, FALSE, messages);
-
-	for (guint i = 0; i < n; i++)
-		pipesim_lower_end(lowerer, &messages[i], FALSE, joined || i > 0);
-}
-
-guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
-{
-	PipesimMessage messages[2];
-	const guint n = pipesim_messages(lowerer->program, rank, op, TRUE, messages);
-
-	for (guint i = 0; i < n; i++)
-		pipesim_lower_end(lowerer, &messages[i], TRUE, joined && i > 0);
-	return n;
-}
-
 PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena)
 {
 	const gsize n = 2 * (gsize)program->n_ops;
