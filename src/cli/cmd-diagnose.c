@@ -144,10 +144,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
 	diagnosis = pipesim_diagnose(&patient, error);
-	if (diagnosis != NULL)
-		diagnosis->spread = pipesim_spread_new(&patient, diagnosis);
+	if (diagnosis == NULL || !pipesim_spread_steps(&patient, diagnosis, error))
+		return FALSE;
 	setup->told = format == PIPESIM_AS_TEXT;
-	return diagnosis != NULL && tell_all(setup, diagnosis, format, error);
+	return tell_all(setup, diagnosis, format, error);
 }
 
 const PipesimCommand pipesim_command_diagnose = {

@@ -17,6 +17,16 @@
 
 /* Rules --------------------------------------------------------------------------------- */
 
+/* Whether *@fault says that something did not fit in memory, which then becomes *@error: what is told without it would be
+ * something else. */
+static gboolean is_limit(GError **fault, GError **error)
+{
+	if (!g_error_matches(*fault, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT))
+		return FALSE;
+	g_propagate_error(error, g_steal_pointer(fault));
+	return TRUE;
+}
+
 /* The steps of @doctor under @runtime. */
 static gboolean make_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime, GError **error)
 {
@@ -32,29 +42,29 @@ static gboolean make_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime,
 }
 
 /* How far steps under @runtime are off in the median, in size; a negative number where they do not run by it. */
-static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime)
+static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime, GError **error)
 {
 	const guint n = doctor->record->steps->len;
 	const guint fit = MAX(1, MIN(STEPS_TRIED, OPS_TRIED / doctor->out->program->n_ops));
 	const guint stride = (n + fit - 1) / fit;
 	g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
 
-	if (!make_rules(doctor, runtime, NULL))
+	if (!make_rules(doctor, runtime, error))
 		return -1;
 	for (guint s = doctor->out->step % stride; s < n; s += stride) {
 		const PipesimStep *step = doctor->rules != NULL ? doctor->rules : doctor->step;
 		gint64 simulated;
 
-		if (!pipesim_doctor_simulate(doctor, s, step, TRUE, &simulated, NULL, NULL))
+		if (!pipesim_doctor_simulate(doctor, s, step, TRUE, &simulated, NULL, error))
 			return -1;
 		if (simulated < 0)
 			continue;
-		const double error = fabs(
+		const double off = fabs(
 			(double)simulated /
 				(double)MAX(pipesim_record_length(doctor->record, s), 1) -
 			1);
 
-		g_array_append_val(errors, error);
+		g_array_append_val(errors, off);
 	}
 	g_array_sort(errors, pipesim_compare_double);
 	return errors->len > 0 ? g_array_index(errors, double, (errors->len - 1) / 2) : -1;
@@ -90,11 +100,14 @@ static gboolean try_all(PipesimDoctor *doctor, GError **error)
 
 	for (const PipesimRuntime *const *all = pipesim_runtime_list(); *all != NULL; all++) {
 		PipesimTried tried = {*all, -1};
+		g_autoptr(GError) fault = NULL;
 
 		if (*all != &pipesim_runtime_pytorch_2_15 &&
 			(*all != &pipesim_runtime_deepseek ||
 				doctor->record->joined.copies > 1))
-			tried.error = try_rules(doctor, *all);
+			tried.error = try_rules(doctor, *all, &fault);
+		if (is_limit(&fault, error))
+			return FALSE;
 		if (tried.error < 0)
 			continue;
 		g_array_append_val(out->tried, tried);
@@ -168,10 +181,8 @@ gboolean pipesim_find_rules(PipesimDoctor *doctor, GError **error)
 	}
 	if (make_rules(doctor, out->rules, &fault))
 		return TRUE;
-	if (g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
-		g_propagate_error(error, g_steal_pointer(&fault));
+	if (is_limit(&fault, error))
 		return FALSE;
-	}
 	/* The order ran, so these are not the rules that it ran by. */
 	out->rules = &pipesim_runtime_async;
 	return make_rules(doctor, out->rules, error);
@@ -221,15 +232,18 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 
 /* The makespan of @run where hosts are as late as they were: on each rank at the same place of its list; -1 where that
  * cannot be told. */
-static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run)
+static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GError **error)
 {
 	const PipesimProgram *executed = doctor->out->program, *program = run->step->program;
 	PipesimTimes times = *run->times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
 	g_autofree gint64 *drawn = program != NULL ? g_try_new(gint64, program->n_ops) : NULL;
 
-	if (drawn == NULL)
+	if (drawn == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "the ops of %s do not fit in memory",
+			run->name);
 		return -1;
+	}
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint32 begin = program->rank_begin[rank],
 			      from = executed->rank_begin[rank];
@@ -245,20 +259,22 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run)
 				doctor->level[PIPESIM_LEVEL_MESSAGES][from + i];
 	}
 	times.drawn = drawn;
-	timeline = pipesim_step_again(run->step, &times, 0, NULL);
+	timeline = pipesim_step_again(run->step, &times, 0, error);
 	return timeline != NULL ? timeline->makespan : -1;
 }
 
 /* @run with what stays, which becomes the result's. */
-static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run)
+static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run, GError **error)
 {
 	PipesimOther other = {run, -1, -1};
+	g_autoptr(GError) fault = NULL;
 
-	if (run->report == NULL)
+	if (is_limit(&run->error, error) || run->report == NULL)
 		return other;
 	other.makespan = other.fixed = run->report->makespan;
 	if (doctor->out->stays[PIPESIM_CAUSE_HOST])
-		other.makespan = run_late(doctor, run);
+		other.makespan = run_late(doctor, run, &fault);
+	is_limit(&fault, error);
 	pipesim_step_forget_ops(run->step);
 	return other;
 }
@@ -273,6 +289,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		.runtime = out->rules,
 		.seed = 1};
 	g_autoptr(PipesimCosts) fixed = NULL;
+	g_autoptr(GError) fault = NULL;
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		out->stays[kind] =
@@ -286,11 +303,9 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		return FALSE;
 	out->now = (PipesimOther){out->executed, out->executed->report->makespan, -1};
 	if (out->stays[PIPESIM_CAUSE_HOST])
-		out->now.makespan = run_late(doctor, out->executed);
+		out->now.makespan = run_late(doctor, out->executed, error);
 	if (out->now.makespan < 0)
-		out->stays[PIPESIM_CAUSE_HOST] = FALSE;
-	if (out->now.makespan < 0)
-		out->now.makespan = out->executed->report->makespan;
+		return FALSE;
 	/* What ran by PyTorch's runtime for files will do so in another order, too; its classes run their own, and what was
 	 * asked for may suit other orders than this one. */
 	if (out->rules_from == PIPESIM_RULES_ASKED || out->rules == &pipesim_runtime_single ||
@@ -302,16 +317,20 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 	g_clear_pointer(&fixed->slow, g_free);
 	fixed->n_slow = 0;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
-		PipesimOther other =
-			weigh(doctor, pipesim_run_schedule(*all, &scenario, out->costs));
+		PipesimOther other = weigh(
+			doctor, pipesim_run_schedule(*all, &scenario, out->costs), &fault);
 
-		if (out->stays[PIPESIM_CAUSE_SLOW_RANK] && other.run->report != NULL) {
+		if (fault == NULL && out->stays[PIPESIM_CAUSE_SLOW_RANK] &&
+			other.run->report != NULL) {
 			PipesimRun *without = pipesim_run_schedule(*all, &scenario, fixed);
 
+			is_limit(&without->error, &fault);
 			other.fixed = without->report != NULL ? without->report->makespan : -1;
 			pipesim_run_free(without);
 		}
 		g_array_append_val(out->others, other);
+		if (is_limit(&fault, error))
+			return FALSE;
 	}
 	g_array_sort(out->others, compare_others);
 	return TRUE;

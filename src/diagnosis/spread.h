@@ -21,7 +21,7 @@ struct _PipesimStepSpread {
 	gint rank[PIPESIM_N_CAUSES];
 };
 
-/** pipesim_spread_new: of the steps of @diagnosis, which is that of @patient; for g_free(). NULL where they are fewer
- * than PIPESIM_SPREAD_STEPS. */
-PipesimStepSpread *pipesim_spread_new(
-	const PipesimPatient *patient, const PipesimDiagnosis *diagnosis);
+/** pipesim_spread_steps: fills that of @diagnosis, which is of @patient, where there are PIPESIM_SPREAD_STEPS. FALSE with
+ * PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_spread_steps(
+	const PipesimPatient *patient, PipesimDiagnosis *diagnosis, GError **error);

@@ -174,7 +174,7 @@ START_TEST(the_longest_step_is_told)
 	ck_assert(diagnose(&one, &one.trace, 1, NULL));
 	patient.record = one.record;
 	patient.costs = one.calibration->costs;
-	one.found->spread = pipesim_spread_new(&patient, one.found);
+	ck_assert(pipesim_spread_steps(&patient, one.found, NULL));
 	ck_assert_ptr_nonnull(one.found->spread);
 	ck_assert_int_eq(one.found->measured, 11 * 26 * MS);
 	ck_assert_uint_eq(one.found->spread->worst, 0);
