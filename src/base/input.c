@@ -152,6 +152,10 @@ void pipesim_input_consume(PipesimInput *input, gsize length)
 	input->length -= length;
 }
 
+#define USE_NSYS                                                                               \
+	"export its tables as CSV: nsys stats -r nvtx_gpu_proj_trace,cuda_gpu_trace --format " \
+	"csv FILE"
+
 /* What is no text, though it is often what is at hand where text is asked for. */
 static gboolean check_head(PipesimInput *input, GError **error)
 {
@@ -160,9 +164,7 @@ static gboolean check_head(PipesimInput *input, GError **error)
 		gsize length;
 		const char *what;
 	} others[] = {
-		{"SQLite format 3", 16,
-			"a database of SQLite, not text; of nsys the tables are read: nsys "
-			"stats -r nvtx_gpu_proj_trace,cuda_gpu_trace --format csv FILE"},
+		{"SQLite format 3", 16, "a database of SQLite, not text; " USE_NSYS},
 		{"\x28\xb5\x2f\xfd", 4, "packed by zstd; unpack it, or pack it with gzip"},
 		{"\xfd"
 		 "7zXZ",
@@ -173,15 +175,24 @@ static gboolean check_head(PipesimInput *input, GError **error)
 		{"\xfe\xff", 2, "text in UTF-16; save it as UTF-8"},
 	};
 	const char *head;
-	gsize length;
+	gsize length, zeros = 0;
 
-	if (!pipesim_input_peek(input, 16, &head, &length, error))
+	if (g_str_has_suffix(input->name, ".nsys-rep") ||
+		g_str_has_suffix(input->name, ".qdrep"))
+		return pipesim_fail_at(error, input->name, 1, 1,
+			"this is a report of Nsight Systems, not text; " USE_NSYS);
+	if (!pipesim_input_peek(input, 64, &head, &length, error))
 		return FALSE;
 	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
 		if (length >= others[i].length &&
 			memcmp(head, others[i].head, others[i].length) == 0)
 			return pipesim_fail_at(
 				error, input->name, 1, 1, "this is %s", others[i].what);
+	for (gsize i = 0; i < MIN(length, 64); i++)
+		zeros += head[i] == '\0';
+	if (zeros > 1)
+		return pipesim_fail_at(error, input->name, 1, 1,
+			"this is a binary file, not text; give its CSV or JSON");
 	if (length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
 		pipesim_input_consume(input, 3); /* a byte order mark */
 	return TRUE;

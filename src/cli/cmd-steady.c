@@ -183,6 +183,26 @@ static const PipesimColumn few[] = {
 	{"fill, drain", "ms", FALSE},
 };
 
+/* Where no schedule comes to a steady phase: the shortest of their steps. */
+static void say_steps(const GPtrArray *rows, guint m, PipesimScreen *screen)
+{
+	const Row *best = NULL;
+	PipesimNumber number;
+
+	pipesim_each_in (const Row, row, rows)
+		if (row->step == NULL)
+			pipesim_screen_say(screen->failed, "%s", row->error->message);
+		else if (best == NULL ||
+			 row->step->report->makespan < best->step->report->makespan)
+			best = row;
+	pipesim_screen_say(screen->verdict,
+		"%u micro-batch%s too few for a steady phase; leave out --microbatches for the "
+		"long run. %s %s: %s.",
+		m, m == 1 ? " is" : "es are",
+		rows->len > 1 ? "The shortest step is that of" : "That of", best->name,
+		pipesim_screen_time(number, best->step->report->makespan));
+}
+
 static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	const PipesimStyle *style, GString *out)
 {
@@ -217,13 +237,16 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			times[rows->len + n - 1] =
 				pipesim_figure_fraction(row->state->fixed) / 1e6;
 		}
-	screen->table = best != NULL ? pipesim_table_new(few, G_N_ELEMENTS(few)) : NULL;
-	pipesim_each_in (const Row, row, rows) {
+	if (best == NULL)
+		say_steps(rows, setup->scenario.microbatches, screen);
+	else
+		screen->table = pipesim_table_new(few, G_N_ELEMENTS(few));
+	for (guint i = 0; best != NULL && i < rows->len; i++) {
+		const Row *row = g_ptr_array_index(rows, i);
 		g_autofree char *words = word_row(row);
 
 		if (words != NULL) {
-			pipesim_screen_say(best != NULL ? screen->failed : screen->verdict,
-				"%s: %s", row->name, words);
+			pipesim_screen_say(screen->failed, "%s: %s", row->name, words);
 			continue;
 		}
 		char *cells[] = {g_strconcat(row == best ? "* " : "  ", row->name, NULL),
@@ -417,8 +440,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;
 	if (setup->n_operands == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"steady takes names of schedules, or all; see pipesim list");
+		pipesim_choices_add_list(choices, NULL, NULL);
 	for (guint i = 0; i < setup->n_operands; i++)
 		if (!pipesim_choices_add_list(choices, setup->operands[i], error))
 			return FALSE;
@@ -453,8 +475,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 const PipesimCommand pipesim_command_steady = {
 	.name = "steady",
 	.summary = "the exact time of a micro-batch in the steady phase",
-	.usage = "SCHEDULE...",
-	.about = "SCHEDULE is the name of a built-in schedule, or all. With constant op times "
+	.usage = "[SCHEDULE...]",
+	.about = "SCHEDULE is the name of a built-in schedule (default: all). With constant op "
+		 "times "
 		 "the steady phase of\na schedule repeats exactly: the length of its period "
 		 "divided by the micro-batches in it is what\neach additional micro-batch "
 		 "costs. Where no period can be proven, over links for example, the\ngrowth "

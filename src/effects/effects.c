@@ -202,10 +202,9 @@ static void tell_verdict(const Task *task)
 			fit->ops, fit->bursts);
 	else if (fit->verdict == PIPESIM_POWER_INDEPENDENT)
 		pipesim_notice(task->notices,
-			"no dependence: what ops take does not hang on idle time before them "
-			"(the best fit explains %.1f %% of bursts that it did not see); this "
-			"chip was not limited by its power, and full speed is the sustained "
-			"one",
+			"op times do not depend on idle time before them (the best fit "
+			"explains %.1f %% of the variance in bursts it was not fitted to): "
+			"power did not limit this chip, and the sustained times are used",
 			(double)MAX(fit->held_out, 0) / 1e4);
 }
 
@@ -220,12 +219,13 @@ static void tell_oddities(const Task *task)
 
 		if (part->n > 0 && part->reversed > NOISE)
 			pipesim_notice(task->notices,
-				"%s %s takes %.1f %% longer rested than under load: no matter "
-				"of power; its full speed is taken to be the sustained one",
+				"%s %s is %.1f %% slower after idling than under load, so "
+				"power "
+				"is not the cause; its sustained time is used throughout",
 				part->component, phase, (double)part->reversed / 1e4);
 		if (part->n > 0 && 2 * part->bent > 3 * NOISE)
 			pipesim_notice(task->notices,
-				"%s %s does not grow evenly with the load: parts of the range "
+				"%s %s does not slow down evenly with load: parts of the range "
 				"are %.1f %% off the fit",
 				part->component, phase, (double)part->bent / 1e4);
 	}
@@ -241,8 +241,8 @@ static void tell_oddities(const Task *task)
 		pipesim_notice(task->notices,
 			"the clock of the SMs was not higher after pauses (%" G_GINT64_FORMAT
 			" MHz) than under load (%" G_GINT64_FORMAT
-			" MHz), though ops were faster: the pauses may spare something else "
-			"than power",
+			" MHz), though ops were faster: something other than power may recover "
+			"in pauses",
 			fit->rested_clock, fit->loaded_clock);
 }
 

@@ -62,7 +62,7 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 
 	g_string_append_printf(out,
 		"\npower: %u ops in %u bursts of %u histories, %u GPU%s; left out %u that "
-		"begin a burst, %u strays, %u of excursions\n",
+		"begin a burst, %u outliers, %u in slow spells\n",
 		fit->ops, fit->bursts, fit->runs, fit->ranks, fit->ranks == 1 ? "" : "s",
 		fit->first_ops, fit->outliers, fit->slow_outliers);
 	g_string_append_printf(out,
@@ -79,12 +79,12 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 			out, "  a waiting receive draws %.2f\n", ratio(fit->waiting_load));
 	if (fit->rested_clock >= 0 && fit->loaded_clock >= 0)
 		g_string_append_printf(out,
-			"  clock of the SMs: %" G_GINT64_FORMAT " MHz rested, %" G_GINT64_FORMAT
-			" MHz loaded\n",
+			"  clock of the SMs: %" G_GINT64_FORMAT
+			" MHz after idling, %" G_GINT64_FORMAT " MHz under load\n",
 			fit->rested_clock, fit->loaded_clock);
 	if (fit->loaded_power >= 0)
 		g_string_append_printf(
-			out, "  power: %.0f W loaded", ratio(fit->loaded_power) * 1e3);
+			out, "  power: %.0f W under load", ratio(fit->loaded_power) * 1e3);
 	if (fit->loaded_power >= 0 && costs->power != NULL && costs->power->limit > 0)
 		g_string_append_printf(
 			out, ", limit %" G_GINT64_FORMAT " W", costs->power->limit);

@@ -12,7 +12,7 @@ typedef struct {
 	PipesimTrace *const *traces;
 	guint n_traces;
 	PipesimTraceWish wish; /* with the tokens of the traces */
-	gint64 layers, layers_per_chunk;
+	gint64 layers, layers_per_chunk, whole;
 	GPtrArray *groups; /* of PipesimTraceGroup, owned */
 	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
 	PipesimCosts *costs;
@@ -584,8 +584,22 @@ static gboolean run(Calibrating *c, GError **error)
 			c->layers_per_chunk =
 				MIN(c->layers_per_chunk * c->joined->chunks, G_MAXINT32);
 	}
-	if (c->layers == 0)
+	const PipesimTraceGroup *first =
+		c->chosen->len > 0 ? g_ptr_array_index(c->chosen, 0) : NULL;
+	if (c->layers == 0) {
 		c->layers = c->layers_per_chunk;
+		/* A measured stage is what it is; layers can be repeated. */
+		if (c->whole > 1 && !several && first != NULL && !first->what.whole_chunk)
+			c->layers = (c->layers + c->whole - 1) / c->whole * c->whole;
+		if (c->layers > c->layers_per_chunk)
+			pipesim_notice(c->notices,
+				"the trace has %" G_GINT64_FORMAT
+				" layer%s a rank; %" G_GINT64_FORMAT
+				" are simulated, so that every stage has whole layers "
+				"(--layers)",
+				c->layers_per_chunk, c->layers_per_chunk == 1 ? "" : "s",
+				c->layers);
+	}
 	pipesim_stage_times_notice(c->joined, c->notices);
 	if (!pipesim_stage_times_figure(c->traces, c->n_traces, &c->means, error) ||
 		!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
@@ -605,8 +619,6 @@ static gboolean run(Calibrating *c, GError **error)
 			pipesim_print_ms_fixed(pair, time[PIPESIM_FB], 3),
 			pipesim_print_ms_fixed(serial, both, 3));
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
-	const PipesimTraceGroup *first =
-		c->chosen->len > 0 ? g_ptr_array_index(c->chosen, 0) : NULL;
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
 		c->costs->layers = (guint)c->layers;
 	for (guint t = 0; t < c->n_traces; t++)
@@ -642,6 +654,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	c.layers_per_chunk =
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
 	c.layers = options->layers;
+	c.whole = options->whole;
 	c.wish = options->wish;
 	if (c.wish.tokens == 0)
 		c.wish.tokens = pipesim_trace_get_count(traces[0], "tokens");

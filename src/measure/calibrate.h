@@ -8,7 +8,8 @@
 /* All 0: nothing wished. */
 typedef struct {
 	guint layers; /* of a rank's share of the model; 0 = layers_per_chunk of the first
-			 trace, else 1 */
+			 trace, else 1, */
+	guint whole; /* and of single layers then as many more as make a multiple of this; 0 = no more */
 	/* Which rows; tokens are those of the first trace where 0. */
 	PipesimTraceWish wish;
 	void (*progress)(guint done, guint all); /* of pipesim_traces_read() */

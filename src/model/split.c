@@ -201,6 +201,15 @@ guint64 *pipesim_split_layers(
 	return first;
 }
 
+static gboolean parts_differ(const PipesimCosts *costs)
+{
+	for (guint i = 1; i < costs->n_parts; i++)
+		if (memcmp(costs->part, &costs->part[(gsize)i * PIPESIM_FB],
+			    PIPESIM_FB * sizeof *costs->part) != 0)
+			return TRUE;
+	return FALSE;
+}
+
 char *pipesim_split_describe(
 	const PipesimCosts *costs, const PipesimShape *shape, const PipesimTimes *times)
 {
@@ -211,6 +220,12 @@ char *pipesim_split_describe(
 
 	if (costs->cutter != NULL && costs->cutter->words != NULL)
 		return g_strdup(costs->cutter->words);
+	if (costs->part != NULL && costs->n_parts > 1 && shape->stages > costs->n_parts &&
+		parts_differ(costs))
+		return g_strdup_printf(
+			"%u stages share %u rows of stage times, each row cut evenly; for "
+			"stages that are uneven within a row give %u rows",
+			shape->stages, costs->n_parts, shape->stages);
 	if (layers == 0 || layers % shape->stages == 0)
 		return NULL;
 	words = g_string_new(NULL);

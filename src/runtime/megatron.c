@@ -402,7 +402,7 @@ static gboolean check_order(
 
 		if (seat->forward[i] != program->rank_begin[seat->rank] + k)
 			return refuse(error, seat->rank,
-				"forwards and backwards do not take turns as there");
+				"forwards and backwards do not alternate as in Megatron-LM");
 		if (forward->chunk != program->ops[first[i]].chunk ||
 			forward->microbatch != program->ops[first[i]].microbatch ||
 			pipesim_op_backward_chunk(backward) !=

@@ -319,7 +319,8 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 		"rank waits for, and W (wgrad), which no rank waits for. Rank r stays r weight "
 		"gradients behind and runs them where it would idle at the end, so that about "
 		"two thirds of the bubble disappear where F = I = W. Ranks run one forward per "
-		"hop ahead instead of two, which compensates for the activations held until W.",
+		"hop ahead instead of two, which compensates for the activations held until "
+		"wgrad.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; order as "
 		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
 	.chunks = 2,

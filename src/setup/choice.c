@@ -116,6 +116,32 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 	}
 }
 
+guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *scenario)
+{
+	guint all = 1;
+
+	pipesim_each_in (const PipesimChoice, choice, choices) {
+		const PipesimScenario own = pipesim_choice_scenario(choice, scenario);
+		const guint stages =
+			choice->schedule != NULL
+				? pipesim_schedule_stages_per_rank(choice->schedule, &own)
+				: choice->file->program->shape.stages /
+					  MAX(choice->file->program->shape.ranks, 1);
+		guint a = all, b = MAX(stages, 1);
+
+		while (b > 0) {
+			const guint rest = a % b;
+
+			a = b;
+			b = rest;
+		}
+		if ((guint64)all / a * MAX(stages, 1) > 64)
+			return 0;
+		all = all / a * MAX(stages, 1);
+	}
+	return all;
+}
+
 gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error)
 {
 	guint takes = 0;
@@ -123,6 +149,7 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 	for (guint i = 0; i < choices->len; i++)
 		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);
 	pipesim_choices_shape(choices, &setup->scenario);
+	setup->stages_per_rank = pipesim_choices_stages(choices, &setup->scenario);
 	return pipesim_setup_heed(setup, takes, error);
 }
 

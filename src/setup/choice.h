@@ -40,7 +40,11 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
  * the first file of @choices. */
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario);
 
-/** pipesim_choices_prepare: pipesim_choices_shape() of the scenario of @setup; FALSE with
+/** pipesim_choices_stages: the least multiple of the stages that a rank has in each of @choices: as many layers have each of
+ * them in whole ones. 0 where that is more than 64, which nobody means. */
+guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *scenario);
+
+/** pipesim_choices_prepare: pipesim_choices_shape() of the scenario of @setup, and its stages per rank; FALSE with
  * PIPESIM_ERROR_USAGE where it has a setting that none of @choices heeds. */
 gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error);
 

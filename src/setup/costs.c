@@ -52,6 +52,21 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 	}
 }
 
+static gboolean has_stage_times(const PipesimSetup *setup)
+{
+	return setup->text[PIPESIM_SET_STAGE_TIMES] != NULL || setup->stages != NULL;
+}
+
+/* Whether nothing else says how long a stage is than the layers of a trace. */
+static gboolean repeats_layers(const PipesimSetup *setup)
+{
+	const char *times = setup->text[PIPESIM_SET_TIMES];
+
+	return setup->text[PIPESIM_SET_MODEL] == NULL && !has_stage_times(setup) &&
+	       setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
+	       (times == NULL || strstr(times, "F=") == NULL);
+}
+
 PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 {
 	const char *file = setup->text[PIPESIM_SET_COSTS];
@@ -73,8 +88,9 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 		return NULL;
 	}
 	if (traces) {
-		const PipesimCalibrateOptions options = {
-			.layers = setup->layers, .progress = setup->progress};
+		const PipesimCalibrateOptions options = {.layers = setup->layers,
+			.whole = repeats_layers(setup) ? setup->stages_per_rank : 0,
+			.progress = setup->progress};
 		g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
 			(const char *const *)setup->list[PIPESIM_SET_TRACE], &options, error);
 
@@ -99,11 +115,6 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 }
 
 /* What other settings say ---------------------------------------------------------------- */
-
-static gboolean has_stage_times(const PipesimSetup *setup)
-{
-	return setup->text[PIPESIM_SET_STAGE_TIMES] != NULL || setup->stages != NULL;
-}
 
 /* How messages call the costs that others stand over. */
 static const char *name_base(const PipesimSetup *setup)

@@ -23,6 +23,7 @@ struct _PipesimSetup {
 	/* As read: pipesim_setup_read(). */
 	PipesimScenario scenario; /* 0 = not given */
 	guint layers;             /* 0 = not given */
+	guint stages_per_rank;    /* a multiple of that of each schedule; 0 = not known */
 	struct {
 		guint seq, microbatch, tp, cp, ep, etp, dp;
 	} sizes;                                 /* of the training of a model; 0 = not given */

@@ -416,8 +416,8 @@ START_TEST(others_are_refused)
 {
 	assert_refused("zb-h1", 4, FALSE, "backwards are split");
 	assert_refused("dualpipe", 4, FALSE, "rank 0");
-	assert_refused("gpipe", 4, FALSE, "take turns");
-	assert_refused("looped-bfs", 4, FALSE, "take turns");
+	assert_refused("gpipe", 4, FALSE, "alternate");
+	assert_refused("looped-bfs", 4, FALSE, "alternate");
 	assert_refused("1f1b-v", 4, FALSE, "another way");
 	assert_refused("interleaved-1f1b", 2, TRUE, "--no-overlap-p2p");
 	assert_refused("dualpipev", 4, FALSE, "rank 0");
