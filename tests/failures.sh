@@ -100,12 +100,18 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 		else
 			fail 'a picture of many ops is no raster, or large'
 		fi
-		"$PIPESIM" $shape -s 1f1b --times P2P=0.1 --runtime native --timeline lanes.svg >out 2>err
+		"$PIPESIM" $shape -s 1f1b --times P2P=0.1 --runtime native --timeline lanes.svg --keep-gnuplot >out 2>err
 		expect 'picture of messages' 0 ''
 		if grep -q 'receives; dark: the message moves, pale: one end waits' lanes.svg && grep -q "data index 'waiting-sends'" lanes.gp; then
 			pass
 		else
 			fail 'messages have no strips'
+		fi
+		"$PIPESIM" $shape -s 1f1b --timeline alone.svg >out 2>err
+		if [ -s alone.svg ] && [ ! -e alone.gp ] && [ ! -e alone.dat ]; then
+			pass
+		else
+			fail 'files for gnuplot stay beside a picture, though nobody asked for them'
 		fi
 		for extension in svg png pdf; do
 			"$PIPESIM" $shape -s dualpipe,1f1b --timeline "it's a \"picture\".$extension" >out 2>err

@@ -32,7 +32,11 @@ make_page speeds --pp 4 --microbatches 8 --costs "$sources/tests/input/costs-pow
 make_page large --pp 16 --microbatches 128 -s 1f1b,zb-h1,zb-v
 make_page left-out --pp 64 --microbatches 800 -s 1f1b,zb-h1
 mkdir '<' && cp "$sources/tests/input/one-rank.csv" '</script><b onclick="x()">&.csv'
-"$PIPESIM" diagnose "$sources/tests/input/run/ops.csv" --report diagnosis.html >diagnosis.txt 2>err || fail "diagnose: $(head -n 2 err)"
+"$PIPESIM" diagnose "$sources/tests/input/run/ops.csv" --full --report diagnosis.html >diagnosis.txt 2>err || fail "diagnose: $(head -n 2 err)"
+make_page sweep sweep --pp 4,8 -m 16,32,64 -s 1f1b,zb-h1,zb-v
+make_page optimized optimize --pp 4 -m 8 --max-activations 3 --time 0
+make_page plan plan --model llama-3-8b --gpus 4 --memory 80GiB --global-batch 8 --tp 1 --dp 1 -s 1f1b
+"$PIPESIM" diff zb-v 1f1b --pp 4 -m 8 --report diff.html >out 2>err
 make_page names -s '</script><b onclick="x()">&.csv'
 if python3 "$sources/tests/page/check.py" "$scratch" >said 2>&1; then
 	grep '^FAIL: ' said

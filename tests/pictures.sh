@@ -14,10 +14,10 @@ draw() # NAME ARGUMENT...: NAME.gp and NAME.dat
 	name=$1
 	shift
 	if command -v gnuplot >/dev/null; then
-		"$PIPESIM" "$@" >out 2>err || fail "$name is not drawn: $(cat err)"
+		"$PIPESIM" "$@" --keep-gnuplot >out 2>err || fail "$name is not drawn: $(cat err)"
 		grep -v 'PP is swept' err && fail "$name: something is said"
 	else
-		"$PIPESIM" "$@" >out 2>err
+		"$PIPESIM" "$@" --keep-gnuplot >out 2>err
 	fi
 }
 
@@ -230,8 +230,8 @@ draw fine sweep --pp 4,8 -m 16:64 -s 1f1b --heat-map fine.svg
 lacks fine.gp 'with labels' 'values where cells are small'
 holds fine.dat '^15\.78947[0-9]* 15 14\.2857[0-9]* ' 'bubbles of 3 of 19, 20 and 21, in percent'
 draw win sweep --pp 4,8 -m 16,32 -s 1f1b,zb-h1,gpipe --winners win.svg
-holds win.gp "and its lead over the next" "a title"
-holds win.dat '^0 0 0x[0-9A-F]* "zb-h1" "+11.8 %"$' 'the lead of ZB-H1, 51 against 57 ms'
+holds win.gp "its lead, and the next" "a title"
+holds win.dat '^0 0 0x[0-9A-F]* "zb-h1" "+11.8 % 1f1b"$' 'the lead of ZB-H1, 51 against 57 ms'
 draw tie sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --winners tie.svg
 holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" tie$' 'a tie'
 draw limit sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --activation-bytes 1GB --memory-limit 5GB --winners limit.svg

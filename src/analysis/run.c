@@ -319,6 +319,7 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	g_ptr_array_unref(comparison->runs);
 	pipesim_run_free(comparison->base);
 	pipesim_costs_free(comparison->laid_out);
+	g_free(comparison->answer);
 	g_free(comparison->about);
 	g_free(comparison->command);
 	g_free(comparison);

@@ -85,7 +85,8 @@ typedef struct {
 	gint64 baseline; /* step of 1F1B at the same shape and costs (pipesim_report_step()), ns; -1 = none */
 	PipesimRun *base; /* that run, where it is none of @runs; NULL: it is one, or refused */
 	gboolean named;   /* the runs were asked for by name: people are shown them all */
-	char *about; /* what is said above everything on a page, lines of characters of one width; or NULL */
+	/* Of a page, or NULL: the answer of its command as JSON, in place of which schedule is best; all that it says as text. */
+	char *answer, *about;
 	char *command; /* the command line that made it, for headers of files */
 	const GPtrArray
 		*notices; /* of char *: what was said of the costs; the caller's, or NULL */

@@ -37,11 +37,15 @@ static void put_members(PipesimJson *json, gconstpointer of)
 static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GError **error)
 {
 	PipesimComparison *comparison = pipesim_measured_comparison(found->diagnosis, error);
-	g_autoptr(GString) about = g_string_new(NULL);
+	g_autoptr(GString) about = g_string_new(NULL), answer = g_string_new(NULL),
+			   text = g_string_new(NULL);
 
 	if (comparison == NULL)
 		return FALSE;
 	found->comparison = comparison;
+	pipesim_diagnosis_screen(found->diagnosis, found->what_if, found->balance,
+		setup->notices, &(PipesimStyle){.answer = answer}, text);
+	comparison->answer = g_string_free(g_steal_pointer(&answer), FALSE);
 	pipesim_diagnosis_text(
 		found->diagnosis, found->what_if, found->balance, &(PipesimStyle){0}, about);
 	comparison->about = g_string_free(g_steal_pointer(&about), FALSE);
@@ -162,10 +166,10 @@ const PipesimCommand pipesim_command_diagnose = {
 		    "file.\n",
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
-	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_AS,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS, PIPESIM_SET_FULL,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
-		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
+	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_SET_RUNTIME,
+		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS,
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE,
+		PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "micro-batches of a step, where ops have no names "
 			    "(default: as many as fit)",

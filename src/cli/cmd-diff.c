@@ -183,6 +183,7 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 	}
 	say_messages(pair, screen->notes);
 	pipesim_screen_note(screen, pair->notices);
+	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }
 
@@ -291,14 +292,30 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 /* Command -------------------------------------------------------------------------------- */
 
+static gboolean write_page(const Pair *pair, PipesimComparison *comparison,
+	const PipesimSetup *setup, GError **error)
+{
+	g_autoptr(GString) said = g_string_new(NULL), text = g_string_new(NULL);
+
+	if (setup->text[PIPESIM_SET_REPORT] == NULL)
+		return TRUE;
+	write_screen(pair, &(PipesimStyle){.answer = said}, text);
+	comparison->answer = g_string_free(g_steal_pointer(&said), FALSE);
+	comparison->command = g_strdup(setup->command_line);
+	comparison->notices = setup->notices;
+	pipesim_comparison_finish(comparison);
+	return pipesim_page_write(comparison, setup->text[PIPESIM_SET_REPORT], error);
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(PipesimRun) a = NULL, b = NULL;
+	g_autoptr(PipesimComparison) comparison = NULL; /* owns both */
 	g_autoptr(PipesimDifference) difference = NULL;
+	PipesimRun *a, *b;
 	guint json;
 	Pair pair;
 
@@ -311,14 +328,20 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"diff takes two schedules, names or files; %u given",
 			setup->n_operands);
-	if (!pipesim_choices_add(choices, setup->operands[0], error) ||
+	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
+		!pipesim_choices_add(choices, setup->operands[0], error) ||
 		!pipesim_choices_add(choices, setup->operands[1], error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
+	if (setup->text[PIPESIM_SET_REPORT] != NULL)
+		setup->scenario.keep = PIPESIM_KEEP_OPS;
+	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
 	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
 	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
+	g_ptr_array_add(comparison->runs, a);
+	g_ptr_array_add(comparison->runs, b);
 	if (!pipesim_run_check(a, error) || !pipesim_run_check(b, error))
 		return FALSE;
 	difference = pipesim_difference_new(a, b, error);
@@ -334,7 +357,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	else
 		write_screen(&pair, &style, out);
 	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
-	return pipesim_print(path, out, error);
+	return write_page(&pair, comparison, setup, error) && pipesim_print(path, out, error);
 }
 
 const PipesimCommand pipesim_command_diff = {
@@ -350,7 +373,7 @@ const PipesimCommand pipesim_command_diff = {
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_ALL_RUNTIME, PIPESIM_SET_OP_TIMES,
-		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_REPORT},
 	.members = put_members,
 	.run = run,
 };

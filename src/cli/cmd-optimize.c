@@ -228,7 +228,8 @@ static PipesimComparison *compare(const Optimize *o)
 	PipesimComparison *comparison;
 
 	scenario.keep = o->setup->text[PIPESIM_SET_TIMELINE] != NULL ||
-					o->setup->text[PIPESIM_SET_CHROME_TRACE] != NULL
+					o->setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
+					o->setup->text[PIPESIM_SET_REPORT] != NULL
 				? PIPESIM_KEEP_OPS
 				: PIPESIM_KEEP_NOTHING;
 	comparison = pipesim_comparison_new(&scenario, o->setup->costs);
@@ -367,8 +368,8 @@ static gboolean write_all(Optimize *o, GError **error)
 	PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(GPtrArray) verdict = pipesim_lines_new(NULL, NULL),
 			     remarks = pipesim_lines_new(NULL, NULL);
-	g_autoptr(GPtrArray) more = pipesim_lines_new(
-		"--explain-bound", "--timeline FILE.svg", "-o FILE.csv", NULL);
+	g_autoptr(GPtrArray) more = pipesim_lines_new("--explain-bound", "--timeline FILE.svg",
+		"--report FILE.html", "-o FILE.csv", NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(GString) csv = g_string_new(NULL);
@@ -571,9 +572,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	Optimize o = {.setup = setup};
 	gboolean ok = pipesim_format(setup, "text json", &o.json, error) &&
-		      check_outputs(&o, error) && pipesim_setup_check_view(setup, error) &&
-		      check_curve(setup, error) && check_order(setup, error) &&
-		      read_starts(&o, choices, error);
+		      check_outputs(&o, error) &&
+		      pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) &&
+		      pipesim_setup_check_view(setup, error) && check_curve(setup, error) &&
+		      check_order(setup, error) && read_starts(&o, choices, error);
 
 	if (ok)
 		pipesim_choices_shape(choices, &setup->scenario);
@@ -624,9 +626,10 @@ const PipesimCommand pipesim_command_optimize = {
 		PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
 		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE,
-		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS,
-		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES,
-		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_SET_REPORT,
+		PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL,
+		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES, PIPESIM_SET_FROM_MEGATRON,
+		PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_CHUNKS, NULL,
 			    "stages on each rank of interleaved (default: 2) and wave "
 			    "placements (default: 4)",

@@ -34,7 +34,7 @@ static const PipesimSettingId pictures[] = {[PIPESIM_SWEEP_HEAT_MAP] = PIPESIM_S
 
 static gboolean is_drawn(const Sweep *sweep)
 {
-	gboolean drawn = FALSE;
+	gboolean drawn = sweep->setup->text[PIPESIM_SET_REPORT] != NULL;
 
 	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
 		drawn |= sweep->setup->text[pictures[i]] != NULL;
@@ -66,20 +66,23 @@ static void point_clear(PipesimSetup *point)
 static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 {
 	const char *layers = point->text[PIPESIM_SET_LAYERS];
-	const char *key = layers != NULL ? layers : "";
+	g_autofree char *key = NULL;
 	PipesimCosts *base;
 
 	if (!pipesim_setup_read(point, error))
 		return FALSE;
 	pipesim_choices_shape(sweep->choices, &point->scenario);
+	point->stages_per_rank = pipesim_choices_stages(sweep->choices, &point->scenario);
 	if (!pipesim_setup_require(point, error))
 		return FALSE;
+	key = layers != NULL ? g_strdup(layers)
+			     : g_strdup_printf(" %u", point->stages_per_rank);
 	g_mutex_lock(&bases_lock);
 	base = g_hash_table_lookup(sweep->bases, key);
 	if (base == NULL) {
 		base = pipesim_setup_base(point, error);
 		if (base != NULL)
-			g_hash_table_insert(sweep->bases, g_strdup(key), base);
+			g_hash_table_insert(sweep->bases, g_steal_pointer(&key), base);
 	}
 	g_mutex_unlock(&bases_lock);
 	/* No row shows a single op. */
@@ -129,6 +132,18 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 
 /* Results -------------------------------------------------------------------------------- */
 
+static gboolean write_page(const Sweep *sweep, GError **error)
+{
+	const char *path = sweep->setup->text[PIPESIM_SET_REPORT];
+	g_autoptr(GString) answer = g_string_new(NULL), text = g_string_new(NULL);
+
+	if (path == NULL || sweep->run.kept->len == 0)
+		return TRUE;
+	pipesim_rows_table(
+		&sweep->titles, sweep->run.kept, &(PipesimStyle){.answer = answer}, text);
+	return pipesim_page_answer(sweep->setup->command_line, answer->str, path, error);
+}
+
 static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	PipesimSweepRun *run = &sweep->run;
@@ -148,7 +163,7 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 		if (!pipesim_sweep_picture_draw((PipesimSweepPicture)i, &sweep->titles,
 			    run->kept, sweep->metric, sweep->setup->text[pictures[i]], error))
 			return FALSE;
-	return TRUE;
+	return write_page(sweep, error);
 }
 
 /* All but who writes what where, and by how many threads; costs are told by what they say. */
@@ -305,7 +320,8 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	if (ok && metric != NULL)
 		ok = pipesim_word_find(pipesim_settings[PIPESIM_SET_METRIC].values, metric,
 			"unknown metric", &sweep->metric, error);
-	ok = ok && pipesim_sweep_run_share(&sweep->run, sweep->grid->points, error);
+	ok = ok && pipesim_check_page(sweep->setup->text[PIPESIM_SET_REPORT], error) &&
+	     pipesim_sweep_run_share(&sweep->run, sweep->grid->points, error);
 	if (ok) {
 		sweep->run.rows = pipesim_rows_of_sweep(&sweep->titles);
 		tell_what_is_held(sweep);
@@ -398,8 +414,8 @@ const PipesimCommand pipesim_command_sweep = {
 		PIPESIM_ALL_RUNTIME, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
 		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
 		PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS, PIPESIM_SET_LINES,
-		PIPESIM_SET_METRIC, PIPESIM_SET_OP_TIMES, PIPESIM_SET_FROM_MEGATRON,
-		PIPESIM_SET_FROM_TORCHTITAN},
+		PIPESIM_SET_METRIC, PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_SET_REPORT,
+		PIPESIM_SET_OP_TIMES, PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, csv or jsonl (default: by the extension of -o, else text)",
 			    "text csv jsonl"},

@@ -4,6 +4,7 @@
 #include "base/distance.h"
 #include "cli/help.h"
 #include "cli/run.h"
+#include "output/gnuplot.h"
 #include "setup/import.h"
 #include <string.h>
 
@@ -315,6 +316,15 @@ static gboolean read_import(PipesimSetup *setup, const PipesimCommand *command,
 	return *import != NULL;
 }
 
+/* Whether a picture is asked for. */
+static gboolean draws(const PipesimSetup *setup)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].path == PIPESIM_PATH_DRAWN && setup->text[id] != NULL)
+			return TRUE;
+	return FALSE;
+}
+
 /* All that holds for every command, then the command itself. */
 static gboolean run(
 	PipesimSetup *setup, const PipesimCommand *command, PipesimExit *answer, GError **error)
@@ -329,6 +339,11 @@ static gboolean run(
 			"one topic at a time; not '%.64s' too", setup->operands[1]);
 	if (command->run == NULL)
 		return print_help(NULL, setup->operands[0], error);
+	if (setup->flag[PIPESIM_SET_KEEP_GNUPLOT] && !draws(setup))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--keep-gnuplot keeps the files of a picture; add one, for example "
+			"--timeline FILE.svg");
+	pipesim_gnuplot_keep(setup->flag[PIPESIM_SET_KEEP_GNUPLOT]);
 	return pipesim_setup_check_paths(setup, command->ranges, command->folder,
 		       command->operand, command->operands, error) &&
 	       pipesim_setup_check_writable(setup, command->folder != NULL, error) &&

@@ -130,8 +130,8 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 {
 	/* What reads such files goes by these names, older than those that people see. */
 	static const char *const counters[PIPESIM_N_HELD] = {"parameters",
-		"activations until I", "activations until W", "between I and W", "messages",
-		"gathered stages", "transient"};
+		"activations until dgrad", "activations until wgrad", "between dgrad and wgrad",
+		"messages", "gathered stages", "transient"};
 	const PipesimReport *report = trace->run->report;
 	gint64 parts[PIPESIM_N_HELD];
 

@@ -174,6 +174,13 @@ static gboolean run_gnuplot(
 	return TRUE;
 }
 
+static _Thread_local gboolean kept;
+
+void pipesim_gnuplot_keep(gboolean keep)
+{
+	kept = keep;
+}
+
 gboolean pipesim_gnuplot_draw(
 	const PipesimGnuplot *picture, const char *gnuplot, GError **error)
 {
@@ -202,6 +209,15 @@ gboolean pipesim_gnuplot_draw(
 			picture->path, cause->message);
 	if (g_mapped_file_get_length(bytes) == 0)
 		return fail_gnuplot(picture, "it drew nothing", error);
-	return pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
+	done = pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
 		g_mapped_file_get_length(bytes), error);
+	if (done && !kept) {
+		g_autofree char *raster = pipesim_path_beside(picture->path, "rgb");
+
+		unlink(picture->script_path);
+		unlink(picture->data_path);
+		if (strstr(script->str, "\nraster = ") != NULL)
+			unlink(raster);
+	}
+	return done;
 }

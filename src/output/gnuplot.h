@@ -42,7 +42,11 @@ void pipesim_gnuplot_terminal(PipesimGnuplot *picture);
 void pipesim_gnuplot_quote(GString *out, const char *before, const char *text,
 	const char *format, ...) G_GNUC_PRINTF(4, 5);
 
-/** pipesim_gnuplot_draw: writes data and script, which stay, and lets @gnuplot draw them.
+/** pipesim_gnuplot_keep: whether files for gnuplot stay beside pictures that this thread draws. Not, to begin with. */
+void pipesim_gnuplot_keep(gboolean keep);
+
+/** pipesim_gnuplot_draw: writes data and script and lets @gnuplot draw them. They stay where it could not, and where they
+ * are to be kept.
  *
  * Returns: FALSE with PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails, or
  * PIPESIM_ERROR_WRITE; the picture that was there stays.

@@ -10,6 +10,8 @@ typedef struct {
 	gboolean unicode; /* else ASCII only */
 	gboolean full;    /* all columns and notes, not only what decides */
 	guint width; /* columns; 0 = a page of 100, more where an exact timeline needs it */
+	GString *
+		answer; /* (nullable): screens also say here in JSON what they say: for a page */
 } PipesimStyle;
 
 typedef struct {
@@ -61,11 +63,15 @@ void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimVie
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 
-/** pipesim_page_write: a page of HTML for a browser, one file with everything in it: tables,
+/** pipesim_page_write: a page of HTML for a browser, one file with everything in it: the answer, tables,
  * notes, costs, the timelines and what ranks hold, of each run whose ops were kept, as far as
  * they fit. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_page_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
+
+/** pipesim_page_answer: a page of @answer alone, as PipesimStyle.answer has it. @command: that made it. */
+gboolean pipesim_page_answer(
+	const char *command, const char *answer, const char *path, GError **error);
 
 /** pipesim_page_left_out: which timelines are not on the page, why, and what helps; NULL where
  * all are. For g_free(). */

@@ -397,39 +397,17 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 	pipesim_json_close(json);
 }
 
-gboolean pipesim_page_write(
-	const PipesimComparison *comparison, const char *path, GError **error)
+/* The page at @path with @data in it. */
+static gboolean write_page(const GString *data, const char *path, GError **error)
 {
 	static const char mark[] = "@DATA@";
-	static const PipesimStyle style = {0};
 	const char *place = strstr(page_template, mark);
-	const GPtrArray *components = comparison->costs->components;
-	g_autoptr(GString) data = g_string_new(NULL), result = g_string_new(NULL);
-	g_autoptr(PipesimJson) json = pipesim_json_new(data);
 	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
 	GString *out;
 
 	if (sink == NULL)
 		return FALSE;
 	out = pipesim_sink_text(sink);
-	pipesim_output_json.write(comparison, &style, result);
-	pipesim_json_open_object(json, NULL);
-	PIPESIM_MEMBER(json, "command", TEXT, comparison->command);
-	PIPESIM_MEMBER(json, "about", TEXT, comparison->about);
-	PIPESIM_MEMBER(json, "result", NESTED, g_strchomp(result->str));
-	write_table(json, comparison, "table", PIPESIM_OF_RUNS);
-	write_table(json, comparison, "by_rank", PIPESIM_OF_RANKS);
-	write_table(json, comparison, "links", PIPESIM_OF_LINKS);
-	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
-	write_lines(json, comparison, "titles", pipesim_text_titles);
-	write_lines(json, comparison, "notes", pipesim_text_notes);
-	PIPESIM_MEMBER(json, "notices", TEXTS, comparison->notices);
-	write_lines(json, comparison, "legend", pipesim_text_legend);
-	write_colours(json);
-	PIPESIM_EACH(json, "components", line, components != NULL ? components->len : 0, TRUE,
-		put_component, g_ptr_array_index(components, i));
-	write_timelines(json, comparison);
-	pipesim_json_close(json);
 	g_string_append_len(out, page_template, place - page_template);
 	/* Within a script element only this may not stand; in JSON it stands in strings alone. */
 	for (const char *p = data->str; *p != '\0'; p++)
@@ -439,4 +417,59 @@ gboolean pipesim_page_write(
 			g_string_append_c(out, *p);
 	g_string_append(out, place + strlen(mark));
 	return pipesim_sink_close(sink, error);
+}
+
+static void begin_page(PipesimJson *json, const char *command)
+{
+	pipesim_json_open_object(json, NULL);
+	PIPESIM_MEMBER(json, "version", TEXT, PACKAGE_VERSION);
+	PIPESIM_MEMBER(json, "command", TEXT, command);
+	write_colours(json);
+}
+
+gboolean pipesim_page_answer(
+	const char *command, const char *answer, const char *path, GError **error)
+{
+	g_autoptr(GString) data = g_string_new(NULL);
+	g_autoptr(PipesimJson) json = pipesim_json_new(data);
+
+	begin_page(json, command);
+	PIPESIM_MEMBER(json, "result", TEXT, NULL);
+	PIPESIM_MEMBER(json, "answer", NESTED, answer);
+	pipesim_json_close(json);
+	return write_page(data, path, error);
+}
+
+gboolean pipesim_page_write(
+	const PipesimComparison *comparison, const char *path, GError **error)
+{
+	static const PipesimStyle style = {0};
+	const GPtrArray *components = comparison->costs->components;
+	g_autoptr(GString) data = g_string_new(NULL), result = g_string_new(NULL),
+			   answer = g_string_new(NULL);
+	g_autoptr(PipesimJson) json = pipesim_json_new(data);
+
+	pipesim_output_json.write(comparison, &style, result);
+	begin_page(json, comparison->command);
+	PIPESIM_MEMBER(json, "result", NESTED, g_strchomp(result->str));
+	/* Which schedule is best stands above the table of schedules, another answer with its own. */
+	PIPESIM_MEMBER(json, "has_answer", YES_OR_NO, comparison->answer != NULL);
+	if (comparison->answer == NULL)
+		pipesim_text_answer(comparison, &(PipesimStyle){.answer = answer}, result);
+	PIPESIM_MEMBER(json, "answer", NESTED,
+		comparison->answer != NULL ? comparison->answer : answer->str);
+	PIPESIM_MEMBER(json, "about", TEXT, comparison->about);
+	write_table(json, comparison, "table", PIPESIM_OF_RUNS);
+	write_table(json, comparison, "by_rank", PIPESIM_OF_RANKS);
+	write_table(json, comparison, "links", PIPESIM_OF_LINKS);
+	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
+	write_lines(json, comparison, "titles", pipesim_text_titles);
+	write_lines(json, comparison, "notes", pipesim_text_notes);
+	PIPESIM_MEMBER(json, "notices", TEXTS, comparison->notices);
+	write_lines(json, comparison, "legend", pipesim_text_legend);
+	PIPESIM_EACH(json, "components", line, components != NULL ? components->len : 0, TRUE,
+		put_component, g_ptr_array_index(components, i));
+	write_timelines(json, comparison);
+	pipesim_json_close(json);
+	return write_page(data, path, error);
 }

@@ -288,7 +288,9 @@ static void append_panels(const Picture *picture)
 				"set label '%s' at begin,%s front textcolor rgb quiet\n"
 				"set object rectangle from begin,%s to %s,%s behind fs empty "
 				"border rgb frame lw 0.5\n",
-				layout->bytes
+				detail->held_from > 0 ? "memory of each rank: parameters and "
+							"activations; the scale begins above 0"
+				: layout->bytes
 					? "memory of each rank: parameters and activations"
 					: "activations that each rank holds, whole stages",
 				pipesim_figure_short(title,

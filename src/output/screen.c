@@ -193,11 +193,33 @@ static void append_more(
 	g_string_append_c(out, '\n');
 }
 
+/* What a page shows of @screen. */
+static void append_answer(const PipesimScreen *screen, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
+
+	pipesim_each_in (const char, note, screen->notes)
+		g_ptr_array_add(notes, make_sentence(note));
+	pipesim_json_open_object(json, NULL);
+	PIPESIM_MEMBER(json, "asked", TEXT, screen->asked->str);
+	PIPESIM_MEMBER(json, "verdict", TEXTS, screen->verdict);
+	pipesim_table_json(screen->table, "table", json);
+	PIPESIM_MEMBER(json, "below", TEXTS, screen->below);
+	PIPESIM_MEMBER(json, "failed", TEXTS, screen->failed);
+	PIPESIM_MEMBER(json, "notes", TEXTS, notes);
+	pipesim_json_close(json);
+	g_strchomp(out->str);
+	g_string_set_size(out, strlen(out->str));
+}
+
 void pipesim_screen_print(const PipesimScreen *screen, const PipesimStyle *style, GString *out)
 {
 	g_autoptr(GString) head = g_string_new(NULL), tail = g_string_new(NULL);
 	guint left, lines, rows = 0;
 
+	if (style->answer != NULL)
+		append_answer(screen, style->answer);
 	pipesim_wrap(head, screen->asked->str, INDENT, 0, PIPESIM_SCREEN_WIDTH);
 	if (screen->verdict->len > 0)
 		g_string_append_c(head, '\n');

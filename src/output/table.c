@@ -59,6 +59,19 @@ static guint width_of(const char *text)
 	return width;
 }
 
+/* @text without what pipesim_table_cell() puts around it. */
+static char *strip_look(const char *text)
+{
+	GString *plain = g_string_new(NULL);
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p == '\033')
+			p = strchr(p, 'm');
+		else
+			g_string_append_c(plain, *p);
+	return g_strstrip(g_string_free(plain, FALSE));
+}
+
 /* What @row holds becomes the table's. */
 static void add_row(PipesimTable *table, const Row row)
 {
@@ -277,4 +290,47 @@ guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
 		g_string_append_c(out, '\n');
 	}
 	return table->rows->len - MIN(most, table->rows->len);
+}
+
+void pipesim_table_json(const PipesimTable *table, const char *key, PipesimJson *json)
+{
+	static const char *const names[] = {[PIPESIM_ROW_BEST] = "best",
+		[PIPESIM_ROW_FAINT] = "faint",
+		[PIPESIM_ROW_FAILED] = "failed",
+		[PIPESIM_ROW_DIFFERS] = "differs"};
+
+	if (table == NULL) {
+		PIPESIM_MEMBER(json, key, TEXT, NULL);
+		return;
+	}
+	pipesim_json_open_object(json, key);
+	pipesim_json_open_array(json, "columns");
+	for (guint c = 0; c < table->n_columns; c++) {
+		if (table->widths[c] == 0)
+			continue;
+		pipesim_json_open_line(json, NULL);
+		PIPESIM_MEMBER(json, "group", TEXT, table->columns[c].group);
+		PIPESIM_MEMBER(json, "title", TEXT, table->columns[c].title);
+		PIPESIM_MEMBER(json, "left", YES_OR_NO, table->columns[c].left);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_open_array(json, "rows");
+	pipesim_each (const Row, row, table->rows) {
+		pipesim_json_open_line(json, NULL);
+		PIPESIM_MEMBER(json, "look", TEXT, names[row->look]);
+		pipesim_json_open_array(json, "cells");
+		for (guint c = 0; c < table->n_columns; c++) {
+			const char *text =
+				c == 1 && row->text != NULL ? row->text : row->cells[c];
+			g_autofree char *plain = text != NULL ? strip_look(text) : NULL;
+
+			if (table->widths[c] > 0)
+				PIPESIM_MEMBER(json, NULL, TEXT, plain);
+		}
+		pipesim_json_close(json);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
 }

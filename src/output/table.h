@@ -1,5 +1,6 @@
 /* Aligned columns of text under one or two lines of titles. */
 #pragma once
+#include "base/member.h"
 #include "output/output.h"
 
 /* What a page of a design document takes, columns. */
@@ -49,6 +50,9 @@ char *pipesim_table_cell(const PipesimStyle *style, PipesimRowLook look, char *t
 
 /** pipesim_table_look: what follows in @out looks so, where the style has colour. */
 void pipesim_table_look(const PipesimStyle *style, PipesimRowLook look, GString *out);
+
+/** pipesim_table_json: the member @key: titles and cells of the columns that are shown, as texts. NULL: null. */
+void pipesim_table_json(const PipesimTable *table, const char *key, PipesimJson *json);
 
 /** pipesim_table_print: wrapped text keeps to @width. Of more rows than @most the last are left out; returns
  * how many. */

@@ -398,7 +398,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 		append_meaning(&text, "power %",
 			comparison->scenario.first_step
 				? "of the makespan, how much longer it is than at sustained "
-				  "times: below 0, as rested chips are faster; first step"
+				  "times: below 0, as chips are faster after idling; first step"
 				: "of the makespan, how much longer it is than at sustained "
 				  "times: below 0, as chips are faster after idle time; "
 				  "a step like it came before");

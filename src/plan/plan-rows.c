@@ -244,8 +244,8 @@ static gboolean write_file(
 }
 
 gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
-	gboolean (*write)(const PipesimComparison *, const char *, GError **), GString *csv,
-	GError **error)
+	gboolean (*write)(const PipesimComparison *, const char *, GError **),
+	const char *answer, GString *csv, GError **error)
 {
 	PipesimScenario scenario = pipesim_planner_scenario(&row->of->wish, row->candidate);
 	g_autoptr(PipesimCosts) costs =
@@ -260,6 +260,7 @@ gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
 	pipesim_plan_command(row->of, row->candidate, command);
 	comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command->str);
+	comparison->answer = g_strdup(answer);
 	run = pipesim_run_schedule(row->candidate->schedule, &scenario, costs);
 	g_ptr_array_add(comparison->runs, run);
 	if (run->error != NULL) {
@@ -316,10 +317,10 @@ gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GErr
 		pipesim_plan_torchtitan_recipe(torch->of, torch->candidate, text[5]);
 	}
 	/* PyTorch's runtime takes an order from a file. */
-	ok = pipesim_plan_run(first, timeline, pipesim_chrome_trace_write,
+	ok = pipesim_plan_run(first, timeline, pipesim_chrome_trace_write, NULL,
 		     torch == NULL || torch == first ? text[6] : NULL, error) &&
 	     (torch == NULL || torch == first ||
-		     pipesim_plan_run(torch, NULL, NULL, text[6], error));
+		     pipesim_plan_run(torch, NULL, NULL, NULL, text[6], error));
 	for (guint i = 0; i < G_N_ELEMENTS(text); i++) {
 		ok = ok && write_file(folder, pipesim_plan_files[i], text[i], error);
 		g_string_free(text[i], TRUE);

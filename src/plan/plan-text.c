@@ -480,8 +480,8 @@ static void decide(const PipesimAdvice *plan, PipesimScreen *screen)
 			continue;
 		}
 		pipesim_screen_say(screen->verdict, "%s: %s: %s a step, %s tokens/s%s%s%s.",
-			framework->words, words,
-			pipesim_screen_time(step, row->candidate->step),
+			strcmp(framework->name, "any") == 0 ? "Any order" : framework->words,
+			words, pipesim_screen_time(step, row->candidate->step),
 			short_rate(rate, row->candidate->tokens),
 			row->candidate->mfu > 0 ? ", MFU " : "",
 			row->candidate->mfu > 0 ? mfu : "", row->candidate->mfu > 0 ? "%" : "");

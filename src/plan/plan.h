@@ -106,11 +106,11 @@ extern const char *const pipesim_plan_files[];
  * files of these names that it does not write it removes. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GError **error);
 
-/** pipesim_plan_run: simulates @row op by op: its order into @csv, and what @write makes of it into @path (both nullable). FALSE
- * with PIPESIM_ERROR_WRITE or errors of a run. */
+/** pipesim_plan_run: simulates @row op by op: its order into @csv, and what @write makes of it into @path (both nullable), with
+ * @answer (nullable) as PipesimComparison has it. FALSE with PIPESIM_ERROR_WRITE or errors of a run. */
 gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
-	gboolean (*write)(const PipesimComparison *, const char *, GError **), GString *csv,
-	GError **error);
+	gboolean (*write)(const PipesimComparison *, const char *, GError **),
+	const char *answer, GString *csv, GError **error);
 
 /** pipesim_plan_page: into @path (nullable) a page for browsers: the table, memory by parts, memory against step, and the timeline
  * of the first row. FALSE as above. */

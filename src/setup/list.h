@@ -127,13 +127,16 @@ SETTING(TIMELINE, "--timeline", 't', "FILE",
 	"draw timelines: .svg, .png, .pdf (by gnuplot), .txt, or - for the terminal", NO_GROUP,
 	PICTURES, PATH(DRAWN), .values = "svg png pdf txt",
 	.basic = "draw timelines: .svg, .png, .pdf, .txt or -")
+SETTING(KEEP_GNUPLOT, "--keep-gnuplot", 0, NULL,
+	"keep the script and data that gnuplot draws a picture from (.gp, .dat)", NO_GROUP,
+	PICTURES)
 SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
 	"show the critical path and a lower bound on the makespan", NO_GROUP, OUTPUT)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
 	"write timelines for Perfetto or chrome://tracing", NO_GROUP, PICTURES, PATH(WRITTEN),
 	.values = "json")
 SETTING(REPORT, "--report", 0, "FILE.html",
-	"write a page for browsers: table, notes, timelines, memory", NO_GROUP, PICTURES,
+	"write a page for browsers: the answer, tables, timelines, memory", NO_GROUP, PICTURES,
 	PATH(WRITTEN), .values = "html")
 
 /* Of the timelines that --timeline draws. */
@@ -173,7 +176,7 @@ SETTING(TRACE, "--trace", 0, "FILE", "take the times from a measured trace; may 
 	ALL_COSTS, TIMES, .repeated = TRUE, PATH(READ_ONCE),
 	.values = "csv csv.gz json json.gz txt log")
 SETTING(LAYERS, "--layers", 0, "N",
-	"layers on each rank; with --model-times of the whole model (default: as in the trace)",
+	"layers on each rank, or with --model-times of the model (default: as stages of the trace need)",
 	ALL_COSTS, TIMES, COUNT(layers, 100000), SWEPT(WHOLE))
 SETTING(SPLIT, "--split", 0, "HOW", "share layers evenly or in whole layers (default: even)",
 	ALL_COSTS, TIMES, WORD(Costs, whole_layers), .values = "even layers")

@@ -239,11 +239,11 @@ static void choose_sizes(Drawing *drawing)
 
 static void begin_script(const Drawing *drawing)
 {
-	const char *title =
-		drawing->kind == PIPESIM_SWEEP_WINNERS
-			? drawing->words ? "the fastest schedule, and its lead over the next"
-					 : "the fastest schedule"
-			: metrics[drawing->metric].title;
+	const char *title = drawing->kind == PIPESIM_SWEEP_WINNERS
+				    ? drawing->words
+					      ? "the fastest schedule, its lead, and the next"
+					      : "the fastest schedule"
+				    : metrics[drawing->metric].title;
 	g_autofree char *across = axis_words(drawing, drawing->across);
 	GString *out = drawing->picture->script;
 
@@ -452,8 +452,7 @@ static void append_winner(
 	const PipesimSweepResult *results = results_of(drawing, point);
 	const int best =
 		results != NULL ? pipesim_rows_best(results, drawing->n_schedules, -1) : -1;
-	const int next =
-		best >= 0 ? pipesim_rows_best(results, drawing->n_schedules, best) : -1;
+	const int next = pipesim_rows_next(results, drawing->n_schedules, best);
 	PipesimSeries series;
 	PipesimNumber lead;
 	char tint[8];
@@ -472,9 +471,10 @@ static void append_winner(
 	else if (pipesim_rows_ahead(&results[best], &results[next]) < LEAST_LEAD)
 		g_string_append(out, "tie\n");
 	else
-		g_string_append_printf(out, "\"+%s %%\"\n",
+		g_string_append_printf(out, "\"+%s %% %s\"\n",
 			pipesim_figure_fixed(lead,
-				100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
+				100 * pipesim_rows_ahead(&results[best], &results[next]), 1),
+			pipesim_series(drawing->titles->names, (guint)next).name);
 }
 
 static void draw_winners(const Drawing *drawing)

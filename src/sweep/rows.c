@@ -45,6 +45,9 @@ void pipesim_rows_append(const PipesimRows *rows, const PipesimSweepBlock *block
 			&block->results[i], out);
 }
 
+/* Rates that differ by less are as good: zb-v and zb-v-auto of one order. */
+#define ALIKE 5e-4
+
 /* Of a sweep -------------------------------------------------------------------------------- */
 
 /* In JSON a schedule that refused has no figures. */
@@ -177,6 +180,18 @@ int pipesim_rows_best(const PipesimSweepResult *results, guint width, int withou
 	return best;
 }
 
+int pipesim_rows_next(const PipesimSweepResult *results, guint width, int best)
+{
+	int next = -1;
+
+	for (guint i = 0; best >= 0 && i < width; i++)
+		if (rate(&results[i]) >= 0 &&
+			rate(&results[i]) < (1 - ALIKE) * rate(&results[best]) &&
+			(next < 0 || rate(&results[i]) > rate(&results[next])))
+			next = (int)i;
+	return next >= 0 || best < 0 ? next : pipesim_rows_best(results, width, best);
+}
+
 double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next)
 {
 	return rate(best) / rate(next) - 1;
@@ -189,7 +204,7 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	const guint axes = titles->grid->axes->len;
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = pipesim_rows_best(results, width, -1);
-	const int next = pipesim_rows_best(results, width, best);
+	const int next = pipesim_rows_next(results, width, best);
 	PipesimNumber number;
 
 	for (guint axis = 0; axis < axes; axis++)
@@ -395,6 +410,6 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	pipesim_screen_note(screen, titles->notices);
 	pipesim_screen_say(screen->more, "-o rows.csv");
 	pipesim_screen_say(screen->more, "--winners FILE.svg");
-	pipesim_screen_say(screen->more, "--lines FILE.svg");
+	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }

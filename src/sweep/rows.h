@@ -54,6 +54,10 @@ gboolean pipesim_rows_format(
  * rank, but for @without (-1: none); the first of equals; -1 where none runs and fits. */
 int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without);
 
+/** pipesim_rows_next: the best of those that are behind @best by what can be told; where all that run are as good, one of
+ * them; -1 where none else runs and fits. */
+int pipesim_rows_next(const PipesimSweepResult *results, guint width, int best);
+
 /** pipesim_rows_ahead: by what share @best is faster than @next: 0.03. */
 double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next);
 

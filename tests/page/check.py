@@ -36,7 +36,7 @@ class Page:
         window.asked.clear()
         window.open(path + fragment)
         self.data = json.loads(window.run('document.getElementById("data").textContent'))
-        self.names = [schedule['name'] for schedule in self.data['result']['schedules']]
+        self.names = [schedule['name'] for schedule in (self.data['result'] or {'schedules': []})['schedules']]
 
     def ops(self, run):
         """[(rank, name, start, end, cause)], ns."""
@@ -282,10 +282,52 @@ def check_other(window, folder):
         lines = [line for line in file.read().splitlines() if '─' not in line and '---' not in line]
     shown = window.run('document.getElementById("about").textContent').splitlines()
     equal('words of a diagnosis', [line for line in shown if '---' not in line], lines)
+    check_answers(window, folder)
     page = Page(window, folder + '/names.html')
     equal('no text is read as HTML', window.run('document.querySelectorAll("b[onclick], main script, img").length'), 0)
     check('but shown as it is', page.names[0] in window.run('document.getElementById("schedules").innerText'))
     page.quiet('names')
+
+
+def check_answers(window, folder):
+    """Pages of other commands begin with the answer, and their tables can be sorted."""
+    first = 'document.querySelector("#answer p").innerText'
+    rows = 'document.querySelectorAll("#answer-table tbody tr").length'
+    for name, words, tables, panels in (('sweep', 'is best at', True, 0), ('optimized', 'Nothing was found that beats', False, 2),
+                                        ('diff', 'longer than A', True, 2), ('plan', 'Megatron-LM: ', True, 1),
+                                        ('diagnosis', 'First: ', True, 2)):
+        page = Page(window, folder + f'/{name}.html')
+        check(f'{name}: the answer comes first', words in window.run(first), window.run(first))
+        wanted = len(page.data['answer']['table']['rows']) if tables else 0
+        equal(f'{name}: rows of the answer', window.run(rows), wanted)
+        equal(f'{name}: timelines', window.run('document.querySelectorAll(".panel").length'), panels)
+        for width in (390, 2560):
+            window.call('Emulation.setDeviceMetricsOverride', width=width, height=1000, deviceScaleFactor=1, mobile=False)
+            window.settle()
+            check(f'{name}: fits in {width} pixels', window.run('document.documentElement.scrollWidth') <= width)
+        window.call('Emulation.setDeviceMetricsOverride', width=1400, height=1000, deviceScaleFactor=1, mobile=False)
+        page.quiet(name)
+    page = Page(window, folder + '/sweep.html')
+    title = 'document.querySelectorAll("#answer-table thead tr:last-child button")[3]'
+    steps = 'Array.from(document.querySelectorAll("#answer-table tbody tr")).map(row => parseFloat(row.cells[3].innerText))'
+    window.run(title + '.click()')
+    equal('a sweep is sorted by its step', window.run(steps), sorted(window.run(steps)))
+    equal('who wins where', window.run('document.querySelectorAll("#winners td b").length'), 6)
+    page = Page(window, folder + '/small.html')
+    window.run('''(async () => {
+        const list = new DataTransfer(), text = document.documentElement.outerHTML;
+        list.items.add(new File([text], 'other.html'));
+        document.getElementById('other').files = list.files;
+        document.getElementById('other').dispatchEvent(new Event('change'));
+        for (let i = 0; i < 100 && document.getElementById('beside') === null; i++)
+            await new Promise(resolve => setTimeout(resolve, 20));
+    })()''')
+    for _ in range(50):
+        if window.run('document.getElementById("beside") !== null'):
+            break
+        window.settle()
+    cells = 'Array.from(document.querySelectorAll("#beside tbody tr")).map(row => row.cells[3].innerText)'
+    equal('beside itself a page is the same', window.run(cells), ['+0.0 %'] * len(page.names))
 
 
 def main(folder):

@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "output/gnuplot.h"
 #include "output/output.h"
 #include "suites.h"
 #include <glib/gstdio.h>
@@ -215,8 +216,11 @@ START_TEST(gnuplot_draws)
 	ck_assert_msg(
 		draw(names[_i], "gnuplot", &error), "%s", error != NULL ? error->message : "");
 	ck_assert(g_file_get_contents(path, &once, &length, NULL));
-	ck_assert_uint_eq(files_in_folder(), 3);
+	ck_assert_uint_eq(files_in_folder(), 1);
+	pipesim_gnuplot_keep(TRUE);
 	ck_assert(draw(names[_i], "gnuplot", NULL));
+	pipesim_gnuplot_keep(FALSE);
+	ck_assert_uint_eq(files_in_folder(), 3);
 	ck_assert(g_file_get_contents(path, &twice, &again, NULL));
 	/* A PDF holds the time at which it was made. */
 	if (!g_str_has_suffix(names[_i], ".pdf")) {

@@ -88,7 +88,7 @@ function readTimeline(raw) {
   return t;
 }
 
-const runs = data.result.schedules.map((result, i) => ({
+const runs = (data.result === null ? [] : data.result.schedules).map((result, i) => ({
   index: i, name: result.name, result, refused: result.error !== undefined,
   timeline: data.timelines[i] === null ? null : readTimeline(data.timelines[i]),
 }));

@@ -263,8 +263,12 @@ function choose(run, chosen) {
 function firstShown() {
   if (drawable.length <= 4)
     return drawable;
-  return [...drawable].sort((a, b) => b.result.best - a.result.best ||
-    b.result.throughput_vs_1f1b - a.result.throughput_vs_1f1b || a.index - b.index).slice(0, 3);
+  const sorted = [...drawable].sort((a, b) => b.result.best - a.result.best ||
+    b.result.throughput_vs_1f1b - a.result.throughput_vs_1f1b || a.index - b.index);
+  const base = sorted.filter(run => run.name === '1f1b'); /* what the best is measured by */
+  const same = (a, b) => a.result.makespan_ms === b.result.makespan_ms && a.result.activations.peak === b.result.activations.peak;
+  const others = sorted.filter((run, i) => run.name !== '1f1b' && !sorted.slice(0, i).some(before => same(before, run)));
+  return [...others.slice(0, 3 - base.length), ...base];
 }
 
 /* What stands on the page -------------------------------------------------------------------- */
@@ -272,7 +276,7 @@ function firstShown() {
 const places = {timelines: make('div')};
 
 function makeHead() {
-  const [title, ...lines] = data.titles;
+  const [title, ...lines] = data.result === null || data.has_answer ? [data.answer.asked] : data.titles;
   const copy = navigator.clipboard === undefined ? null : make('button', {class: 'copy', type: 'button', onclick: () =>
     navigator.clipboard.writeText(data.command).then(() => { copy.textContent = 'Copied'; }, () => {})}, 'Copy');
   document.title = 'pipesim: ' + title;
@@ -288,12 +292,19 @@ function makeTiles() {
     return null;
   const result = run.result, memory = result.memory_bytes;
   const tile = (value, words) => make('li', {}, make('b', {}, value), make('span', {}, words));
+  const one = results.find(other => other.name === '1f1b'), at = data.table.columns.findIndex(column => column.title === 'runtime');
+  const native = results.map(other => [other, at < 0 ? null : data.table.rows[other.index][0][at]]).filter(([, time]) => time !== null)
+    .sort(([, a], [, b]) => a - b)[0];
   return make('ul', {class: 'tiles'},
     tile(run.name, results.length > 1 ? new Map(data.legend).get('*') || 'best' : 'schedule'),
     tile(trimmed(result.makespan_ms, 3) + ' ms', 'makespan'),
     result.throughput_vs_1f1b === null ? null : tile(result.throughput_vs_1f1b.toFixed(2) + '\u00d7', 'throughput against 1F1B'),
     tile((100 * result.bubble.ratio).toFixed(1) + ' %', 'bubble, of all ranks\u2019 time'),
     tile(trimmed(result.activations.peak, 2), 'activations on the fullest rank'),
+    one === undefined || one === run ? null : tile(trimmed(one.result.makespan_ms, 3) + ' ms',
+      '1F1B, ' + (100 * one.result.bubble.ratio).toFixed(1) + ' % bubble, ' + trimmed(one.result.activations.peak, 2) + ' activations'),
+    results.length < 2 || native === undefined ? null : tile(native[0].name, 'best where messages block as in the runtime: ' +
+      trimmed(native[1], 3) + ' ms'),
     memory === null ? null : tile(printBytes(Math.max(...memory.peak_per_rank)),
       'memory of the fullest rank' + (memory.limit === null ? '' : ', of ' + printBytes(memory.limit))));
 }
@@ -393,12 +404,23 @@ function makeNote(note) {
   return make('li', {}, make('b', {}, note.slice(0, at)), note.slice(at));
 }
 
+function makeFooter() {
+  return make('footer', {}, 'Made by pipesim ' + data.version + '. The page is one file and asks the network for nothing; its data is JSON in its source.');
+}
+
 function makePage() {
   const shown = firstShown(), boxes = new Map();
-  page.append(makeHead());
+  page.append(makeHead(), makeAnswer(data.result === null || data.has_answer));
+  if (data.result === null) {
+    page.append(makeFooter());
+    return boxes;
+  }
   if (data.about !== null)
-    page.append(make('section', {}, make('h2', {}, 'Where the time went'), make('pre', {id: 'about'}, data.about)));
-  const tiles = makeTiles();
+    page.append(make('details', {}, make('summary', {}, 'All of it as text'), make('pre', {id: 'about'}, data.about)));
+  const plan = document.getElementById('plan'); /* which the program drew */
+  if (plan !== null)
+    page.append(plan);
+  const tiles = data.has_answer ? null : makeTiles();
   if (tiles !== null)
     page.append(tiles);
   page.append(make('section', {}, make('h2', {}, runs.length > 1 ? 'Schedules' : 'Schedule'), makeMainTable(run => {
@@ -426,8 +448,7 @@ function makePage() {
   if (data.notes.length > 0)
     page.append(make('section', {}, make('h2', {}, 'Notes'),
       make('ul', {class: 'notes'}, ...data.notes.map(makeNote))));
-  page.append(makeCosts(), make('footer', {}, 'Made by pipesim ' + data.result.pipesim.version +
-    '. The page is one file and asks the network for nothing; its data is JSON in its source.'));
+  page.append(makeCosts(), makePicker(), makeFooter());
   return boxes;
 }
 

@@ -171,7 +171,8 @@ function drawMemory(panel, context) {
 
 /* "held by a rank, GB with parameters: rank 0 to rank 7", from the right. */
 function labelMemory(panel, context, top, name) {
-  const {ranks} = panel.timeline, what = 'held by a rank, ' + name + (view.memory === 'bytes' ? ' with parameters' : '');
+  const {ranks} = panel.timeline, what = 'held by a rank, ' + name + (view.memory === 'bytes' ? ' with parameters' : '') +
+    (view.floor > 0 ? ', the scale begins above 0' : '');
   const words = [[what + (ranks > 1 ? ': ' : ''), theme.faint]];
   if (ranks > 1)
     words.push(['rank 0', colourOfRank(0, ranks)], [' to ', theme.faint], ['rank ' + (ranks - 1), colourOfRank(ranks - 1, ranks)]);

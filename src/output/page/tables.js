@@ -153,3 +153,99 @@ function makeComponents() {
     make('div', {class: 'scroll'}, make('table', {}, make('thead', {}, make('tr', {},
       ...titles.map((title, i) => make('th', {scope: 'col', class: i < 3 ? 'text' : ''}, title)))), body)));
 }
+
+/* The answer: what a terminal shows, all rows of it --------------------------------------------- */
+
+/* "12.5 %" and "1.25x" as numbers; NaN where it is none. */
+const numberIn = text => text === null || !/^[-+]?[\d.]+/.test(text) || / to /.test(text) ? NaN : parseFloat(text);
+
+/* Times have bars: the first column of ms or s whose cells are numbers. */
+function barColumn(columns, rows) {
+  return columns.findIndex((column, at) => ['ms', 's'].includes(column.title) &&
+    rows.length > 1 && rows.every(row => row.cells[at] === null || numberIn(row.cells[at]) >= 0));
+}
+
+function makeAnswerTable({columns, rows}) {
+  const head = make('thead'), body = make('tbody'), cellsOf = new Map();
+  const bar = barColumn(columns, rows), most = Math.max(...rows.map(row => numberIn(row.cells[bar])).filter(Number.isFinite));
+  const keyOf = at => rows.every(row => row.cells[at] === null || Number.isFinite(numberIn(row.cells[at]))) ?
+    row => { const value = numberIn(cellsOf.get(row)[at]); return Number.isNaN(value) ? null : value; } : row => cellsOf.get(row)[at];
+  head.append(groupRow(columns.slice(1), columns[0].group || ''), make('tr', {}, ...columns.map((column, at) =>
+    sortableTitle(column.title, head, body, keyOf(at), {class: column.left ? 'text' : ''}))));
+  for (const {look, cells} of rows) {
+    const row = make('tr', {class: look === null ? '' : look}, ...cells.map((text, at) => {
+      const cell = make('td', {class: columns[at].left ? 'text' : ''}, at === 0 && look === 'best' ? text.replace(/^\* /, '') : text || '');
+      if (at === bar && Number.isFinite(numberIn(text))) {
+        cell.classList.add('bar');
+        cell.style.setProperty('--part', (100 * numberIn(text) / most).toFixed(2) + '%');
+      }
+      return cell;
+    }));
+    cellsOf.set(row, cells);
+    body.append(row);
+  }
+  return make('div', {class: 'scroll'}, make('table', {id: 'answer-table'}, head, body));
+}
+
+/* Where two options are swept: who wins at each point, and by how much. */
+function makeWinners({columns, rows}) {
+  const best = columns.findIndex(column => column.title === 'best'), behind = columns.findIndex(column => column.title === 'by %');
+  const swept = columns.slice(0, Math.max(best, 0)).map((column, at) => [at, [...new Set(rows.map(row => row.cells[at]))]])
+    .filter(([, values]) => values.length > 1);
+  if (swept.length !== 2)
+    return null;
+  const [[y, down], [x, across]] = swept, names = [...new Set(rows.map(row => row.cells[best]))];
+  const at = new Map(rows.map(row => [row.cells[y] + ' ' + row.cells[x], row.cells]));
+  return make('div', {class: 'scroll'}, make('table', {class: 'grid', id: 'winners'},
+    make('thead', {}, make('tr', {}, make('th', {}, columns[y].title + ' \\ ' + columns[x].title),
+      ...across.map(value => make('th', {scope: 'col'}, value)))),
+    make('tbody', {}, ...down.map(value => make('tr', {}, make('th', {scope: 'row'}, value), ...across.map(other => {
+      const cells = at.get(value + ' ' + other);
+      if (cells === undefined || cells[best] === null)
+        return make('td', {}, '');
+      const cell = make('td', {title: behind < 0 ? '' : 'next: ' + cells[behind - 1]}, make('b', {}, cells[best]),
+        behind < 0 || cells[behind] === null ? null : make('span', {}, ' +' + cells[behind] + ' % ' + cells[behind - 1]));
+      cell.style.setProperty('--hue', String(Math.round(360 * names.indexOf(cells[best]) / names.length)));
+      return cell;
+    }))))));
+}
+
+function makeAnswer(whole) {
+  const {verdict, table, below, failed, notes} = data.answer;
+  return make('section', {id: 'answer'}, ...verdict.map(line => make('p', {class: 'verdict'}, line)),
+    ...(whole && table !== null ? [makeWinners(table), makeAnswerTable(table), ...below.map(line => make('p', {class: 'faint'}, line))] : []),
+    ...failed.map(line => make('p', {class: 'failed'}, line)),
+    whole && notes.length > 0 ? make('ul', {class: 'notes'}, ...notes.map(note => make('li', {}, note))) : null);
+}
+
+/* Another report ------------------------------------------------------------------------------ */
+
+/* The schedules of both pages, by name: step and bubble here, there, and how they differ. */
+function makeBeside(other, name) {
+  const there = new Map(other.result.schedules.filter(one => one.error === undefined).map(one => [one.name, one]));
+  const percent = (a, b) => (b >= a ? '+' : '\u2212') + Math.abs(100 * (b / a - 1)).toFixed(1) + ' %';
+  const rows = runs.filter(run => !run.refused && there.has(run.name)).map(run => {
+    const b = there.get(run.name), a = run.result;
+    return [run.name, trimmed(a.makespan_ms, 3), trimmed(b.makespan_ms, 3), percent(a.makespan_ms, b.makespan_ms),
+      (100 * a.bubble.ratio).toFixed(1), (100 * b.bubble.ratio).toFixed(1), trimmed(a.activations.peak, 2), trimmed(b.activations.peak, 2)];
+  });
+  return make('div', {id: 'beside'}, make('p', {}, 'This page (A) beside ' + name + ' (B): '), make('code', {}, other.command),
+    ...(other.answer === undefined ? [] : other.answer.verdict.map(line => make('p', {}, 'B: ' + line))),
+    rows.length === 0 ? make('p', {class: 'none'}, 'No schedule is on both pages.') : makeAnswerTable({columns:
+      ['schedule', 'step A, ms', 'step B, ms', 'B against A', 'bubble A, %', 'bubble B, %', 'activations A', 'activations B']
+        .map((title, at) => ({group: null, title, left: at === 0})), rows: rows.map(cells => ({look: null, cells}))}));
+}
+
+function makePicker() {
+  const place = make('div');
+  const input = make('input', {type: 'file', accept: '.html', id: 'other', onchange: async event => {
+    const file = event.target.files[0];
+    try {
+      const other = JSON.parse(new DOMParser().parseFromString(await file.text(), 'text/html').getElementById('data').textContent);
+      place.replaceChildren(makeBeside(other, file.name));
+    } catch (error) {
+      place.replaceChildren(make('p', {class: 'none'}, file.name + ' is no report of pipesim with schedules.'));
+    }
+  }});
+  return make('section', {class: 'choices'}, make('h2', {}, 'Beside another report'), make('label', {}, 'A page that --report wrote: ', input), place);
+}

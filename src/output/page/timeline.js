@@ -127,9 +127,9 @@ function drawBoxes(panel, context, rank, first, last, gap) {
   for (const light of [false, true]) {
     context.font = (light ? 'italic ' : '') + size + 'px system-ui, "DejaVu Sans", sans-serif';
     for (const label of labels)
-      if (label.light === light && label.text.length * size * 0.6 + 2 <= label.wide) {
+      if (label.light === light && label.text.length * size * 0.36 + 1 <= label.wide) { /* narrow rather than none */
         context.fillStyle = label.colour;
-        context.fillText(label.text, label.x, top + height / 2 + 0.5);
+        context.fillText(label.text, label.x, top + height / 2 + 0.5, label.wide - 1);
       }
   }
 }
