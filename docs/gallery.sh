@@ -22,7 +22,7 @@ draw() # NAME ARGUMENT...: docs/gallery/NAME.svg and its lines in the page
 		cat "$scratch/said" >&2
 		exit 1
 	}
-	awk -f docs/compact-svg.awk "$scratch/$name.svg" >"$scratch/gallery/$name.svg"
+	mv "$scratch/$name.svg" "$scratch/gallery/$name.svg"
 	# shellcheck disable=SC2016
 	printf '\n```\npipesim %s --timeline %s.svg\n```\n\n![%s](gallery/%s.svg)\n' \
 		"$*" "$name" "$name" "$name"

@@ -56,7 +56,7 @@ run_document() # STRICT DOCUMENT
 	fi
 }
 
-documents='README.md docs/diagnose.md docs/guide.md docs/pipesim.1 docs/output.md docs/plan.md docs/prefill.md docs/pytorch.md docs/schedules.md'
+documents='README.md docs/answers.md docs/diagnose.md docs/guide.md docs/pipesim.1 docs/output.md docs/plan.md docs/prefill.md docs/pytorch.md docs/schedules.md'
 cases=$(cd "$sources" && ls tests/cli/*.md)
 
 # What stands above tables. What columns mean: as said without a limit, and of all that the first does not have.

@@ -237,4 +237,14 @@ holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" tie$' 'a tie'
 draw limit sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --activation-bytes 1GB --memory-limit 5GB --winners limit.svg
 holds limit.dat '"none fits"' 'no schedule fits'
 holds limit.dat '"1f1b" alone' 'GPipe does not fit'
+
+# A picture of all schedules goes into a letter.
+if command -v gnuplot >/dev/null; then
+	draw all --pp 8 -m 20 --schedule all --timeline all.svg
+	if [ "$(wc -c <all.svg)" -lt 1000000 ] && [ "$(grep -c '<path fill=' all.svg)" -gt 100 ]; then
+		pass
+	else
+		fail "all schedules: $(wc -c <all.svg) bytes"
+	fi
+fi
 finish

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sink.h"
 #include "output/gnuplot.h"
+#include "output/svg.h"
 
 /* Sizes are pixels throughout; each terminal counts in its own unit. */
 struct _PipesimTerminal {
@@ -187,7 +188,10 @@ gboolean pipesim_gnuplot_draw(
 	const GString *script = picture->script, *data = picture->data;
 	FILE *draft;
 	g_autoptr(GMappedFile) bytes = NULL;
+	g_autofree char *joined = NULL;
 	g_autoptr(GError) cause = NULL;
+	const char *text;
+	gsize length;
 	gboolean done;
 
 	if (!pipesim_write_file(picture->data_path, data->str, data->len, error) ||
@@ -209,8 +213,13 @@ gboolean pipesim_gnuplot_draw(
 			picture->path, cause->message);
 	if (g_mapped_file_get_length(bytes) == 0)
 		return fail_gnuplot(picture, "it drew nothing", error);
-	done = pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
-		g_mapped_file_get_length(bytes), error);
+	text = g_mapped_file_get_contents(bytes);
+	length = g_mapped_file_get_length(bytes);
+	if (picture->boxes && g_str_has_prefix(text, "<?xml")) {
+		text = joined = pipesim_svg_compact(text, length);
+		length = strlen(text);
+	}
+	done = pipesim_write_file(picture->path, text, length, error);
 	if (done && !kept) {
 		g_autofree char *raster = pipesim_path_beside(picture->path, "rgb");
 

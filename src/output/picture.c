@@ -467,6 +467,7 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	gnuplot = pipesim_gnuplot_new(path, "a timeline is .svg, .png, .pdf or .txt", error);
 	if (gnuplot == NULL)
 		return FALSE;
+	gnuplot->boxes = TRUE;
 	layout = pipesim_layout_new(comparison, view, MAX_LANES);
 	if (layout->n_boxes == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "nothing to draw: %s",
