@@ -14,7 +14,7 @@ typedef struct {
 	GString *script, *data; /* what is to be written there; append to both */
 	const char *paper;      /* its colour; white if nobody sets it */
 	guint font;             /* of titles, axis and legend, pixels; PIPESIM_GNUPLOT_FONT */
-	gboolean boxes;         /* it is of boxes and words above all, which an SVG has joined */
+	gboolean boxes; /* it is of boxes and words above all, which an SVG has joined */
 } PipesimGnuplot;
 
 /** pipesim_gnuplot_new: a picture at @path, with an empty script and no data. NULL with

@@ -66,8 +66,9 @@ static gboolean write_word(const GMatchInfo *match, GString *out, gpointer data 
 	const gboolean turned = *turn != '\0';
 
 	g_string_append_printf(out,
-		"\1<g fill='%s' stroke='none' font-family='Arial'%s%s>\1\2<g transform='translate(", fill,
-		font, turned ? " transform='rotate(-90)'" : "");
+		"\1<g fill='%s' stroke='none' font-family='Arial'%s%s>\1\2<g "
+		"transform='translate(",
+		fill, font, turned ? " transform='rotate(-90)'" : "");
 	append_number(out, turned ? "" : "0 ", turned ? -number(match, 2) : number(match, 2));
 	append_number(out, turned ? " 0)'>\2<text y='" : ")'>\2<text x='", number(match, 1));
 	g_string_append_printf(out, "'>%s</text>\2</g>\1</g>\n", text);

@@ -176,7 +176,8 @@ SETTING(TRACE, "--trace", 0, "FILE", "take the times from a measured trace; may 
 	ALL_COSTS, TIMES, .repeated = TRUE, PATH(READ_ONCE),
 	.values = "csv csv.gz json json.gz txt log")
 SETTING(LAYERS, "--layers", 0, "N",
-	"layers on each rank, or with --model-times of the model (default: as stages of the trace need)",
+	"layers on each rank, or with --model-times of the model (default: as stages of the "
+	"trace need)",
 	ALL_COSTS, TIMES, COUNT(layers, 100000), SWEPT(WHOLE))
 SETTING(SPLIT, "--split", 0, "HOW", "share layers evenly or in whole layers (default: even)",
 	ALL_COSTS, TIMES, WORD(Costs, whole_layers), .values = "even layers")

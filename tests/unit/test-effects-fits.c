@@ -118,7 +118,8 @@ START_TEST(no_dependence_is_k_0)
 	g_autoptr(PipesimCalibration) calibration = calibrate_gpu(&gpu);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		ck_assert_int_eq(calibration->costs->power->full_speed[kind], 1000000);
-	ck_assert(trace_has_notice(calibration->notices, "op times do not depend on idle time"));
+	ck_assert(
+		trace_has_notice(calibration->notices, "op times do not depend on idle time"));
 	ck_assert(trace_has_notice(calibration->notices, "has no clocks (clk_sm_mhz)"));
 }
 END_TEST
@@ -132,7 +133,8 @@ START_TEST(reversed_kinds_are_told)
 	ck_assert_int_eq(calibration->costs->power->full_speed[PIPESIM_F], 1000000);
 	ck_assert_int_lt(calibration->costs->power->full_speed[PIPESIM_B], 920000);
 	ck_assert(trace_has_notice(calibration->notices, "layer F is 3."));
-	ck_assert(trace_has_notice(calibration->notices, "slower after idling than under load"));
+	ck_assert(
+		trace_has_notice(calibration->notices, "slower after idling than under load"));
 }
 END_TEST
 
