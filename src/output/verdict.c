@@ -590,7 +590,7 @@ static const PipesimRun *spare(const PipesimComparison *comparison, const Pipesi
 		if (run->report != NULL && run->report->memory.fits && run->samples == NULL &&
 			run->shape.ranks == best->shape.ranks &&
 			run->shape.microbatches == best->shape.microbatches &&
-			run->report->makespan == best->report->makespan &&
+			pipesim_report_step(run->report) == pipesim_report_step(best->report) &&
 			memory_of(run) < (1 - WORTH) * memory_of(least))
 			least = run;
 	return least;
