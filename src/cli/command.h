@@ -25,7 +25,7 @@ typedef struct {
 	 * written. NULL: its output is a file. */
 	const char *const *folder;
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 behind them, or the end. */
-	guint8 takes[28];
+	guint8 takes[40];
 	PipesimWording wording[20];
 	/* Writes its JSON: what is found in @of, or where @json asks for names alone nothing but these
 	 * (base/member.h). NULL: it has none. */
