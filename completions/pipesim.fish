@@ -292,7 +292,7 @@ _pipesim_option 'sweep' '--lines' '' 'FILE' '@svg png pdf' 'draw lines over the 
 _pipesim_option 'sweep' '--metric' '' 'NAME' 'bubble makespan microbatch activations' 'what pictures show (default: bubble)'
 _pipesim_option 'optimize' '--placement' '' 'WHERE' 'single v interleaved wave bidirectional' 'where the stages lie (default: single, one on each rank)'
 _pipesim_option 'optimize' '--full-backward' '' '' '' 'do not split backwards into dgrad and wgrad'
-_pipesim_option 'optimize' '--order' '' 'OF' 'ops microbatches both' 'what to put in order: ops, unequal microbatches, or microbatches in the best schedule: both (default: ops)'
+_pipesim_option 'optimize' '--order' '' 'OF' 'ops microbatches both' 'put in order: ops, unequal microbatches, or both (default: ops)'
 _pipesim_option 'optimize' '--curve' '' 'OVER' 'memory' 'the shortest step over what ranks may hold, from one activation to twice PP'
 _pipesim_option 'optimize' '--lengths' '' 'FILE' '@csv' 'lengths of micro-batches, whose average takes the times given: one a line'
 _pipesim_option 'optimize' '--objective' '' 'WHAT' 'makespan p5 median p95 p99' 'what to shorten: the makespan or a percentile of --samples (default: makespan)'

@@ -400,10 +400,8 @@ SETTING(PLACEMENT, "--placement", 0, "WHERE",
 SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 	"do not split backwards into dgrad and wgrad", NO_GROUP, SEARCH)
 SETTING(ORDER, "--order", 0, "OF",
-	"what to put in order: ops, unequal microbatches, or microbatches in the best "
-	"schedule: "
-	"both (default: ops)",
-	NO_GROUP, SEARCH, WORD(Setup, order), .values = "ops microbatches both")
+	"put in order: ops, unequal microbatches, or both (default: ops)", NO_GROUP, SEARCH,
+	WORD(Setup, order), .values = "ops microbatches both")
 SETTING(CURVE, "--curve", 0, "OVER",
 	"the shortest step over what ranks may hold, from one activation to twice PP", NO_GROUP,
 	SEARCH, .values = "memory")
