@@ -29,11 +29,12 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 /* What @op needs while it runs. */
 static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 {
-	const gint64 *of = held->of[op->kind == PIPESIM_F   ? PIPESIM_TRANSIENT_FORWARD
+	const gint64 *of = held->of[op->kind == PIPESIM_F || op->kind == PIPESIM_OP_RECOMPUTE
+					    ? PIPESIM_TRANSIENT_FORWARD
 				    : op->kind == PIPESIM_W ? PIPESIM_TRANSIENT_WEIGHT
 							    : PIPESIM_TRANSIENT];
 
-	if (of == NULL)
+	if (of == NULL || (op->kind >= PIPESIM_N_KINDS && op->kind != PIPESIM_OP_RECOMPUTE))
 		return 0;
 	return MAX(of[op->chunk], of[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk]);
 }
@@ -53,7 +54,8 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		held->absent = held->besides[index].absent[0];
 	}
 	held->transient = transient_bytes(held, op);
-	if (!pipesim_op_has_forward(op))
+	if (op->kind == PIPESIM_F ? op->b_chunk == PIPESIM_RECOMPUTED
+				  : pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0;
 	held->until_input++;
 	held->until_weight++;
@@ -67,6 +69,9 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 {
 	const guint chunk = pipesim_op_backward_chunk(op);
 	const gboolean transient = held->transient > 0;
+	/* What goes to the host. */
+	const gboolean frees =
+		op->kind >= PIPESIM_N_KINDS && pipesim_op_rows[op->kind].frees > 0;
 
 	held->transient = 0;
 	if (held->besides != NULL) {
@@ -74,13 +79,13 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 		held->gathered = 0;
 		held->absent = held->besides[index].absent[1];
 	}
-	if (pipesim_op_has_backward(op)) {
+	if (pipesim_op_has_backward(op) || frees) {
 		held->until_input--;
 		add(held, PIPESIM_UNTIL_INPUT, chunk, -1);
 	}
 	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
 		add(held, PIPESIM_BETWEEN, chunk, op->kind == PIPESIM_I ? 1 : -1);
-	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB) {
+	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB || frees) {
 		held->until_weight--;
 		add(held, PIPESIM_UNTIL_WEIGHT, chunk, -1);
 	}
@@ -153,6 +158,7 @@ static void note(const Walk *walk, const PipesimOp *op, guint64 index,
 {
 	const PipesimProgram *program = walk->subject->step->program;
 	const gint64 *of = walk->held.of[PIPESIM_TRANSIENT];
+	guint slices;
 
 	*moment = (PipesimMoment){.bytes = total, .op = PIPESIM_NO_OP};
 	memcpy(moment->part, parts, sizeof moment->part);
@@ -164,7 +170,9 @@ static void note(const Walk *walk, const PipesimOp *op, guint64 index,
 	/* That of a loop has no number. */
 	op = &program->ops[index];
 	moment->op = (guint32)index;
-	moment->microbatch = op->microbatch;
+	slices = pipesim_shape_slices(&program->shape);
+	moment->microbatch = op->microbatch / slices;
+	moment->slice = slices > 1 ? (gint)(op->microbatch % slices) : -1;
 	moment->stage = pipesim_op_stage(program, walk->held.rank, op);
 	if (op->kind == PIPESIM_FB && (of == NULL || of[op->b_chunk] >= of[op->chunk])) {
 		moment->microbatch = op->b_microbatch;

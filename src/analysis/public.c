@@ -80,7 +80,7 @@ guint pipesim_run_stages(const PipesimRun *run)
 
 guint pipesim_run_microbatches(const PipesimRun *run)
 {
-	return run->shape.microbatches;
+	return run->shape.microbatches / pipesim_shape_slices(&run->shape);
 }
 
 const char *pipesim_run_runtime(const PipesimRun *run)

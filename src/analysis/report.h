@@ -111,6 +111,7 @@ typedef struct {
 	guint32 op; /* of the step's program; PIPESIM_NO_OP where ops are not known, or before the first */
 	PipesimKind kind;
 	guint microbatch, stage; /* of the half of a pair that needs more */
+	gint slice;              /* and of the sequence; -1: it is not cut */
 	const char *
 		transient; /* the largest transient tensor: "logits and loss"; static, or NULL */
 } PipesimMoment;

@@ -340,7 +340,11 @@ static void find_baseline(PipesimComparison *comparison)
 	const PipesimRun *run = pipesim_comparison_find(comparison, schedule);
 	PipesimScenario scenario = comparison->scenario;
 
+	/* With whole sequences. */
+	if (run != NULL && run->shape.sliced)
+		run = NULL;
 	scenario.samples = 0;
+	scenario.slices = 0;
 	scenario.keep = MAX(scenario.keep, PIPESIM_KEEP_NOTHING);
 	if (run == NULL) {
 		run = comparison->base = pipesim_run_schedule(schedule, &scenario,

@@ -134,12 +134,24 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 	state->ratio = reduce(idle, (Wide)grown * state->ranks);
 }
 
+/* What repeats in slices, in whole micro-batches. */
+static PipesimSteady in_microbatches(const PipesimSteady *found, guint slices)
+{
+	const gint64 times = slices / pipesim_gcd(slices, (gint64)found->period);
+
+	return (PipesimSteady){.found = found->found,
+		.transient = (found->transient + slices - 1) / slices,
+		.period = found->period * (guint64)times / slices,
+		.time = found->time * times};
+}
+
 /* *@state stays NULL where nothing repeats within @m micro-batches. FALSE with @error. */
 static gboolean find_state(const Question *question, guint m, gboolean *written_out,
 	PipesimSteadyState **state, GError **error)
 {
 	g_autoptr(PipesimStep) shorter = NULL, longer = NULL;
 	gint64 length = 0;
+	PipesimSteady steady;
 
 	if (!run(question, m, &shorter, &length, error) ||
 		(shorter != NULL && shorter->steady.found &&
@@ -147,15 +159,18 @@ static gboolean find_state(const Question *question, guint m, gboolean *written_
 		return FALSE;
 	*written_out = shorter == NULL;
 	/* The step twice as long must have grown by whole periods, else nothing was proven. */
-	if (longer != NULL && longer->steady.found &&
-		(Wide)(longer->makespan - shorter->makespan) * (gint64)shorter->steady.period ==
-			(Wide)shorter->steady.time * m) {
+	if (longer == NULL || !shorter->steady.found || !longer->steady.found)
+		return TRUE;
+	steady = in_microbatches(
+		&shorter->steady, pipesim_shape_slices(&shorter->job.order->shape));
+	if ((Wide)(longer->makespan - shorter->makespan) * (gint64)steady.period ==
+		(Wide)steady.time * m) {
 		*state = g_new0(PipesimSteadyState, 1);
 		(*state)->step = length;
 		(*state)->proven = TRUE;
-		(*state)->transient = shorter->steady.transient;
-		(*state)->period = shorter->steady.period;
-		(*state)->time = shorter->steady.time;
+		(*state)->transient = steady.transient;
+		(*state)->period = steady.period;
+		(*state)->time = steady.time;
 		fill(*state, shorter, longer, m);
 	}
 	return TRUE;

@@ -314,7 +314,8 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape.ranks,
 		whole, whole == 1 ? "" : "es");
 	if (parts > 1)
-		g_string_append_printf(out, " in %u parts each", parts);
+		g_string_append_printf(
+			out, " in %u %s each", parts, shape.sliced ? "slices" : "parts");
 	g_string_append_c(out, '\n');
 	append_rank(order, 0, out);
 	if (shape.ranks > 2)

@@ -44,6 +44,12 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 			"runtime allows one rank per stage; --framework pipesim writes the "
 			"order "
 			"anyway");
+	if (shape->sliced || program->has_more)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"PyTorch cannot run this order: %s, which its runtime does not know; "
+			"--framework pipesim writes the order anyway",
+			shape->sliced ? "sequences are cut into slices"
+				      : "it has ops beyond F, I, W and B");
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -38,7 +38,7 @@ static void add_row(Validation *validation, const PipesimProgram *program, const
 	char *cells[] = {
 		g_strconcat("  ", base != NULL && strlen(path) > 26 ? base + 1 : path, NULL),
 		g_strdup_printf("%u", shape->ranks), g_strdup_printf("%u", shape->stages),
-		g_strdup_printf("%u", shape->microbatches),
+		g_strdup_printf("%u", pipesim_shape_whole(shape)),
 		g_strdup_printf("%u", program->n_ops),
 		g_strdup_printf("%s%s%s%s", hang->str,
 			hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
@@ -185,12 +185,13 @@ static gboolean report(
 	if (failed)
 		fail(validation, path);
 	add_row(validation, file->program, path, failed, hang, cross);
-	g_string_append_printf(out,
-		"%s %s: %u rank%s, %u stage%s, %u micro-batch%s, %u ops; complete, acyclic",
-		path, failed ? "does not run" : "runs", shape->ranks,
-		shape->ranks == 1 ? "" : "s", shape->stages, shape->stages == 1 ? "" : "s",
-		shape->microbatches, shape->microbatches == 1 ? "" : "es",
-		file->program->n_ops);
+	g_string_append_printf(out, "%s %s: %u rank%s, %u stage%s, %u micro-batch%s", path,
+		failed ? "does not run" : "runs", shape->ranks, shape->ranks == 1 ? "" : "s",
+		shape->stages, shape->stages == 1 ? "" : "s", pipesim_shape_whole(shape),
+		pipesim_shape_whole(shape) == 1 ? "" : "es");
+	if (shape->sliced)
+		g_string_append_printf(out, " in %u slices each", shape->parts);
+	g_string_append_printf(out, ", %u ops; complete, acyclic", file->program->n_ops);
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
 			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);

@@ -317,6 +317,9 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 	g_clear_pointer(&fixed->slow, g_free);
 	fixed->n_slow = 0;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
+		/* What slices would cost nobody has measured. */
+		if ((*all)->slices > 0)
+			continue;
 		PipesimOther other = weigh(
 			doctor, pipesim_run_schedule(*all, &scenario, out->costs), &fault);
 

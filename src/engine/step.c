@@ -6,6 +6,7 @@
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "engine/lanes.h"
+#include "engine/mixed.h"
 #include "engine/ruled-leap.h"
 #include "engine/slowdown.h"
 #include "engine/step.h"
@@ -32,6 +33,8 @@ static PipesimTimeline *run_once(const PipesimStep *step, const PipesimTimes *ti
 	g_autoptr(PipesimNetwork) unshared = NULL;
 	PipesimTimeline *timeline;
 
+	if (step->whole->has_more)
+		return pipesim_mixed_run(step->whole, times, error);
 	if (pipesim_runtime_waits(step->job.runtime))
 		return pipesim_comm_run(pipesim_step_messages(step), &step->job.issuing, times,
 			network, flags, states, error);
@@ -102,6 +105,22 @@ PipesimTimeline *pipesim_step_again(
 	return run_steps(step, times, flags, states, error);
 }
 
+/* Where not all ops compute. */
+static void measure_mixed(PipesimStep *step, guint rank)
+{
+	const guint32 *begin = &step->program->rank_begin[rank];
+	const gint64 *start = step->timeline->start, *end = step->timeline->end;
+
+	step->first_start[rank] = G_MAXINT64;
+	for (guint32 op = begin[0]; op < begin[1]; op++) {
+		if (pipesim_op_rows[step->program->ops[op].kind].resource != PIPESIM_ON_RANK)
+			continue;
+		step->busy[rank] += end[op] - start[op];
+		step->first_start[rank] = MIN(step->first_start[rank], start[op]);
+		step->last_end[rank] = end[op];
+	}
+}
+
 void pipesim_step_measure(PipesimStep *step)
 {
 	const guint32 *begin = step->program->rank_begin;
@@ -115,6 +134,10 @@ void pipesim_step_measure(PipesimStep *step)
 			continue;
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
 			busy += end[op] - start[op];
+		if (step->program->has_more) {
+			measure_mixed(step, rank);
+			continue;
+		}
 		step->busy[rank] = busy;
 		step->first_start[rank] = start[begin[rank]];
 		step->last_end[rank] = end[begin[rank + 1] - 1];
@@ -161,6 +184,15 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
 		return FALSE;
+	if (step->whole->has_more &&
+		(waits || job->network != NULL || pipesim_times_vary(job->times)))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"orders with recomputation, copies or passes are simulated with "
+			"messages "
+			"that arrive after P2P alone; leave out %s",
+			waits                  ? "--runtime"
+			: job->network != NULL ? "links"
+					       : "power, launches and edges of costs");
 	if (waits && job->messages == NULL) {
 		step->derived = pipesim_lower(step->whole, job->runtime, &job->issuing, error);
 		if (step->derived == NULL)

@@ -93,6 +93,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
+	copy->slicing = g_memdup2(costs->slicing, sizeof *costs->slicing);
 	copy->step = g_memdup2(costs->step, sizeof *costs->step);
 	if (copy->step != NULL)
 		copy->step->part = g_memdup2(costs->step->part,
@@ -222,8 +223,8 @@ void pipesim_costs_free(PipesimCosts *costs)
 	if (costs == NULL)
 		return;
 	gpointer const owned[] = {costs->scale, costs->part, costs->part_bytes, costs->slow,
-		costs->measured_ranks, costs->launch, costs->residence, costs->source,
-		costs->notices};
+		costs->measured_ranks, costs->launch, costs->residence, costs->slicing,
+		costs->source, costs->notices};
 	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
 		g_free(owned[i]);
 	pipesim_op_times_unref(costs->op_times);
@@ -308,6 +309,20 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		       names[one], names[other]);
 }
 
+/* One of PipesimOpKind beyond PipesimKind, @name = @time, into @own: all kinds of that name. FALSE where there
+ * is none. */
+static gboolean take_own(gint64 own[PIPESIM_N_OPS], const char *name, gint64 time)
+{
+	gboolean any = FALSE;
+
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
+		if (g_strcmp0(pipesim_op_rows[kind].time, name) == 0) {
+			own[kind] = time;
+			any = TRUE;
+		}
+	return any;
+}
+
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
@@ -315,11 +330,13 @@ gboolean pipesim_costs_parse_times(
 	gint64 value[N_NAMES];
 	gboolean given[N_NAMES] = {FALSE};
 	gboolean derive_backward, derive_pair;
+	gint64 own[PIPESIM_N_OPS], time_of_own = 0;
 
 	if (items[0] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is empty; write for example F=1,I=1,W=1", what);
 	memcpy(value, costs->time, sizeof costs->time);
+	memcpy(own, costs->own, sizeof own);
 	value[P2P] = costs->p2p;
 	for (char **item = items; *item != NULL; item++) {
 		g_autofree char *name = NULL, *time = NULL, *which = NULL;
@@ -329,13 +346,19 @@ gboolean pipesim_costs_parse_times(
 			return FALSE;
 		while (i < N_NAMES && strcmp(names[i], name) != 0)
 			i++;
+		which = g_strdup_printf("%s %s", what, name);
+		if (i == N_NAMES && ranks == 0 && take_own(own, name, 0)) {
+			if (!pipesim_parse_time(time, which, &time_of_own, error))
+				return FALSE;
+			take_own(own, name, time_of_own);
+			continue;
+		}
 		if (i == N_NAMES)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
 		if (given[i])
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %s is given twice",
 				what, name);
-		which = g_strdup_printf("%s %s", what, name);
 		given[i] = TRUE;
 		if (!pipesim_parse_time(time, which, &value[i], error))
 			return FALSE;
@@ -358,6 +381,7 @@ gboolean pipesim_costs_parse_times(
 	if (derive_pair)
 		value[PIPESIM_FB] = value[PIPESIM_F] + value[PIPESIM_B];
 	memcpy(costs->time, value, sizeof costs->time);
+	memcpy(costs->own, own, sizeof own);
 	costs->has_pair = given[PIPESIM_FB] || (costs->has_pair && !derive_pair);
 	costs->p2p = value[P2P];
 	costs->halved = given[PIPESIM_B] && !given[PIPESIM_I] && !given[PIPESIM_W];

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/number.h"
 #include "model/network.h"
+#include "model/op-kinds.h"
 #include "model/power.h"
 #include "model/shape.h"
 #include "model/statistics.h"
@@ -55,6 +56,22 @@ typedef struct {
 	gint64 *time;
 	PipesimFraction *length; /* of each micro-batch; they are against their average */
 } PipesimOpTimes;
+
+/* How slices of a sequence differ in length, and what that makes of their times: model/slices.h. Of this
+ * run, not in a costs file. */
+typedef struct {
+	gboolean has_cost;
+	double launch, prefix, linear, attention; /* c, gamma, b and a: shares, of any unit */
+	enum {
+		PIPESIM_SLICES_EVEN, /* of equal length */
+		PIPESIM_SLICES_WORK, /* of equal work, b and a alone */
+		PIPESIM_SLICES_LIST,
+	} how;
+	guint tokens; /* of a sequence; that of a list is its sum */
+	guint step;   /* of which lengths of equal work are multiples, 0 = 1 */
+	guint n;      /* of @length */
+	guint32 length[PIPESIM_MAX_SLICES];
+} PipesimSlicing;
 
 /* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs;
  * read only once made. */
@@ -126,10 +143,14 @@ struct _PipesimCosts {
 	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I +
 	 * W and FB = F + B unless given. */
 	gint64 time[PIPESIM_N_KINDS];
-	gboolean has_pair; /* FB was given or measured, not derived */
-	gboolean unit;     /* F, I, W and B are those of pipesim_costs_default() */
-	gboolean halved;   /* B alone was given: I and W are shares of it */
-	gint64 p2p;        /* added to every dependency that crosses ranks, ns */
+	/* Of ops beyond these, by PipesimOpKind: a recomputation (0 = as F) and a copy of one rank's
+	 * share; of passes and collectives one of a micro-batch. Of this run, not in a costs file. */
+	gint64 own[PIPESIM_N_OPS];
+	guint copy_engines; /* of a rank: 1 for both ways, 2 one each; 0 = 1 */
+	gboolean has_pair;  /* FB was given or measured, not derived */
+	gboolean unit;      /* F, I, W and B are those of pipesim_costs_default() */
+	gboolean halved;    /* B alone was given: I and W are shares of it */
+	gint64 p2p;         /* added to every dependency that crosses ranks, ns */
 
 	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the
 	 * backward for input (or full backward) ends, and when the weight gradient ends. Both 0
@@ -166,6 +187,8 @@ struct _PipesimCosts {
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
 	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
 	gint64 link_latency, link_bandwidth;
+	PipesimSlicing *slicing; /* NULL = slices are alike; owned */
+
 	/* The links that messages take instead of p2p, which then is the slowest hop between
 	 * neighbouring ranks; NULL = P2P alone. Of this run, not of the model. */
 	PipesimNetwork *network;
@@ -292,8 +315,10 @@ void pipesim_component_free(PipesimComponent *component);
  */
 struct _PipesimTimes {
 	guint stages;
-	gint64 *stage[PIPESIM_FB];       /* [kind][stage], ns: F, I, W, B */
-	gint64 chunk[PIPESIM_N_KINDS];   /* the same of a stage of length 1 */
+	gint64 *stage[PIPESIM_FB];     /* [kind][stage], ns: F, I, W, B */
+	gint64 chunk[PIPESIM_N_KINDS]; /* the same of a stage of length 1 */
+	gint64 own[PIPESIM_N_OPS]; /* of ops beyond these, of a chunk where they are of one */
+	guint engines; /* of copies on each rank: 2, one each way; else one for both */
 	gint64 average[PIPESIM_N_KINDS]; /* over all stages: what formulae are evaluated at */
 	gboolean equal_stages;           /* no part is longer or shorter than another */
 	PipesimFraction *slow;           /* [rank]; NULL = every rank is equally fast */

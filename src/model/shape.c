@@ -35,9 +35,21 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 {
 	return a->ranks == b->ranks && a->chunks == b->chunks &&
 	       a->microbatches == b->microbatches && a->stages == b->stages &&
-	       a->copies == b->copies && a->parts == b->parts && a->group == b->group &&
-	       a->pairs == b->pairs && a->max_activations.num == b->max_activations.num &&
+	       a->copies == b->copies && a->parts == b->parts && a->sliced == b->sliced &&
+	       a->group == b->group && a->pairs == b->pairs &&
+	       a->max_activations.num == b->max_activations.num &&
 	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
+}
+
+const char *pipesim_shape_unit(const PipesimShape *shape, guint unit, PipesimNumber text)
+{
+	const guint slices = pipesim_shape_slices(shape);
+
+	if (slices == 1)
+		g_snprintf(text, sizeof(PipesimNumber), "%u", unit);
+	else
+		g_snprintf(text, sizeof(PipesimNumber), "%u.%u", unit / slices, unit % slices);
+	return text;
 }
 
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)

@@ -1,6 +1,6 @@
 /* The size of the job: ranks, chunks, micro-batches, and which stage lives where. */
 #pragma once
-#include "base/error.h"
+#include "base/number.h"
 #include "model/scenario.h"
 
 /* How S stages lie on PP ranks. */
@@ -21,14 +21,20 @@ typedef struct {
 	/* Of the whole step, >= 1; all pipelines together. Where a micro-batch runs in parts
 	 * each part counts as one: every op is of a part. */
 	guint microbatches;
-	guint stages;   /* S: ranks * chunks, or ranks where there are copies */
-	guint copies;   /* copies of the parameters: 1, or chunks where bidirectional */
-	guint parts;    /* that a micro-batch runs in, each with its F and B; 0 = 1 */
+	guint stages; /* S: ranks * chunks, or ranks where there are copies */
+	guint copies; /* copies of the parameters: 1, or chunks where bidirectional */
+	guint parts;  /* that a micro-batch runs in, each with its F and B; 0 = 1 */
+	/* These are consecutive slices of its sequence: forwards run from the first to the last, as
+	 * each reads keys and values of those before it, and backwards the other way round. */
+	gboolean sliced;
 	guint group;    /* micro-batches of a group, as asked for; 0 = the schedule's own */
 	gboolean pairs; /* F and B of the steady phase are one op, where one may choose */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;
+
+/* Most slices of a sequence. */
+#define PIPESIM_MAX_SLICES 4096
 
 /* Most chunks of a rank. */
 #define PIPESIM_MAX_CHUNKS 254
@@ -60,6 +66,16 @@ static inline guint pipesim_shape_parts(const PipesimShape *shape)
 {
 	return MAX(shape->parts, 1u);
 }
+
+/** pipesim_shape_slices: slices of a sequence, 1 where it is not cut. */
+static inline guint pipesim_shape_slices(const PipesimShape *shape)
+{
+	return shape->sliced ? shape->parts : 1;
+}
+
+/** pipesim_shape_unit: how part @unit is written: "7", or of micro-batch 3 and slice 1 "3.1".
+ * Returns: @text */
+const char *pipesim_shape_unit(const PipesimShape *shape, guint unit, PipesimNumber text);
 
 /** pipesim_shape_whole: M as it was asked for: micro-batches that are not divided. */
 static inline guint pipesim_shape_whole(const PipesimShape *shape)

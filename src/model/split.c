@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "model/slices.h"
 #include "model/split.h"
 
 __extension__ typedef __int128 Wide;
@@ -27,12 +28,28 @@ gboolean pipesim_op_times_fit(
 		       shape->stages, shape->microbatches, PIPESIM_MAX_OP_TIMES);
 }
 
+static gboolean fit_slices(
+	const PipesimSlicing *slicing, const PipesimShape *shape, GError **error)
+{
+	g_autofree double *lengths = g_new(double, shape->parts);
+
+	if ((guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OP_TIMES)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages of %u slices; where slices differ %" G_GUINT64_FORMAT
+			" of both together are the most",
+			shape->stages, shape->microbatches, PIPESIM_MAX_OP_TIMES);
+	return pipesim_slicing_lengths(slicing, shape->parts, lengths, error);
+}
+
 gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
 	if (costs->cutter != NULL && !costs->cutter->check(costs->cutter, shape, error))
 		return FALSE;
 	if (costs->op_times != NULL && !pipesim_op_times_fit(costs->op_times, shape, error))
+		return FALSE;
+	if (costs->slicing != NULL && shape->sliced &&
+		!fit_slices(costs->slicing, shape, error))
 		return FALSE;
 	if (!costs->whole_layers || costs->model_layers >= shape->stages)
 		return TRUE;

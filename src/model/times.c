@@ -1,7 +1,9 @@
 /* What an op of each stage takes and holds, of what was asked for the whole model. */
 #include "config.h"
 
+#include "model/slices.h"
 #include "model/split.h"
+#include <math.h>
 #include <string.h>
 
 /* Sums of products of times and counts. */
@@ -254,6 +256,29 @@ static void fill_each(PipesimTimes *times, const PipesimOpTimes *of)
 	}
 }
 
+/* Of single slices, whose average lasts as long as those of equal length do, but for launches. */
+static void fill_slices(
+	PipesimTimes *times, const PipesimSlicing *slicing, const PipesimShape *shape)
+{
+	const guint n = shape->microbatches, slices = pipesim_shape_slices(shape);
+	g_autofree double *shares = g_new(double, slices);
+
+	if (slices == 1 || !pipesim_slicing_shares(slicing, slices, shares, NULL))
+		return;
+	times->microbatches = n;
+	times->equal_stages = FALSE;
+	times->each = g_new(gint64, (gsize)times->stages * n * PIPESIM_FB);
+	for (guint stage = 0; stage < times->stages; stage++)
+		for (guint i = 0; i < n; i++)
+			for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+				const double ns = (double)times->stage[kind][stage] * slices *
+						  shares[i % slices];
+
+				times->each[((gsize)stage * n + i) * PIPESIM_FB + kind] =
+					(gint64)MIN(round(ns), (double)PIPESIM_MAX_TIME_NS);
+			}
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	return pipesim_times_new_placed(costs, shape, NULL);
@@ -287,6 +312,12 @@ PipesimTimes *pipesim_times_new_placed(
 	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 	memcpy(times->average, chunk, sizeof times->average);
+	times->engines = costs->copy_engines;
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
+		times->own[kind] = pipesim_op_rows[kind].of_rank
+					   ? costs->own[kind]
+					   : pipesim_time_scale(costs->own[kind], shape->ranks,
+						     (gint64)shape->stages * parts);
 	slow_ranks(times, costs, shape);
 	times->power = pipesim_power_copy(costs->power);
 	if (times->power != NULL && shape->ranks > 1)
@@ -316,6 +347,8 @@ PipesimTimes *pipesim_times_new_placed(
 		average_stages(times);
 	if (costs->op_times != NULL)
 		fill_each(times, costs->op_times);
+	else if (costs->slicing != NULL)
+		fill_slices(times, costs->slicing, shape);
 	return times;
 }
 

@@ -189,7 +189,8 @@ static void add_schedules(PipesimSearchState *s)
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
 		PipesimRun *run;
 
-		if ((*at)->placement != s->of->placement || (*at)->parts > 1 || is_hurried(s) ||
+		if ((*at)->placement != s->of->placement || (*at)->parts > 1 ||
+			(*at)->slices > 0 || is_hurried(s) ||
 			((*at)->plan != NULL && s->n > PIPESIM_SEARCH_LONG &&
 				pipesim_search_is_late(s)))
 			continue;

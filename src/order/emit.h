@@ -1,6 +1,7 @@
 /* The verbs in which a schedule writes the order of one rank. The emitter numbers micro-batches
  * itself: each verb takes the next one of its chunk (or pipeline). Of n pipelines, pipeline p
- * has micro-batches p * M / n to (p + 1) * M / n - 1. */
+ * has micro-batches p * M / n to (p + 1) * M / n - 1. Where sequences are cut, what is counted are
+ * slices, and backwards of a micro-batch count its slices down. */
 #pragma once
 #include "order/order.h"
 

@@ -105,7 +105,7 @@ typedef struct {
 	PipesimProgram *program;
 	Chunk *chunks;
 	guint64 at; /* the op that comes next */
-	guint64 per_chunk, oldest, n_inputs, n_weights;
+	guint64 per_chunk, slices, oldest, n_inputs, n_weights;
 	guint64 ok;
 } Expander;
 
@@ -126,7 +126,11 @@ static inline guint32 put_backward(Expander *x, guint chunk, guint32 number)
 {
 	Chunk *c = &x->chunks[chunk];
 	const guint64 count = c->n_backward++;
-	const guint64 n = number == PIPESIM_LAST ? x->per_chunk - 1 - count : count;
+	guint64 n = number == PIPESIM_LAST ? x->per_chunk - 1 - count : count;
+
+	/* Micro-batch after micro-batch, each from its last slice to its first. */
+	if (x->slices > 1 && number != PIPESIM_LAST)
+		n += x->slices - 1 - 2 * (count % x->slices);
 
 	/* Its forward has run: those count up. */
 	if (G_UNLIKELY(count >= x->per_chunk || n >= c->n_forward)) {
@@ -239,6 +243,7 @@ static gboolean expand_counted(
 		.program = program,
 		.chunks = chunks,
 		.per_chunk = pipesim_shape_per_chunk(&order->shape),
+		.slices = pipesim_shape_slices(&order->shape),
 	};
 
 	program->forward = g_try_new(guint32, n);

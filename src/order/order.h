@@ -5,7 +5,8 @@
 #include "order/program.h"
 
 /* In PipesimOp.microbatch and b_microbatch of a verb: not a number of its own but */
-#define PIPESIM_NEXT G_MAXUINT32       /* the lowest of its chunk that this kind has not had */
+#define PIPESIM_NEXT \
+	G_MAXUINT32 /* the lowest of its chunk that this kind has not had; slices: see emit.h */
 #define PIPESIM_LAST (G_MAXUINT32 - 1) /* the highest of its chunk: those that count down */
 /* In PipesimOp.chunk of a W: the chunk of the oldest I of the rank that has no W yet. */
 #define PIPESIM_OLDEST 255

@@ -57,26 +57,48 @@ void pipesim_program_unref(PipesimProgram *program)
 
 const char *pipesim_kind_letter(PipesimKind kind)
 {
-	static const char *const letters[PIPESIM_N_KINDS] = {"F", "I", "W", "B", "FB"};
-
-	return letters[kind];
+	return pipesim_op_rows[kind].word;
 }
 
-/* Whole orders of millions of ops are printed: no format parsing here. */
-static void print_cell(GString *out, guint stage, char letter, guint microbatch)
+/* Whole orders of millions of ops are printed: no format parsing here. Returns where the digits of
+ * @value begin, which end before @end. */
+static char *put_digits(char *end, guint value)
 {
-	char text[24];
-	char *p = text + sizeof text;
-	guint value = microbatch;
+	do
+		*--end = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	return end;
+}
 
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
+/* An op beyond PipesimKind. */
+static void print_more(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out)
+{
+	const PipesimOpRow *row = &pipesim_op_rows[op->kind];
+	PipesimNumber unit;
+
+	if (op->kind == PIPESIM_OP_OFFLOAD_BARRIER) {
+		g_string_append(out, row->word);
+		return;
+	}
+	g_string_append_printf(out, "%u%s%s",
+		row->of_rank ? rank : pipesim_op_stage(program, rank, op), row->word,
+		pipesim_shape_unit(&program->shape, op->microbatch, unit));
+}
+
+static void print_cell(GString *out, guint stage, char letter, guint unit, guint slices)
+{
+	char text[36];
+	char *p = text + sizeof text;
+
+	if (slices > 1) {
+		p = put_digits(p, unit % slices);
+		*--p = '.';
+		unit /= slices;
+	}
+	p = put_digits(p, unit);
 	*--p = letter;
-	value = stage;
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
+	p = put_digits(p, stage);
 	g_string_append_len(out, p, text + sizeof text - p);
 }
 
@@ -84,15 +106,21 @@ void pipesim_op_print(
 	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out)
 {
 	const guint stage = pipesim_op_stage(program, rank, op);
+	const guint slices = pipesim_shape_slices(&program->shape);
 
+	if (G_UNLIKELY(op->kind >= PIPESIM_N_KINDS)) {
+		print_more(program, rank, op, out);
+		return;
+	}
 	if (op->kind != PIPESIM_FB) {
-		print_cell(out, stage, pipesim_kind_letter(op->kind)[0], op->microbatch);
+		print_cell(
+			out, stage, pipesim_kind_letter(op->kind)[0], op->microbatch, slices);
 		return;
 	}
 	g_string_append_c(out, '(');
-	print_cell(out, stage, 'F', op->microbatch);
+	print_cell(out, stage, 'F', op->microbatch, slices);
 	g_string_append_c(out, ';');
-	print_cell(out, pipesim_op_b_stage(program, rank, op), 'B', op->b_microbatch);
+	print_cell(out, pipesim_op_b_stage(program, rank, op), 'B', op->b_microbatch, slices);
 	g_string_append(out, ")OVERLAP_F_B");
 }
 
@@ -121,12 +149,15 @@ typedef struct {
 	/* By stage * M + micro-batch; forward and backward become the program's own. */
 	guint32 *forward, *backward, *weight;
 	PipesimFaultPlaces places;
+	gboolean has_more;
 } Linker;
 
 static void check_pairing(Linker *linker, gsize at)
 {
 	const guint m = linker->program->shape.microbatches;
-	const guint stage = (guint)(at / m), microbatch = (guint)(at % m);
+	const guint stage = (guint)(at / m);
+	PipesimNumber text;
+	const char *unit = pipesim_shape_unit(&linker->program->shape, (guint)(at % m), text);
 	const guint32 forward = linker->forward[at], backward = linker->backward[at],
 		      weight = linker->weight[at];
 	const gboolean split =
@@ -134,20 +165,20 @@ static void check_pairing(Linker *linker, gsize at)
 
 	if (forward == PIPESIM_NO_OP)
 		pipesim_fault(&linker->places, backward != PIPESIM_NO_OP ? backward : weight,
-			"no %uF%u: stage %u never runs the forward of micro-batch %u", stage,
-			microbatch, stage, microbatch);
+			"no %uF%s: stage %u never runs the forward of micro-batch %s", stage,
+			unit, stage, unit);
 	if (backward == PIPESIM_NO_OP)
 		pipesim_fault(&linker->places, forward,
-			"no %uB%u or %uI%u: stage %u never runs the backward of micro-batch %u",
-			stage, microbatch, stage, microbatch, stage, microbatch);
+			"no %uB%s or %uI%s: stage %u never runs the backward of micro-batch %s",
+			stage, unit, stage, unit, stage, unit);
 	if (split && weight == PIPESIM_NO_OP)
 		pipesim_fault(&linker->places, backward,
-			"no %uW%u: %uI%u needs a backward for weights after it", stage,
-			microbatch, stage, microbatch);
+			"no %uW%s: %uI%s needs a backward for weights after it", stage, unit,
+			stage, unit);
 	if (!split && backward != PIPESIM_NO_OP && weight != PIPESIM_NO_OP)
 		pipesim_fault(&linker->places, weight,
-			"%uW%u beside %uB%u: B is the full backward; write I and W, or B alone",
-			stage, microbatch, stage, microbatch);
+			"%uW%s beside %uB%s: B is the full backward; write I and W, or B alone",
+			stage, unit, stage, unit);
 }
 
 /* What is on one rank must stand there in an order that can run. @end is that of the rank of
@@ -185,6 +216,7 @@ static void check_all(Linker *linker)
 {
 	const PipesimProgram *program = linker->program;
 	const gsize n = (gsize)program->shape.stages * program->shape.microbatches;
+	const guint slices = pipesim_shape_slices(&program->shape);
 	guint rank = 0;
 
 	for (gsize at = 0; at < n; at++) {
@@ -207,6 +239,12 @@ static void check_all(Linker *linker)
 		}
 		check_place(linker, forward, backward, end);
 		check_place(linker, backward, weight, end);
+		/* A slice reads keys and values of those before it, and its gradients come from
+		 * those behind it. */
+		if (slices > 1 && at % slices > 0) {
+			check_place(linker, linker->forward[at - 1], forward, end);
+			check_place(linker, backward, linker->backward[at - 1], end);
+		}
 	}
 }
 
@@ -225,13 +263,15 @@ static inline void record(
 {
 	const PipesimProgram *program = linker->program;
 	const guint m = program->shape.microbatches;
+	PipesimNumber text;
 
 	if (table[at] == PIPESIM_NO_OP)
 		table[at] = index;
 	else
 		pipesim_fault(&linker->places, index,
-			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
-			(guint)(at / m), letter, (guint)(at % m),
+			"stage %u runs %s of micro-batch %s twice (ranks %u and %u); each once",
+			(guint)(at / m), letter,
+			pipesim_shape_unit(&program->shape, (guint)(at % m), text),
 			pipesim_program_rank(program, table[at]),
 			pipesim_program_rank(program, index));
 }
@@ -264,6 +304,7 @@ static gboolean fill_tables(Linker *linker, GError **error)
 			if (op->kind == PIPESIM_W)
 				record(linker, i, weight, "W or B",
 					pipesim_op_forward_slot(&program, rank, op));
+			linker->has_more |= op->kind >= PIPESIM_N_KINDS;
 		}
 	return TRUE;
 }
@@ -277,6 +318,7 @@ gboolean pipesim_program_link(
 
 	if (ok) {
 		check_all(&linker);
+		program->has_more = linker.has_more;
 		ok = pipesim_faults_done(faults, error);
 	}
 	g_free(linker.weight);

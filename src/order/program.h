@@ -10,7 +10,7 @@
 typedef struct {
 	guint32 microbatch;   /* of the forward half where kind is FB */
 	guint32 b_microbatch; /* of the backward half where kind is FB, else 0 */
-	guint8 kind;          /* PipesimKind */
+	guint8 kind;          /* PipesimKind, or PipesimOpKind beyond it where has_more */
 	guint8 chunk;         /* chunk or pipeline on its rank; of the forward half of a pair */
 	guint8 b_chunk;       /* of the backward half where kind is FB, else 0 */
 	guint8 phase;         /* index into PipesimProgram.phases */
@@ -32,7 +32,12 @@ typedef struct {
 	 * micro-batch]. From these follow the data dependencies. */
 	guint32 *forward, *backward;
 	GPtrArray *phases; /* of char *, shared with the order that it is of; index 0 is "" */
+	/* Some ops are of a PipesimOpKind beyond PipesimKind: engine/mixed.h alone runs it. An F that is
+	 * recomputed, and so keeps only its input, has PIPESIM_RECOMPUTED in b_chunk. */
+	gboolean has_more;
 } PipesimProgram;
+
+#define PIPESIM_RECOMPUTED 1
 
 /** pipesim_program_new: room for @max_ops; shape copied; stages placed as its placement says
  * (not PIPESIM_FROM_FILE: the caller does it); not linked yet. NULL with PIPESIM_ERROR_LIMIT

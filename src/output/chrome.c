@@ -96,6 +96,10 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	const PipesimOp *op = &program->ops[index];
 	const PipesimTimeline *timeline = trace->run->step->timeline;
 	const char *phase = g_ptr_array_index(program->phases, op->phase);
+	const guint slices = pipesim_shape_slices(&program->shape);
+
+	if (pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK)
+		return;
 
 	g_string_truncate(trace->name, 0);
 	pipesim_op_print(program, rank, op, trace->name);
@@ -103,11 +107,14 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 		timeline->start[index], timeline->end[index]);
 	pipesim_json_open_line(trace->json, "args");
 	PIPESIM_MEMBER(trace->json, "stage", COUNT, pipesim_op_stage(program, rank, op));
-	PIPESIM_MEMBER(trace->json, "microbatch", COUNT, op->microbatch);
+	PIPESIM_MEMBER(trace->json, "microbatch", COUNT, op->microbatch / slices);
+	if (slices > 1)
+		PIPESIM_MEMBER(trace->json, "slice", COUNT, op->microbatch % slices);
 	if (op->kind == PIPESIM_FB) {
 		PIPESIM_MEMBER(trace->json, "backward_stage", COUNT,
 			pipesim_op_b_stage(program, rank, op));
-		PIPESIM_MEMBER(trace->json, "backward_microbatch", COUNT, op->b_microbatch);
+		PIPESIM_MEMBER(
+			trace->json, "backward_microbatch", COUNT, op->b_microbatch / slices);
 	}
 	if (phase[0] != '\0')
 		PIPESIM_MEMBER(trace->json, "phase", TEXT, phase);
@@ -348,7 +355,8 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 				transfer->end);
 			pipesim_json_open_line(trace->json, "args");
 			PIPESIM_MEMBER(trace->json, "microbatch", COUNT,
-				paired ? to->b_microbatch : to->microbatch);
+				(paired ? to->b_microbatch : to->microbatch) /
+					pipesim_shape_slices(&trace->run->shape));
 			close_event(trace->json);
 			write_flow(trace, message, "t", rank, thread, transfer->start);
 		}

@@ -21,8 +21,12 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 
 	g_string_printf(words, "rank %u", rank);
 	if (moment->op != PIPESIM_NO_OP)
-		g_string_append_printf(words, ", micro-batch %u (%s of stage %u)",
-			moment->microbatch, pipesim_kind_letter(moment->kind), moment->stage);
+		g_string_append_printf(words, ", micro-batch %u", moment->microbatch);
+	if (moment->op != PIPESIM_NO_OP && moment->slice >= 0)
+		g_string_append_printf(words, ", slice %d", moment->slice);
+	if (moment->op != PIPESIM_NO_OP)
+		g_string_append_printf(words, " (%s of stage %u)",
+			pipesim_kind_letter(moment->kind), moment->stage);
 	g_string_append_printf(words, ": %s", pipesim_print_bytes(number, moment->bytes));
 	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
 		const gboolean named =
@@ -82,6 +86,8 @@ static void put_moment(PipesimJson *json, const Moments *of, guint rank)
 		PIPESIM_MEMBER(json, "kind", TEXT, pipesim_kind_letter(moment->kind));
 		PIPESIM_MEMBER(json, "stage", COUNT, moment->stage);
 		PIPESIM_MEMBER(json, "microbatch", COUNT, moment->microbatch);
+		if (PIPESIM_WHERE(json, moment->slice >= 0))
+			PIPESIM_MEMBER(json, "slice", COUNT, moment->slice);
 	}
 	PIPESIM_MEMBER(json, "bytes", BYTES, moment->bytes);
 	for (guint part = 0; part < PIPESIM_N_HELD; part++)

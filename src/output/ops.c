@@ -21,6 +21,10 @@ static void write_ops(const PipesimComparison *comparison,
 			for (; i < program->rank_begin[rank + 1]; i++) {
 				const PipesimOp *op = &program->ops[i];
 
+				/* Copies and collectives run beside. */
+				if (pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK)
+					continue;
+
 				g_string_append_printf(out,
 					"%s,0,%u,%u,%s,%u,%" G_GINT64_FORMAT
 					",%" G_GINT64_FORMAT,

@@ -234,6 +234,7 @@ static void write_lane(
 	PipesimJson *json, const PipesimRun *run, guint rank, const PipesimCosts *costs)
 {
 	const PipesimProgram *program = run->step->program;
+	const guint slices = pipesim_shape_slices(&program->shape);
 	const guint32 first = program->rank_begin[rank];
 	const guint n = program->rank_begin[rank + 1] - first;
 	const PipesimOp *ops = &program->ops[first];
@@ -258,6 +259,8 @@ static void write_lane(
 			json, "sustained", NS, n, pipesim_run_sustained(run, rank, first + i));
 	if (run->shape.chunks > 1)
 		PIPESIM_LIST(json, "chunk", NS, n, ops[i].chunk);
+	else if (slices > 1)
+		PIPESIM_LIST(json, "chunk", NS, n, ops[i].microbatch % slices);
 	/* Where the forward half of each pair ends, after its start, and the chunk of the other. */
 	pipesim_json_open_array(json, "pairs");
 	for (guint i = 0; i < n; i++) {

@@ -12,6 +12,24 @@ gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *
 	return *start < *end;
 }
 
+/* As what an op is drawn. */
+static PipesimKind look_of(guint kind)
+{
+	return kind < PIPESIM_N_KINDS         ? (PipesimKind)kind
+	       : kind == PIPESIM_OP_RECOMPUTE ? PIPESIM_F
+					      : PIPESIM_W;
+}
+
+/* Shades tell chunks apart, or slices where a rank has one chunk. */
+static void show_unit(const PipesimShape *shape, guint chunk, guint unit, PipesimBox *box)
+{
+	const guint slices = pipesim_shape_slices(shape);
+
+	box->microbatch = unit / slices;
+	box->shade =
+		(slices > 1 && shape->chunks == 1 ? unit % slices : chunk) % PIPESIM_SHADES;
+}
+
 guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, guint rank,
 	guint32 index, PipesimBox boxes[2])
 {
@@ -21,15 +39,17 @@ guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, g
 		run->step->timeline->end[index] - run->step->timeline->start[index];
 	guint n = length > 0, left = 0;
 
+	if (pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK)
+		return 0;
+
 	boxes[0] = (PipesimBox){
 		.start = run->step->timeline->start[index],
 		.end = run->step->timeline->end[index],
 		.rank = rank,
-		.microbatch = op->microbatch,
-		.kind = op->kind,
-		.shade = op->chunk % PIPESIM_SHADES,
+		.kind = look_of(op->kind),
 		.paired = op->kind == PIPESIM_FB,
 	};
+	show_unit(&program->shape, op->chunk, op->microbatch, &boxes[0]);
 	if (length > 0 && op->kind == PIPESIM_FB) {
 		const gint64 forward =
 			run->times->stage[PIPESIM_F][pipesim_op_stage(program, rank, op)];
@@ -43,8 +63,7 @@ guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, g
 		boxes[0].kind = PIPESIM_F;
 		boxes[0].end = boxes[1].start = boxes[0].start + half;
 		boxes[1].kind = PIPESIM_B;
-		boxes[1].microbatch = op->b_microbatch;
-		boxes[1].shade = op->b_chunk % PIPESIM_SHADES;
+		show_unit(&program->shape, op->b_chunk, op->b_microbatch, &boxes[1]);
 		n = half > 0 && half < length ? 2 : 1;
 		if (half == 0)
 			boxes[0] = boxes[1];
@@ -104,7 +123,8 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
 		whole == 1 ? "micro-batch" : "micro-batches");
 	if (parts > 1)
-		g_string_append_printf(title, " in %u parts each", parts);
+		g_string_append_printf(
+			title, " in %u %s each", parts, run->shape.sliced ? "slices" : "parts");
 	g_string_append(title, ", makespan ");
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
@@ -174,7 +194,9 @@ static void add_panel(PipesimLayout *layout, const PipesimRun *run, const Pipesi
 	const PipesimShape *shape = &run->shape;
 	const guint behind = view->behind_rank > 0 ? view->behind_rank : shape->ranks;
 	const guint first = MIN(view->first_rank, shape->ranks);
-	const char *shade = shape->copies == 1   ? "chunk"
+	const gboolean slices = shape->chunks == 1 && shape->sliced;
+	const char *shade = slices               ? "slice"
+			    : shape->copies == 1 ? "chunk"
 			    : shape->copies == 2 ? "reverse direction"
 						 : "pipeline";
 
@@ -186,15 +208,18 @@ static void add_panel(PipesimLayout *layout, const PipesimRun *run, const Pipesi
 	layout->end = MAX(layout->end, run->step->timeline->makespan);
 	layout->bytes |= run->report->memory.peak != NULL;
 	layout->n_messages += run->step->timeline->n_transfers;
-	layout->microbatches = MAX(layout->microbatches, shape->microbatches);
+	layout->microbatches =
+		MAX(layout->microbatches, shape->microbatches / pipesim_shape_slices(shape));
 	layout->most_ranks = MAX(layout->most_ranks, shape->ranks);
-	if (shape->chunks == 1)
+	if (shape->chunks == 1 && !slices)
 		return;
 	/* Directions and chunks share the shades; beside each other they need a word for both. */
 	if (layout->shade_of != NULL && strcmp(layout->shade_of, shade) != 0)
-		shade = "reverse direction or chunk";
+		shade = slices || strcmp(layout->shade_of, "slice") == 0
+				? "chunk or slice"
+				: "reverse direction or chunk";
 	layout->shade_of = shade;
-	layout->most_shades = MAX(layout->most_shades, shape->chunks);
+	layout->most_shades = MAX(layout->most_shades, slices ? shape->parts : shape->chunks);
 }
 
 PipesimLayout *pipesim_layout_new(

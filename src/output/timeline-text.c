@@ -153,7 +153,7 @@ static void print_density(Drawing *drawing, const PipesimPanel *panel, guint lan
 static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint rank)
 {
 	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
-	guint numbers = digits(run->shape.microbatches - 1);
+	guint numbers = digits(run->shape.microbatches / pipesim_shape_slices(&run->shape) - 1);
 	const guint32 *begin = &run->step->program->rank_begin[rank];
 	PipesimBox boxes[2];
 	guint used = drawing->columns;

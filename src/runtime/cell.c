@@ -10,6 +10,7 @@
 
 #define GROUP   ")GROUP"
 #define OVERLAP ")OVERLAP_F_B"
+#define BARRIER "OFFLOAD_BARRIER"
 
 /* Whether a literal stands at @at. PIPESIM_CSV_PADDING sees to it that there is so much to read. */
 #define STARTS(at, literal) (memcmp((at), (literal), sizeof(literal) - 1) == 0)
@@ -17,12 +18,15 @@
 /* Files have millions of cells. */
 #define INLINE inline __attribute__((always_inline))
 
-/* PipesimKind + 1 of the letter of an op. */
+/* PipesimOpKind + 1 of the letter of an op. */
 static const guint8 op_letters[256] = {
 	['F'] = PIPESIM_F + 1,
 	['I'] = PIPESIM_I + 1,
 	['W'] = PIPESIM_W + 1,
 	['B'] = PIPESIM_B + 1,
+	['R'] = PIPESIM_OP_RECOMPUTE + 1,
+	['S'] = PIPESIM_OP_OUTPUT + 1,
+	['T'] = PIPESIM_OP_OUTPUT_WEIGHT + 1,
 };
 
 /* By PipesimActionKind. */
@@ -42,6 +46,7 @@ static const char *const words[PIPESIM_N_ACTIONS] = {
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
+static const char no_memory[] = "number too large for this machine's memory";
 static const char expected_data[] =
 	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, "
 	"0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
@@ -93,50 +98,6 @@ static INLINE const char *number(
 	return at;
 }
 
-/* A wait, or what is done to a whole stage, behind the number of the stage. */
-static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
-{
-	PipesimCells *file = parser->file;
-
-	for (guint i = PIPESIM_ACTION_WAIT_SEND_F; i < PIPESIM_N_ACTIONS; i++) {
-		const gsize length = strlen(words[i]);
-
-		if (strncmp(at, words[i], length) != 0)
-			continue;
-		out->action = (guint8)i;
-		file->n_gathers += i == PIPESIM_ACTION_UNSHARD || i == PIPESIM_ACTION_RESHARD;
-		file->n_reduces += i == PIPESIM_ACTION_REDUCE_GRAD;
-		file->n_waits +=
-			pipesim_action_is_wait(i) || i == PIPESIM_ACTION_WAIT_REDUCE_GRAD;
-		if (pipesim_action_is_wait(i))
-			return number(parser, at + length, &out->microbatch,
-				"micro-batch number missing");
-		file->n_shardings++;
-		if (g_ascii_isdigit(at[length]))
-			return fail(parser, at + length,
-				"micro-batch of an action on a whole stage");
-		return at + length;
-	}
-	/* What looks like the name of one may be one. */
-	return fail(parser, at,
-		g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2])
-			? "unknown action, perhaps of a later version of PyTorch,"
-			: "unknown action");
-}
-
-/* What is no op, behind the number of its stage. */
-static const char *message(Parser *parser, const char *at, PipesimCell *out)
-{
-	const gboolean send = STARTS(at, "SEND_"), backward = at[5] == 'B';
-
-	if ((!send && !STARTS(at, "RECV_")) || (at[5] != 'F' && !backward))
-		return other_action(parser, at, out);
-	out->action = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
-			       (backward ? 2 : 0));
-	parser->file->n_messages++;
-	return number(parser, at + 6, &out->microbatch, "micro-batch number missing");
-}
-
 /* FALSE where memory does not suffice. */
 static gboolean make_room(PipesimValues *values, guint32 value)
 {
@@ -159,6 +120,79 @@ static INLINE gboolean see(PipesimValues *values, guint32 value)
 	return TRUE;
 }
 
+/* One of a micro-batch, and behind a point of a slice of it. */
+static INLINE const char *unit_number(Parser *parser, const char *at, PipesimCell *out)
+{
+	PipesimCells *file = parser->file;
+	guint32 slice;
+
+	at = number(parser, at, &out->microbatch, "micro-batch number missing");
+	if (at == NULL || G_LIKELY(*at != '.'))
+		return at;
+	at = number(parser, at + 1, &slice, "slice number missing");
+	if (at == NULL)
+		return NULL;
+	if (slice >= PIPESIM_MAX_SLICES)
+		return fail(parser, at, "too many slices");
+	file->n_sliced++;
+	out->slice = (guint16)(slice + 1);
+	return see(&file->slices, slice) ? at : fail(parser, at, no_memory);
+}
+
+/* A wait, or what is done to a whole stage, behind the number of the stage. */
+static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
+{
+	PipesimCells *file = parser->file;
+
+	for (guint i = PIPESIM_ACTION_WAIT_SEND_F; i < PIPESIM_N_ACTIONS; i++) {
+		const gsize length = strlen(words[i]);
+
+		if (strncmp(at, words[i], length) != 0)
+			continue;
+		out->action = (guint8)i;
+		file->n_gathers += i == PIPESIM_ACTION_UNSHARD || i == PIPESIM_ACTION_RESHARD;
+		file->n_reduces += i == PIPESIM_ACTION_REDUCE_GRAD;
+		file->n_waits +=
+			pipesim_action_is_wait(i) || i == PIPESIM_ACTION_WAIT_REDUCE_GRAD;
+		if (pipesim_action_is_wait(i))
+			return unit_number(parser, at + length, out);
+		file->n_shardings++;
+		if (g_ascii_isdigit(at[length]))
+			return fail(parser, at + length,
+				"micro-batch of an action on a whole stage");
+		return at + length;
+	}
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const gsize length = strlen(pipesim_op_rows[kind].word);
+
+		if (strncmp(at, pipesim_op_rows[kind].word, length) != 0 ||
+			!g_ascii_isdigit(at[length]))
+			continue;
+		out->kind = (guint8)kind;
+		file->has_more = TRUE;
+		file->n_ops++;
+		return unit_number(parser, at + length, out);
+	}
+	/* What looks like the name of one may be one. */
+	return fail(parser, at,
+		g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2])
+			? "unknown action, perhaps of a later version of PyTorch,"
+			: "unknown action");
+}
+
+/* What is no op, behind the number of its stage. */
+static const char *message(Parser *parser, const char *at, PipesimCell *out)
+{
+	const gboolean send = STARTS(at, "SEND_"), backward = at[5] == 'B';
+
+	if ((!send && !STARTS(at, "RECV_")) || (at[5] != 'F' && !backward))
+		return other_action(parser, at, out);
+	out->action = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
+			       (backward ? 2 : 0));
+	parser->file->n_messages++;
+	return unit_number(parser, at + 6, out);
+}
+
 static INLINE const char *action(Parser *parser, const char *at)
 {
 	PipesimCells *file = parser->file;
@@ -166,6 +200,12 @@ static INLINE const char *action(Parser *parser, const char *at)
 	guint op;
 
 	*out = (PipesimCell){.column = parser->column + (guint)(at - parser->text)};
+	if (G_UNLIKELY(*at == 'O') && STARTS(at, BARRIER)) {
+		out->kind = PIPESIM_OP_OFFLOAD_BARRIER;
+		file->has_more = TRUE;
+		file->n_ops++;
+		return at + strlen(BARRIER);
+	}
 	at = number(parser, at, &out->stage, "stage number missing");
 	if (at == NULL)
 		return NULL;
@@ -174,11 +214,12 @@ static INLINE const char *action(Parser *parser, const char *at)
 	if (op == 0 || G_UNLIKELY(g_ascii_isupper(at[1])))
 		return message(parser, at, out);
 	out->kind = (guint8)(op - 1);
+	file->has_more |= op > PIPESIM_N_KINDS;
 	file->n_ops++;
-	at = number(parser, at + 1, &out->microbatch, "micro-batch number missing");
-	if (at != NULL &&
+	at = unit_number(parser, at + 1, out);
+	if (at != NULL && op <= PIPESIM_N_KINDS &&
 		(!see(&file->stages, out->stage) || !see(&file->microbatches, out->microbatch)))
-		return fail(parser, at, "number too large for this machine's memory");
+		return fail(parser, at, no_memory);
 	return at;
 }
 
@@ -379,6 +420,7 @@ void pipesim_cells_clear(PipesimCells *file)
 	g_free(file->cells);
 	g_free(file->stages.seen);
 	g_free(file->microbatches.seen);
+	g_free(file->slices.seen);
 	if (file->rank_begin == NULL)
 		return;
 	g_array_unref(file->rank_begin);
@@ -386,18 +428,26 @@ void pipesim_cells_clear(PipesimCells *file)
 	pipesim_faults_free(file->faults);
 }
 
-void pipesim_cell_print(const PipesimCell *cell, GString *out)
+void pipesim_cell_print(const PipesimShape *shape, const PipesimCell *cell, GString *out)
 {
+	PipesimNumber text;
+	const char *unit = pipesim_shape_unit(shape, cell->microbatch, text);
+
 	if (pipesim_cell_is_pair(cell)) {
-		g_string_append_printf(out, "(%uF%u;%uB%u)OVERLAP_F_B", cell->stage,
-			cell->microbatch, cell[1].stage, cell[1].microbatch);
+		g_string_append_printf(out, "(%uF%s;", cell->stage, unit);
+		unit = pipesim_shape_unit(shape, cell[1].microbatch, text);
+		g_string_append_printf(out, "%uB%s)OVERLAP_F_B", cell[1].stage, unit);
+		return;
+	}
+	if (cell->action == PIPESIM_ACTION_OP && cell->kind == PIPESIM_OP_OFFLOAD_BARRIER) {
+		g_string_append(out, BARRIER);
 		return;
 	}
 	g_string_append_printf(out, "%u%s", cell->stage,
 		cell->action == PIPESIM_ACTION_OP ? pipesim_kind_letter(cell->kind)
 						  : words[cell->action]);
 	if (!pipesim_action_is_sharding(cell->action))
-		g_string_append_printf(out, "%u", cell->microbatch);
+		g_string_append(out, unit);
 }
 
 void pipesim_cells_fault(PipesimCells *file, const PipesimCell *cell, PipesimErrorCode code,

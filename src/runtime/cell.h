@@ -10,9 +10,10 @@ typedef struct {
 	guint32 stage, microbatch; /* what is about a whole stage has no micro-batch */
 	guint32 column;            /* from 1; of a pair that of its bracket */
 	guint8 action;             /* PipesimActionKind */
-	guint8 kind;               /* PipesimKind, of an op */
-	guint8 joined;             /* a message in one group with the action before it */
-	guint8 waited;             /* a message in brackets, with others or alone */
+	guint8 kind : 5;           /* PipesimOpKind, of an op */
+	guint8 joined : 1;         /* a message in one group with the action before it */
+	guint8 waited : 1;         /* a message in brackets, with others or alone */
+	guint16 slice;             /* 1 + that of the sequence, 0: none is named */
 } PipesimCell;
 G_STATIC_ASSERT(sizeof(PipesimCell) == 16);
 
@@ -33,7 +34,9 @@ typedef struct {
 	guint32 n_shardings;          /* what is done to stages; of that */
 	guint32 n_gathers, n_reduces; /* gathers and what lets go again, and reductions */
 	guint32 n_waits;              /* for messages and reductions */
-	PipesimValues stages, microbatches;
+	gboolean has_more;            /* ops beyond PipesimKind */
+	guint32 n_sliced;             /* ops, messages and waits that name a slice */
+	PipesimValues stages, microbatches, slices;
 	/* What is wrong; and empty cells, which are wrong beside messages alone: the first
 	 * few. */
 	PipesimFaults *faults, *idle;
@@ -56,7 +59,7 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
 }
 
 /** pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2",
- * "(0F7;7B13)OVERLAP_F_B", "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD",
+ * "(0F7;7B13)OVERLAP_F_B", "0F7.1" of a slice, "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD",
  * "0RESHARD", "0REDUCE_GRAD", since PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3",
  * "0WAIT_REDUCE_GRAD", and of pipesim's own waits for receives, "1WAIT_RECV_F7", and messages
  * that go as one: "(0SEND_F7;0RECV_B3)GROUP".
@@ -69,7 +72,7 @@ void pipesim_cells_clear(PipesimCells *file);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)
 
 /** pipesim_cell_print: appends the action as it would be written, outside a group. */
-void pipesim_cell_print(const PipesimCell *cell, GString *out);
+void pipesim_cell_print(const PipesimShape *shape, const PipesimCell *cell, GString *out);
 
 /** pipesim_cell_of: @action of @rank, no op, as it would be read; without a column. */
 PipesimCell pipesim_cell_of(

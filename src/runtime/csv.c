@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/kind.h"
+#include "order/more.h"
 #include "runtime/cell.h"
 #include "runtime/csv.h"
 #include <stdlib.h>
@@ -31,8 +32,32 @@ static gboolean count_from_one(const PipesimValues *values, Numbers numbers)
 	return (values->seen[0] & 1) == 0 && numbers.n == numbers.max;
 }
 
+/* Ops of a rank name the one that they stand on. */
+static void check_rank_ops(PipesimCells *file)
+{
+	const guint32 *begin = pipesim_cells_begin(file);
+
+	for (guint rank = 0; rank < pipesim_cells_ranks(file); rank++)
+		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+			const PipesimCell *cell = &file->cells[i];
+
+			if (cell->action == PIPESIM_ACTION_OP &&
+				pipesim_op_rows[cell->kind].of_rank && cell->stage != rank &&
+				cell->kind != PIPESIM_OP_OFFLOAD_BARRIER)
+				pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
+					"%s of rank %u on rank %u; each rank has its own, "
+					"write "
+					"%u%s%u",
+					pipesim_op_rows[cell->kind].word, cell->stage, rank,
+					rank, pipesim_op_rows[cell->kind].word,
+					cell->microbatch);
+		}
+}
+
 static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 {
+	const guint slices = pipesim_shape_slices(shape);
+
 	for (guint32 i = 0; i < file->n; i++) {
 		const PipesimCell *op = &file->cells[i];
 		const gboolean pair = pipesim_cell_is_pair(op);
@@ -40,13 +65,13 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 		const guint microbatch = MAX(op->microbatch, op[pair].microbatch);
 		g_autoptr(GString) text = NULL;
 
-		if (op->action != PIPESIM_ACTION_OP)
+		if (op->action != PIPESIM_ACTION_OP || pipesim_op_rows[op->kind].of_rank)
 			continue;
 		i += pair;
 		if (stage < shape->stages && microbatch < shape->microbatches)
 			continue;
 		text = g_string_new(NULL);
-		pipesim_cell_print(op, text);
+		pipesim_cell_print(shape, op, text);
 		if (stage >= shape->stages)
 			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
 				"stage %u in '%s', but %u ranks have stages 0 to %u", stage,
@@ -55,9 +80,43 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
 				"micro-batch %u in '%s', but the file has %u micro-batches, 0 "
 				"to %u",
-				microbatch, text->str, shape->microbatches,
-				shape->microbatches - 1);
+				microbatch / slices, text->str, pipesim_shape_whole(shape),
+				pipesim_shape_whole(shape) - 1);
 	}
+}
+
+/* Where sequences are cut, makes micro-batches of @file and @shape slices of them. */
+static void cut_sequences(PipesimCells *file, PipesimShape *shape)
+{
+	const Numbers slices = count(&file->slices);
+
+	if (file->n_sliced == 0)
+		return;
+	for (guint32 i = 0; i < file->n; i++) {
+		PipesimCell *cell = &file->cells[i];
+
+		if (pipesim_action_is_sharding(cell->action))
+			continue;
+		if (cell->slice == 0)
+			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
+				"micro-batch %u without a slice in a file with slices; write "
+				"%u.0 "
+				"to %u.%u",
+				cell->microbatch, cell->microbatch, cell->microbatch,
+				slices.max);
+		else if (cell->slice > slices.n)
+			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
+				"slice %u of micro-batch %u, but the file has %u slices, 0 to "
+				"%u",
+				cell->slice - 1u, cell->microbatch, slices.n, slices.n - 1);
+		else
+			cell->microbatch = (guint32)MIN(
+				(guint64)cell->microbatch * slices.n + cell->slice - 1,
+				G_MAXUINT32);
+	}
+	shape->parts = slices.n;
+	shape->sliced = slices.n > 1;
+	shape->microbatches *= slices.n;
 }
 
 /* Numbers that count from 1 are told once, not at every op that they make wrong. */
@@ -109,14 +168,21 @@ static gboolean find_shape(PipesimCells *file, PipesimShape *shape, GError **err
 		.max_activations = {ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
 	};
+	if ((guint64)microbatches.n * MAX(count(&file->slices).n, 1u) > PIPESIM_MAX_OPS)
+		return pipesim_fail_at(error, file->path, 1, 1, "too many slices");
+	cut_sequences(file, shape);
+	if (file->has_more)
+		check_rank_ops(file);
 	if (check_base(file, stages, microbatches) &&
-		(stages.max >= expected || microbatches.max >= microbatches.n))
+		(file->has_more || stages.max >= expected ||
+			microbatches.max >= microbatches.n))
 		check_ranges(file, shape);
 	if (!pipesim_faults_done(file->faults, error))
 		return FALSE;
-	if ((guint64)expected * microbatches.n > PIPESIM_MAX_OPS)
+	if ((guint64)expected * shape->microbatches > PIPESIM_MAX_OPS)
 		return pipesim_fail_at(error, file->path, 1, 1,
-			"%u stages of %u micro-batches are too many", expected, microbatches.n);
+			"%u stages of %u micro-batches are too many", expected,
+			shape->microbatches);
 	return TRUE;
 }
 
@@ -147,7 +213,7 @@ static void find_places_of_rank(
 		const PipesimCell *cell = &file->cells[i];
 		Place *known;
 
-		if (cell->action != PIPESIM_ACTION_OP)
+		if (cell->action != PIPESIM_ACTION_OP || pipesim_op_rows[cell->kind].of_rank)
 			continue;
 		if (slot[cell->stage] == 0) {
 			const Place place = {rank, cell->stage, PIPESIM_NO_OP};
@@ -184,10 +250,17 @@ static void place_rank(const PipesimCells *file, guint rank, const Place *places
 
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
+		/* Collectives of one micro-batch more carry what the last one made; beyond
+		 * that generators list passes of micro-batches that do not exist. */
+		if (pipesim_op_rows[cell->kind].of_rank &&
+			cell->microbatch > program->shape.microbatches)
+			continue;
 		*op = (PipesimOp){
 			.microbatch = cell->microbatch,
 			.kind = cell->kind,
-			.chunk = (guint8)chunk_of[cell->stage],
+			.chunk = pipesim_op_rows[cell->kind].of_rank
+					 ? 0
+					 : (guint8)chunk_of[cell->stage],
 		};
 		if (pipesim_cell_is_pair(cell)) {
 			op->b_microbatch = cell[1].microbatch;
@@ -308,7 +381,7 @@ static void G_GNUC_PRINTF(3, 4)
 	va_start(args, format);
 	message = g_strdup_vprintf(format, args);
 	va_end(args);
-	pipesim_cell_print(cell, text);
+	pipesim_cell_print(checker->shape, cell, text);
 	pipesim_cells_fault(
 		checker->file, cell, PIPESIM_ERROR_INCOMPLETE, "'%s' %s", text->str, message);
 }
@@ -395,6 +468,7 @@ static void visit_wait(Checker *checker, const PipesimCell *cell)
 static void end_messages(Checker *checker)
 {
 	const guint32 *begin = pipesim_cells_begin(checker->file);
+	PipesimNumber text;
 
 	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
 		const PipesimCell *cell = &checker->file->cells[i];
@@ -407,9 +481,9 @@ static void end_messages(Checker *checker)
 		if (checker->issued[place] == ISSUED && pipesim_action_is_send(cell->action))
 			fault(checker, cell,
 				"is never waited for; since PyTorch 2.15 a file with waits has "
-				"one for every send; add %uWAIT_SEND_%c%u after it",
+				"one for every send; add %uWAIT_SEND_%c%s after it",
 				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
-				cell->microbatch);
+				pipesim_shape_unit(checker->shape, cell->microbatch, text));
 		checker->issued[place] = 0;
 	}
 }
@@ -561,6 +635,9 @@ static PipesimScheduleFile *read_csv(PipesimCsv *csv, GError **error)
 	if (file->program == NULL ||
 		!pipesim_program_link(
 			file->program, pipesim_schedule_file_locate_op, file, error) ||
+		(file->program->has_more &&
+			!pipesim_program_link_more(
+				file->program, pipesim_schedule_file_locate_op, file, error)) ||
 		!pipesim_program_check_order(
 			file->program, pipesim_schedule_file_locate_op, file, error))
 		return NULL;

@@ -28,7 +28,7 @@ static void G_GNUC_PRINTF(3, 4)
 	va_start(args, format);
 	message = g_strdup_vprintf(format, args);
 	va_end(args);
-	pipesim_cell_print(&linker->written[index], text);
+	pipesim_cell_print(&linker->program->shape, &linker->written[index], text);
 	pipesim_fault(&linker->places, index, "'%s'%s", text->str, message);
 }
 

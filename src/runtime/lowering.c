@@ -246,7 +246,7 @@ void pipesim_action_print(
 	} else {
 		const PipesimCell cell = pipesim_cell_of(lowering, rank, action);
 
-		pipesim_cell_print(&cell, out);
+		pipesim_cell_print(&lowering->program->shape, &cell, out);
 	}
 }
 

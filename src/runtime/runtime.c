@@ -150,6 +150,12 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 {
 	static const PipesimIssuing unasked;
 	const guint ranks = program->shape.ranks;
+
+	if (program->has_more && runtime->waits)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s runs no ops beyond F, I, W, B and pairs: recomputation, copies and "
+			"passes run where messages do not wait",
+			runtime->name);
 	PipesimLowerer lowerer = {.program = program,
 		.runtime = runtime,
 		.issuing = issuing != NULL ? issuing : &unasked,

@@ -16,6 +16,12 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error);
 /** pipesim_check_limit: --max-activations at least 1, of searches. */
 gboolean pipesim_check_limit(const PipesimShape *shape, GError **error);
 
+/** pipesim_one_f_one_b: the order of 1F1B, of slices where a sequence is cut; of one chunk a rank. */
+void pipesim_one_f_one_b(const PipesimShape *shape, guint rank, PipesimEmitter *out);
+
+/** pipesim_interleaved_slices: that of interleaved 1F1B in groups of PP slices: of whole micro-batches. */
+void pipesim_interleaved_slices(const PipesimShape *shape, guint rank, PipesimEmitter *out);
+
 /* What a formula, or a condition of one, says of a shape and the times of a chunk, as an
  * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value
  * and PipesimCondition.holds. */
@@ -46,8 +52,10 @@ PIPESIM_BUBBLE(pipesim_bubble_weights_moved,
 PIPESIM_BUBBLE(pipesim_bubble_none, 0)
 
 /* Activations that several formulae give: min(M, PP), M, --max-activations. */
-PIPESIM_ACTIVATIONS(pipesim_activations_pp, MIN(shape->ranks, shape->microbatches), 1)
-PIPESIM_ACTIVATIONS(pipesim_activations_m, shape->microbatches, 1)
+PIPESIM_ACTIVATIONS(pipesim_activations_pp,
+	MIN(shape->ranks - 1 + pipesim_shape_slices(shape), shape->microbatches),
+	pipesim_shape_slices(shape))
+PIPESIM_ACTIVATIONS(pipesim_activations_m, pipesim_shape_whole(shape), 1)
 PIPESIM_ACTIVATIONS(
 	pipesim_activations_limit, shape->max_activations.num, shape->max_activations.den)
 

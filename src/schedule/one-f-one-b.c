@@ -2,9 +2,11 @@
 
 #include "schedule/check.h"
 
-static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+void pipesim_one_f_one_b(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
-	const guint warmup = MIN(shape->microbatches, shape->ranks - 1 - rank);
+	/* All slices of a micro-batch come before its first backward. */
+	const guint warmup = MIN(
+		shape->microbatches, shape->ranks - 1 - rank + pipesim_shape_slices(shape) - 1);
 
 	pipesim_phase(out, "warm-up");
 	pipesim_repeat (out, warmup)
@@ -32,7 +34,8 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.reference = "Narayanan et al., PipeDream-Flush, arXiv:2006.09503; order as PyTorch's "
 		     "Schedule1F1B runs it",
 	.runtime = "single",
-	.generate = generate,
+	.takes = PIPESIM_TAKES_SLICES,
+	.generate = pipesim_one_f_one_b,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "
 			  "one micro-batch.",

@@ -82,16 +82,46 @@ guint pipesim_schedule_stages_per_rank(
 	return schedule->placement == PIPESIM_BIDIRECTIONAL ? 1 : chunks_of(schedule, scenario);
 }
 
+/* Those of a sequence, where the schedule cuts it. */
+static guint slices_of(const PipesimSchedule *schedule, const PipesimScenario *scenario)
+{
+	if (scenario->slices > 0)
+		return scenario->slices;
+	return schedule->slices == PIPESIM_SLICES_PP ? MIN(scenario->ranks, PIPESIM_MAX_SLICES)
+						     : MAX(schedule->slices, 1u);
+}
+
+/* How many parts micro-batches of @shape run in. */
+static gboolean cut_microbatches(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
+{
+	const guint slices = slices_of(schedule, scenario);
+
+	if (slices > 1 && !(schedule->takes & PIPESIM_TAKES_SLICES))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"it runs whole micro-batches: backwards of slices go from the last to "
+			"the "
+			"first, and its order leaves no time for that; schedules with --slices "
+			"are " PIPESIM_SLICED);
+	shape->parts = MAX(MAX(schedule->parts, 1u), slices);
+	shape->sliced = slices > 1;
+	return slices == 1 ||
+	       (guint64)shape->microbatches * slices <= PIPESIM_MAX_MICROBATCHES ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		       "%u micro-batches in %u slices each are too many: at most %u slices",
+		       shape->microbatches, slices, PIPESIM_MAX_MICROBATCHES);
+}
+
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
 {
 	if (!pipesim_shape_init(shape, scenario, chunks_of(schedule, scenario),
 		    schedule->placement, error) ||
+		!cut_microbatches(schedule, scenario, shape, error) ||
 		(schedule->check != NULL && !schedule->check(shape, error))) {
 		g_prefix_error(error, "%s: ", schedule->name);
 		return FALSE;
 	}
-	shape->parts = MAX(schedule->parts, 1u);
 	shape->microbatches *= shape->parts;
 	return TRUE;
 }

@@ -56,7 +56,13 @@ typedef enum {
 	PIPESIM_TAKES_PIPELINES = 1 << 2, /* --pipelines: chunks of a bidirectional one */
 	PIPESIM_TAKES_LIMIT = 1 << 3,     /* --max-activations */
 	PIPESIM_TAKES_PAIRS = 1 << 4,     /* --overlap-fb */
+	PIPESIM_TAKES_SLICES = 1 << 5,    /* --slices */
 } PipesimTakes;
+
+#define PIPESIM_SLICES_PP G_MAXUINT
+
+/* Schedules that cut sequences, as messages name them. */
+#define PIPESIM_SLICED "gpipe, 1f1b, zb-h1, seq1f1b, slimpipe and terapipe"
 
 struct _PipesimSchedule {
 	const char *name;        /* canonical, [a-z0-9-], unique over all names and aliases */
@@ -67,12 +73,14 @@ struct _PipesimSchedule {
 	const char *reference; /* paper or code it comes from */
 	guint chunks;          /* per rank where none are asked for; directions count; 0 = 1 */
 	PipesimPlacement placement;
-	guint parts;         /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
+	guint parts; /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
+	guint slices; /* of a sequence where none are asked for; 0 = it is not cut, PIPESIM_SLICES_PP = PP */
 	guint takes;         /* PipesimTakes, of what a scenario may ask for */
 	const char *runtime; /* name of the one that it comes from (runtime/list.h); NULL where
 				none is known */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
-	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole. */
+	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole; how many
+	 * slices each has is known. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
 	/* Order of one rank, with loops; or of all ranks at once, where it searches from the
 	 * times of ops. One of the two. Deterministic; must not fail once check() passed, but

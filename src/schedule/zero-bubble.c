@@ -9,7 +9,9 @@
 static void emit(const PipesimShape *shape, guint rank, guint depth, PipesimEmitter *out)
 {
 	const guint m = shape->microbatches;
-	const guint warmup = MIN(depth * (shape->ranks - 1 - rank), m);
+	/* All slices of a micro-batch come before its first backward. */
+	const guint warmup =
+		MIN(depth * (shape->ranks - 1 - rank) + pipesim_shape_slices(shape) - 1, m);
 	const guint delay = MIN(depth * rank, m);
 	const guint both = m - warmup; /* backwards with a forward before them */
 
@@ -69,6 +71,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 1",
 	.runtime = "pytorch-2.11",
+	.takes = PIPESIM_TAKES_SLICES,
 	.generate = generate_h1,
 	.bubble.text = "(PP-1)(F+B-2W)",
 	.bubble.letters = "B is the full backward, I + W, as in DualPipe's table. The "

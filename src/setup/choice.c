@@ -80,6 +80,15 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	return TRUE;
 }
 
+static void add_implied(GPtrArray *choices, const PipesimSchedule *schedule)
+{
+	PipesimChoice *choice = g_new0(PipesimChoice, 1);
+
+	choice->schedule = schedule;
+	choice->implied = TRUE;
+	g_ptr_array_add(choices, choice);
+}
+
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(names != NULL ? names : "all", ",", -1);
@@ -92,7 +101,7 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 
 		if (strcmp(*item, "all") == 0)
 			for (; *all != NULL; all++)
-				pipesim_choices_add(choices, pipesim_schedule_name(*all), NULL);
+				add_implied(choices, *all);
 		else if (!pipesim_choices_add(choices, g_strstrip(*item), error))
 			return FALSE;
 	}
@@ -111,7 +120,8 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 						  ? choice->file->program->shape.stages
 						  : choice->file->program->shape.ranks;
 		if (scenario->microbatches == 0)
-			scenario->microbatches = choice->file->program->shape.microbatches;
+			scenario->microbatches =
+				pipesim_shape_whole(&choice->file->program->shape);
 		return;
 	}
 }
@@ -142,10 +152,21 @@ guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *sc
 	return all;
 }
 
-gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error)
+static gboolean is_dropped(const PipesimChoice *choice, guint slices)
+{
+	if (!choice->implied)
+		return FALSE;
+	return slices > 1 ? (choice->schedule->takes & PIPESIM_TAKES_SLICES) == 0
+			  : choice->schedule->slices > 0;
+}
+
+gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError **error)
 {
 	guint takes = 0;
 
+	for (guint i = choices->len; i-- > 0;)
+		if (is_dropped(choices->pdata[i], setup->scenario.slices))
+			g_ptr_array_remove_index(choices, i);
 	for (guint i = 0; i < choices->len; i++)
 		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);
 	pipesim_choices_shape(choices, &setup->scenario);
@@ -169,13 +190,13 @@ PipesimRun *pipesim_choice_run(
 	}
 	shape = &file->program->shape;
 	width = at_stages ? shape->stages : shape->ranks;
-	if (width != scenario->ranks || shape->microbatches != scenario->microbatches) {
+	if (width != scenario->ranks || pipesim_shape_whole(shape) != scenario->microbatches) {
 		run = g_new0(PipesimRun, 1);
 		run->name = g_strdup(choice->path);
 		pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: the file is for %u %s and %u micro-batches; compare it at those",
 			choice->path, width, at_stages ? "stages" : "ranks",
-			shape->microbatches);
+			pipesim_shape_whole(shape));
 		return run;
 	}
 	run = pipesim_run_program(choice->path, file->program, file->lowering, scenario, costs);

@@ -6,6 +6,7 @@
 
 typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */
+	gboolean implied;                /* nobody named it: it is one of all */
 	guint chunks;                    /* of "NAME:CHUNKS"; 0 = what the scenario says */
 	char *label;                     /* "NAME:CHUNKS"; NULL without */
 	char *path;                      /* NULL for a built-in schedule */
@@ -33,7 +34,7 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error);
 
 /** pipesim_choices_add_list: the same for names separated by commas; "all", or NULL, is every
- * built-in schedule. */
+ * built-in schedule, but for what pipesim_choices_prepare() drops of these. */
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error);
 
 /** pipesim_choices_shape: what @scenario leaves open of ranks and micro-batches is taken from
@@ -44,9 +45,11 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario);
  * them in whole ones. 0 where that is more than 64, which nobody means. */
 guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *scenario);
 
-/** pipesim_choices_prepare: pipesim_choices_shape() of the scenario of @setup, and its stages per rank; FALSE with
+/** pipesim_choices_prepare: drops schedules that nobody named and that cut sequences although no slices were asked
+ * for, or do not although they were: what slices cost must be told. Then pipesim_choices_shape() of the scenario of
+ * @setup, and its stages per rank; FALSE with
  * PIPESIM_ERROR_USAGE where it has a setting that none of @choices heeds. */
-gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error);
+gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError **error);
 
 /** pipesim_choice_run: never NULL; a refusal is in its error. From any thread; @choice must
  * outlive the run. */

@@ -514,6 +514,27 @@ void pipesim_setup_sustain(PipesimSetup *setup)
 			"power, receive contention and CPU launches is left out here");
 }
 
+/* How long a sequence is, and how many slices a list of lengths has. */
+static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	PipesimSlicing *slicing = costs->slicing;
+	PipesimScenario *scenario = &setup->scenario;
+
+	if (slicing == NULL)
+		return TRUE;
+	if (costs->op_times != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--op-times and %s both say what single ops take; give one of them",
+			setup->text[PIPESIM_SET_SLICE_COST] != NULL ? "--slice-cost"
+								    : "--slice-lengths");
+	if (slicing->how != PIPESIM_SLICES_LIST)
+		slicing->tokens = setup->sizes.seq > 0 ? setup->sizes.seq : 4096;
+	else if (scenario->slices == 0)
+		scenario->slices = slicing->n;
+	slicing->step = setup->sizes.tp;
+	return TRUE;
+}
+
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)
 {
 	g_autoptr(PipesimCosts) costs =
@@ -526,7 +547,8 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 		!pipesim_setup_model(setup, costs, error) ||
 		!read_costs(setup, costs, &replaced, error) ||
 		!read_layers(setup, costs, replaced, error) ||
-		!read_network(setup, costs, error) || !check_costs(setup, costs, error))
+		!finish_slicing(setup, costs, error) || !read_network(setup, costs, error) ||
+		!check_costs(setup, costs, error))
 		return FALSE;
 	name_source(setup, costs);
 	pipesim_costs_free(setup->costs);

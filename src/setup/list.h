@@ -30,6 +30,12 @@ SETTING(PAIRS, "--overlap-fb", 0, NULL,
 	"run a forward and a backward of interleaved 1F1B as one overlapped op", ALL_SHAPE,
 	SHAPE, .old_name = "--pairs", FLAG(Setup, scenario.pairs), HEED(TAKES_PAIRS),
 	.heeded_by = "interleaved-1f1b", .brief = "F and B of the steady phase as one op")
+SETTING(SLICES, "--slices", 0, "K",
+	"slices of equal length that a sequence is cut into, each with its F and B (default: "
+	"the "
+	"schedule's)",
+	ALL_SHAPE, SHAPE, COUNT(scenario.slices, PIPESIM_MAX_SLICES), SWEPT(WHOLE),
+	HEED(TAKES_SLICES), .heeded_by = PIPESIM_SLICED, .brief = "slices of a sequence")
 SETTING(PIPELINES, "--pipelines", 0, "N",
 	"pipelines of chimera, over both directions (default: 2)", ALL_SHAPE, SHAPE,
 	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), HEED(TAKES_PIPELINES),
@@ -193,6 +199,17 @@ SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
 SETTING(OP_TIMES, "--op-times", 0, "FILE",
 	"times of each micro-batch in ms: a CSV with columns stage,microbatch,F,I,W", NO_GROUP,
 	TIMES, PATH(READ), .values = "csv")
+SETTING(SLICE_LENGTHS, "--slice-lengths", 0, "HOW",
+	"lengths of slices: even, work for equal work, or tokens of each (default: even)",
+	ALL_COSTS, TIMES, READ(Costs, slice_lengths), HEED(TAKES_SLICES),
+	.heeded_by = PIPESIM_SLICED, .values = "even work", .brief = "their lengths")
+SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
+	"what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)",
+	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), HEED(TAKES_SLICES),
+	.heeded_by = PIPESIM_SLICED, .brief = "what one takes by its place")
+SETTING(COPY_ENGINES, "--copy-engines", 0, "N",
+	"engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)",
+	ALL_COSTS, TIMES, READ(Costs, copy_engines), .values = "1 2")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "stragglers: 3=1.1 makes rank 3 10 % slower",
 	ALL_COSTS, TIMES, READ(Costs, slow), SWEPT(WITHIN))
 SETTING(SPEED, "--speed", 0, "LIST",

@@ -2,6 +2,7 @@
 
 #include "measure/interference.h"
 #include "model/jitter.h"
+#include "model/slices.h"
 #include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"
@@ -199,6 +200,33 @@ READER(jitter)
 }
 
 /* Into the costs ------------------------------------------------------------------------- */
+
+static PipesimSlicing *slicing_of(const PipesimTarget *to)
+{
+	if (to->costs->slicing == NULL)
+		to->costs->slicing = g_new0(PipesimSlicing, 1);
+	return to->costs->slicing;
+}
+
+READER(copy_engines)
+{
+	guint64 count;
+
+	if (!pipesim_parse_count(text, setting->name, 1, 2, &count, error))
+		return FALSE;
+	to->costs->copy_engines = (guint)count;
+	return TRUE;
+}
+
+READER(slice_lengths)
+{
+	return pipesim_slicing_parse_lengths(slicing_of(to), text, setting->name, error);
+}
+
+READER(slice_cost)
+{
+	return pipesim_slicing_parse_cost(slicing_of(to), text, setting->name, error);
+}
 
 READER(times)
 {

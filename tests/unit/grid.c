@@ -32,6 +32,7 @@ PipesimScenario grid_scenario(const GridCase *point)
 		.group = point->group,
 		.pipelines = point->pipelines,
 		.pairs = point->pairs,
+		.slices = point->slices,
 	};
 }
 
@@ -50,7 +51,7 @@ static void sort_out(GridCase point)
 /* Other chunks, groups and pipelines than the schedule's own, where it lets one choose. */
 static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatches)
 {
-	const GridCase plain = {schedule, ranks, microbatches, 0, 0, 0, FALSE};
+	const GridCase plain = {schedule, ranks, microbatches, 0, 0, 0, FALSE, 0};
 
 	if (schedule->takes & PIPESIM_TAKES_CHUNKS)
 		for (guint chunks = 1; chunks <= 4; chunks++) {
@@ -60,6 +61,15 @@ static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatche
 			point.group = schedule->takes & PIPESIM_TAKES_GROUP && chunks >= 3
 					      ? chunks * ranks / 3
 					      : 0;
+			sort_out(point);
+		}
+	if (schedule->takes & PIPESIM_TAKES_SLICES)
+		for (guint slices = 1; slices <= 8; slices *= 2) {
+			GridCase point = plain;
+
+			point.slices = slices;
+			point.chunks =
+				schedule->takes & PIPESIM_TAKES_CHUNKS ? 1 + slices / 4 : 0;
 			sort_out(point);
 		}
 	if (schedule->takes & PIPESIM_TAKES_GROUP)
@@ -90,7 +100,7 @@ static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatche
 static void sort_schedule(const PipesimSchedule *schedule)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
-		sort_out((GridCase){schedule, shapes[i][0], shapes[i][1], 0, 0, 0, FALSE});
+		sort_out((GridCase){schedule, shapes[i][0], shapes[i][1], 0, 0, 0, FALSE, 0});
 	for (guint i = 0; i < G_N_ELEMENTS(varied); i++)
 		vary(schedule, varied[i][0], varied[i][1]);
 }
@@ -281,7 +291,7 @@ PipesimRun *named_run(
 	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
 {
 	const GridCase point = {
-		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0, FALSE};
+		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0, FALSE, 0};
 
 	ck_assert_msg(point.schedule != NULL, "no schedule %s", name);
 	return grid_run(&point, costs);

@@ -7,6 +7,7 @@ typedef struct {
 	guint ranks, microbatches;
 	guint chunks, group, pipelines; /* 0: the schedule's own */
 	gboolean pairs;
+	guint slices; /* 0: the schedule's own */
 } GridCase;
 
 /** grid_scenario: what @point asks for. */

@@ -246,6 +246,9 @@ START_TEST(equals_oracle)
 	if (point->ranks * point->microbatches > 32)
 		return;
 	program = grid_program(point);
+	/* The oracle reads names without slices. */
+	if (program->shape.sliced)
+		return;
 	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++)
 		assert_comm_oracle(program, runtimes[i], (guint32)_i * 5 + i);
 }
@@ -463,7 +466,7 @@ START_TEST(groups_are_free_without_latency)
 
 	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
 		const GridCase point = {pipesim_schedule_find(names[_i % 2], NULL),
-			shapes[i][0], shapes[i][1], 0, 0, 0, FALSE};
+			shapes[i][0], shapes[i][1], 0, 0, 0, FALSE, 0};
 		g_autoptr(PipesimProgram) program = grid_program(&point);
 		g_autoptr(PipesimCosts) costs =
 			grid_costs(1000, 1000, 1000, _i < 2 ? 3000 : 2400, 0);

@@ -102,10 +102,11 @@ static gboolean advice_leads_on(const GridCase *point, guint steps)
 
 		if (g_ascii_isdigit(*c)) {
 			const guint value = (guint)strtoul(c, &end, 10);
-			GridCase others[] = {*point, *point, *point, *point, *point};
+			GridCase others[] = {*point, *point, *point, *point, *point, *point};
 
 			others[0].microbatches = others[1].ranks = value;
 			others[2].chunks = others[3].pipelines = others[4].group = value;
+			others[5].slices = value;
 			for (guint i = 0; i < G_N_ELEMENTS(others); i++)
 				if (advice_leads_on(&others[i], steps - 1))
 					return TRUE;
@@ -176,10 +177,11 @@ START_TEST(file_runs_as_its_schedule)
 	g_autoptr(GString) csv = g_string_new(NULL);
 	const guint parts = pipesim_shape_parts(&built_in->shape);
 
-	/* To a file every part is a micro-batch. */
+	/* To a file every part is a micro-batch, but for slices. */
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		costs->time[kind] =
-			parts == 1 ? costs->time[kind] : built_in->times->chunk[kind];
+		costs->time[kind] = parts == 1 || built_in->shape.sliced
+					    ? costs->time[kind]
+					    : built_in->times->chunk[kind];
 	costs->p2p = built_in->times->p2p;
 	pipesim_schedule_write_csv(built_in->step->program, csv);
 	program = parse_program(csv->str, csv->len, "x.csv", NULL);
@@ -194,7 +196,8 @@ START_TEST(file_runs_as_its_schedule)
 			from_file->report->held.peak[rank], built_in->report->held.peak[rank]);
 	}
 	ck_assert_int_eq(from_file->report->held.unit.num * built_in->report->held.unit.den,
-		from_file->report->held.unit.den * built_in->report->held.unit.num * parts);
+		from_file->report->held.unit.den * built_in->report->held.unit.num *
+			(built_in->shape.sliced ? 1 : parts));
 }
 END_TEST
 
@@ -224,7 +227,7 @@ static const struct {
 	{"0F0,0B0,0F,0B1\n", "x.csv:1:11: "},
 	{"0F0,\"0B0\n", "x.csv:1:"},
 	{"0F0,\"0B0,\"\n", "x.csv:1:9: "},
-	{"0F0,\"0B0\",\"0S\"\n", "x.csv:1:13: "},
+	{"0F0,\"0B0\",\"0S\"\n", "x.csv:1:14: "},
 	{"0F0,0B", "x.csv:1:7: "},
 	{"0F0,0B0,0SEND_", "x.csv:1:10: "},
 	{"0F0,(0F1;0B0)OV", "x.csv:1:13: "},
@@ -499,7 +502,7 @@ START_TEST(chimera_with_more_pipelines)
 		{4, 2}, {4, 4}, {8, 4}, {8, 8}, {12, 4}, {12, 6}, {16, 4}, {16, 8}, {24, 6}};
 	const guint ranks = shapes[_i % 9][0], pipelines = shapes[_i % 9][1];
 	const GridCase point = {pipesim_schedule_find("chimera", NULL), ranks,
-		ranks * (1 + (guint)_i / 9), 0, 0, pipelines, FALSE};
+		ranks * (1 + (guint)_i / 9), 0, 0, pipelines, FALSE, 0};
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 500, 500, -1, 0);
 	g_autoptr(PipesimRun) run = grid_run(&point, costs);
 

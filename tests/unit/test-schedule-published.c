@@ -225,7 +225,8 @@ END_TEST
 START_TEST(dualpipe_pairs)
 {
 	static const guint pairs[] = {9, 10, 11, 11, 11, 11, 10, 9};
-	const GridCase point = {pipesim_schedule_find("dualpipe", NULL), 8, 20, 0, 0, 0, FALSE};
+	const GridCase point = {
+		pipesim_schedule_find("dualpipe", NULL), 8, 20, 0, 0, 0, FALSE, 0};
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 
 	for (guint rank = 0; rank < 8; rank++) {
@@ -364,7 +365,7 @@ START_TEST(chimera_halving_shares)
 	costs->network = pipesim_network_new();
 	costs->network->message_bytes = 1001;
 	costs->network->intra = (PipesimLinkSpeed){70, 1000000000, FALSE};
-	run = grid_run(&(GridCase){schedule, 4, 8, 0, 0, 0, FALSE}, costs);
+	run = grid_run(&(GridCase){schedule, 4, 8, 0, 0, 0, FALSE, 0}, costs);
 	for (guint stage = 0; stage < 4; stage++)
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
 			ck_assert_int_eq(run->times->stage[kind][stage],

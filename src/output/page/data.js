@@ -6,10 +6,10 @@ const KINDS = ['F', 'I', 'W', 'B'];
 const F = 0, I = 1, W = 2, B = 3;
 const NONE = -1;
 
-/* "3F12", or a pair "(3F12;4B2)OVERLAP_F_B" as its two halves */
+/* "3F12", "3F12.1" of a slice, or a pair "(3F12;4B2)OVERLAP_F_B" as its two halves */
 function readOpName(name) {
   const half = text => {
-    const [, stage, kind, microbatch] = /^(\d+)([FIWB])(\d+)$/.exec(text);
+    const [, stage, kind, microbatch] = /^(\d+)([FIWB])(\d+)(?:\.\d+)?$/.exec(text);
     return {stage: +stage, kind: KINDS.indexOf(kind), microbatch: +microbatch};
   };
   return name.startsWith('(') ? name.slice(1, name.indexOf(')')).split(';').map(half) : [half(name)];

@@ -1,0 +1,326 @@
+#include "config.h"
+
+#include "base/arena.h"
+#include "engine/mixed.h"
+#include <string.h>
+
+#define NOT_YET G_MININT64
+
+/* Of the kinds beyond PipesimKind. */
+#define MORE (PIPESIM_N_OPS - PIPESIM_N_KINDS)
+
+/* Where a rank stands. */
+typedef struct {
+	guint32 next;
+	gint64 free;      /* when it is */
+	gint64 copies[2]; /* and its engines of copies, out and in */
+} Seat;
+
+/* A collective. */
+typedef struct {
+	guint posted; /* ranks that have come to it */
+	gint64 last;  /* when the last of these did */
+	gint64 end;   /* NOT_YET until all have */
+} Meeting;
+
+typedef struct {
+	const PipesimProgram *program;
+	const PipesimTimes *times;
+	PipesimTimeline *timeline;
+	Seat *seats;
+	Meeting *meetings; /* [more * (m + 1) + micro-batch] */
+	guint32 *at;  /* [(more * stages + stage or rank) * (m + 1) + micro-batch]: the op */
+	guint *lists; /* [more]: ranks with any of the kind */
+	gsize m1,
+		places; /* m + 1, as collectives of one more carry what the last one made; stages or ranks */
+	gboolean two_barriers;
+} Mixed;
+
+static guint place_of(const Mixed *x, guint rank, const PipesimOp *op)
+{
+	return pipesim_op_rows[op->kind].of_rank ? rank
+						 : pipesim_op_stage(x->program, rank, op);
+}
+
+static guint32 *slot(const Mixed *x, guint kind, guint place, guint32 microbatch)
+{
+	const gsize more = kind - PIPESIM_N_KINDS;
+
+	return &x->at[(more * x->places + place) * x->m1 + microbatch];
+}
+
+static Meeting *meeting(const Mixed *x, guint kind, guint32 microbatch)
+{
+	return &x->meetings[(kind - PIPESIM_N_KINDS) * x->m1 + microbatch];
+}
+
+/* What an op waits for; @ok is FALSE once some of it has not come. */
+typedef struct {
+	const Mixed *x;
+	guint rank;
+	gint64 time;
+	gboolean ok;
+} Wait;
+
+static void wait_until(Wait *wait, gint64 end, gint64 hop)
+{
+	wait->ok &= end != NOT_YET;
+	if (end != NOT_YET)
+		wait->time = MAX(wait->time, end + hop);
+}
+
+static void wait_op(Wait *wait, guint32 op)
+{
+	const PipesimProgram *program = wait->x->program;
+	const gboolean own = op >= program->rank_begin[wait->rank] &&
+			     op < program->rank_begin[wait->rank + 1];
+
+	wait_until(wait, wait->x->timeline->end[op], own ? 0 : wait->x->times->p2p);
+}
+
+/* For a collective that the rank has begun: its list says so. */
+static void wait_meeting(Wait *wait, guint kind, guint32 microbatch)
+{
+	if (microbatch < wait->x->m1 &&
+		*slot(wait->x, kind, wait->rank, microbatch) < wait->x->seats[wait->rank].next)
+		wait_until(wait, meeting(wait->x, kind, microbatch)->end, 0);
+}
+
+/* For an op of the own stage or rank, where there is one. */
+static void wait_more(Wait *wait, guint kind, guint place, guint32 microbatch)
+{
+	const guint32 op = *slot(wait->x, kind, place, microbatch);
+
+	if (op != PIPESIM_NO_OP)
+		wait_until(wait, wait->x->timeline->end[op], 0);
+}
+
+static void wait_backward(Wait *wait, const PipesimOp *op)
+{
+	const Mixed *x = wait->x;
+	const guint stage = pipesim_op_stage(x->program, wait->rank, op);
+	const guint32 b = op->microbatch;
+
+	wait_more(wait, PIPESIM_OP_RELOAD_START, stage, b);
+	if (stage + 1 < x->program->shape.stages)
+		return;
+	if (x->lists[PIPESIM_OP_REDUCE_T - PIPESIM_N_KINDS] > 0)
+		wait_meeting(wait, PIPESIM_OP_REDUCE_T, b);
+	else
+		wait_meeting(wait, PIPESIM_OP_REDUCE_S, b + (x->two_barriers ? 1 : 0));
+}
+
+/* Ops beyond PipesimKind. */
+static void wait_pass(Wait *wait, const PipesimOp *op)
+{
+	const guint32 b = op->microbatch;
+
+	switch (op->kind) {
+	case PIPESIM_OP_OFFLOAD_END:
+		wait_more(wait, PIPESIM_OP_OFFLOAD_START, place_of(wait->x, wait->rank, op), b);
+		break;
+	case PIPESIM_OP_OUTPUT:
+		wait_meeting(wait, PIPESIM_OP_BCAST_H, b);
+		break;
+	case PIPESIM_OP_OUTPUT_WEIGHT:
+		wait_meeting(wait, PIPESIM_OP_REDUCE_S, b);
+		wait_meeting(wait, PIPESIM_OP_BCAST_T, b);
+		wait_meeting(wait, PIPESIM_OP_BCAST_H, b + 1);
+		break;
+	case PIPESIM_OP_LOSS:
+	case PIPESIM_OP_LOSS_BACKWARD:
+		wait_meeting(wait, PIPESIM_OP_REDUCE_S, b);
+		break;
+	case PIPESIM_OP_EMBED_WEIGHT:
+		wait_meeting(wait, PIPESIM_OP_BCAST_E, b);
+		break;
+	default:
+		break;
+	}
+}
+
+/* When @op could begin; FALSE where something it waits for has not run. */
+static gboolean find_start(const Mixed *x, guint rank, const PipesimOp *op, gint64 *time)
+{
+	Wait wait = {x, rank, x->seats[rank].free, TRUE};
+	guint32 inputs[2];
+	const guint n = op->kind < PIPESIM_N_KINDS
+				? pipesim_program_inputs(x->program, rank, op, inputs)
+				: 0;
+
+	for (guint i = 0; i < n; i++)
+		wait_op(&wait, inputs[i]);
+	/* Nobody has asked for passes that take no time. */
+	if (op->kind >= PIPESIM_N_KINDS &&
+		(pipesim_op_rows[op->kind].time == NULL || x->times->own[op->kind] > 0))
+		wait_pass(&wait, op);
+	else if (pipesim_op_has_backward(op))
+		wait_backward(&wait, op);
+	if (op->kind == PIPESIM_F && pipesim_op_stage(x->program, rank, op) == 0)
+		wait_meeting(&wait, PIPESIM_OP_ALLREDUCE_E, op->microbatch);
+	*time = wait.time;
+	return wait.ok;
+}
+
+static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
+{
+	if (op->kind < PIPESIM_N_KINDS)
+		return pipesim_op_duration(x->program, x->times, rank, op);
+	if (op->kind == PIPESIM_OP_RECOMPUTE && x->times->own[op->kind] == 0)
+		return pipesim_times_on(x->times, rank,
+			x->times->stage[PIPESIM_F][pipesim_op_stage(x->program, rank, op)]);
+	return pipesim_op_rows[op->kind].resource == PIPESIM_ON_RANK
+		       ? pipesim_times_on(x->times, rank, x->times->own[op->kind])
+		       : x->times->own[op->kind];
+}
+
+/* A copy begins once its engine is free; it may not come back before it is there. */
+static gint64 copy(Mixed *x, guint rank, const PipesimOp *op, gint64 time)
+{
+	const gboolean in = pipesim_op_rows[op->kind].resource == PIPESIM_ON_COPY_IN;
+	gint64 *engine = &x->seats[rank].copies[in && x->times->engines == 2];
+
+	return *engine = MAX(*engine, time) + duration_of(x, rank, op);
+}
+
+static void post(Mixed *x, const PipesimOp *op, gint64 time)
+{
+	Meeting *at = meeting(x, op->kind, op->microbatch);
+
+	at->last = MAX(at->last, time);
+	if (++at->posted == x->lists[op->kind - PIPESIM_N_KINDS])
+		at->end = at->last + x->times->own[op->kind];
+}
+
+/* As far as it comes. Whether it ran anything. */
+static gboolean run_rank(Mixed *x, guint rank)
+{
+	const PipesimProgram *program = x->program;
+	Seat *seat = &x->seats[rank];
+	const guint32 first = seat->next;
+	gint64 start;
+
+	for (; seat->next < program->rank_begin[rank + 1]; seat->next++) {
+		const guint32 i = seat->next;
+		const PipesimOp *op = &program->ops[i];
+
+		if (!find_start(x, rank, op, &start))
+			break;
+		x->timeline->start[i] = x->timeline->end[i] = start;
+		switch (pipesim_op_rows[op->kind].resource) {
+		case PIPESIM_ON_RANK:
+			seat->free = x->timeline->end[i] =
+				pipesim_add_capped(start, duration_of(x, rank, op));
+			x->timeline->makespan = MAX(x->timeline->makespan, seat->free);
+			break;
+		case PIPESIM_ON_COPY_OUT:
+		case PIPESIM_ON_COPY_IN:
+			x->timeline->end[i] = copy(x, rank, op, start);
+			break;
+		case PIPESIM_ON_COLLECTIVE:
+			post(x, op, start);
+			break;
+		case PIPESIM_ON_NOTHING:
+			seat->free = start;
+			break;
+		}
+	}
+	return seat->next > first;
+}
+
+/* Where ops beyond PipesimKind stand, and how many ranks take part in what. */
+static void find_ops(Mixed *x)
+{
+	const PipesimProgram *program = x->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		guint32 seen = 0;
+
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			if (op->kind < PIPESIM_N_KINDS)
+				continue;
+			seen |= 1u << (op->kind - PIPESIM_N_KINDS);
+			*slot(x, op->kind, place_of(x, rank, op), op->microbatch) = i;
+		}
+		for (guint more = 0; more < MORE; more++)
+			x->lists[more] += (seen >> more) & 1;
+		x->seats[rank].next = program->rank_begin[rank];
+	}
+	x->two_barriers = *slot(x, PIPESIM_OP_REDUCE_S, 0, (guint32)x->m1 - 1) != PIPESIM_NO_OP;
+}
+
+/* Of collectives, which were still open when their ranks came to them. */
+static void end_meetings(const Mixed *x)
+{
+	for (guint32 i = 0; i < x->program->n_ops; i++) {
+		const PipesimOp *op = &x->program->ops[i];
+
+		if (pipesim_op_rows[op->kind].resource == PIPESIM_ON_COLLECTIVE)
+			x->timeline->end[i] = meeting(x, op->kind, op->microbatch)->end;
+	}
+}
+
+static gboolean fail_stuck(const Mixed *x, GError **error)
+{
+	const guint32 *begin = x->program->rank_begin;
+	g_autoptr(GString) text = g_string_new(NULL);
+	guint rank = 0;
+
+	while (x->seats[rank].next == begin[rank + 1])
+		rank++;
+	pipesim_op_print(x->program, rank, &x->program->ops[x->seats[rank].next], text);
+	return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
+		"deadlock: %s on rank %u waits for what comes behind it, or never", text->str,
+		rank);
+}
+
+PipesimTimeline *pipesim_mixed_run(
+	const PipesimProgram *program, const PipesimTimes *times, GError **error)
+{
+	const PipesimShape *shape = &program->shape;
+	const gsize m1 = (gsize)shape->microbatches + 1,
+		    places = MAX(shape->stages, shape->ranks);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	Mixed x = {.program = program,
+		.times = times,
+		.timeline = timeline,
+		.m1 = m1,
+		.places = places};
+	gboolean ran = TRUE, whole = TRUE;
+
+	x.seats = pipesim_arena_array(arena, Seat, shape->ranks);
+	x.meetings = pipesim_arena_array(arena, Meeting, MORE * m1);
+	x.at = pipesim_arena_array(arena, guint32, MORE * m1 * places);
+	x.lists = pipesim_arena_array(arena, guint, MORE);
+	timeline->n_ops = program->n_ops;
+	timeline->start = g_try_new(gint64, MAX(program->n_ops, 1u));
+	timeline->end = g_try_new(gint64, MAX(program->n_ops, 1u));
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
+		return NULL;
+	if (timeline->start == NULL || timeline->end == NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
+			"%u ops do not fit in memory", program->n_ops);
+	memset(x.at, 0xff, MORE * m1 * places * sizeof *x.at);
+	for (guint32 i = 0; i < program->n_ops; i++)
+		timeline->end[i] = NOT_YET;
+	for (gsize i = 0; i < MORE * m1; i++)
+		x.meetings[i].end = NOT_YET;
+	find_ops(&x);
+	while (ran) {
+		ran = FALSE;
+		for (guint rank = 0; rank < shape->ranks; rank++)
+			ran |= run_rank(&x, rank);
+	}
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		whole &= x.seats[rank].next == program->rank_begin[rank + 1];
+	if (!whole) {
+		fail_stuck(&x, error);
+		return NULL;
+	}
+	end_meetings(&x);
+	return g_steal_pointer(&timeline);
+}

@@ -1,0 +1,48 @@
+/* Kinds of ops as data: what one is called, where it runs, what it takes of memory. A new one is its row in
+ * op-kinds.c; what makes it meaningful is who waits for it (engine/mixed.c). */
+#pragma once
+#include "pipesim.h"
+
+/* PipesimOp.kind: a PipesimKind, or one of these. */
+typedef enum {
+	PIPESIM_OP_RECOMPUTE = PIPESIM_N_KINDS, /* F once more, before its B or I */
+	PIPESIM_OP_OFFLOAD_START,               /* a copy to the host begins */
+	PIPESIM_OP_OFFLOAD_END,                 /* is waited for; its memory is free */
+	PIPESIM_OP_RELOAD_ALLOC,                /* memory for what comes back */
+	PIPESIM_OP_RELOAD_START,                /* its copy begins */
+	PIPESIM_OP_RELOAD_DONE,                 /* after W: the copy on the host may go */
+	PIPESIM_OP_OFFLOAD_BARRIER,             /* with the rank that shares the link */
+	PIPESIM_OP_OUTPUT,        /* S: a part of the vocabulary, logits and local sums */
+	PIPESIM_OP_OUTPUT_WEIGHT, /* T: its weight gradient */
+	PIPESIM_OP_EMBED,         /* EF: a part of the embedding */
+	PIPESIM_OP_EMBED_WEIGHT,  /* EB: its weight gradient */
+	PIPESIM_OP_LOSS,          /* of the last stage, once all parts have S */
+	PIPESIM_OP_LOSS_BACKWARD,
+	PIPESIM_OP_BCAST_H, /* the last stage's output to all ranks */
+	PIPESIM_OP_BCAST_T, /* what T needs */
+	PIPESIM_OP_REDUCE_S,
+	PIPESIM_OP_REDUCE_T,
+	PIPESIM_OP_ALLREDUCE_E, /* the embedding, for the first stage */
+	PIPESIM_OP_BCAST_E,     /* its gradient */
+	PIPESIM_N_OPS,
+} PipesimOpKind;
+
+/* What it runs on. */
+typedef enum {
+	PIPESIM_ON_RANK,       /* computes: one after the other */
+	PIPESIM_ON_COPY_OUT,   /* begun by its rank, which goes on */
+	PIPESIM_ON_COPY_IN,    /* the same */
+	PIPESIM_ON_COLLECTIVE, /* the same, once the last rank has come to it */
+	PIPESIM_ON_NOTHING,    /* a moment of its rank */
+} PipesimResource;
+
+typedef struct {
+	const char *word; /* in cells: "R", "OFFLOAD_START" */
+	const char *time; /* what --times calls its time; NULL: it has none of its own */
+	PipesimResource resource; /* what it runs on */
+	gint8 takes, frees;       /* activations of its chunk: as it begins, as it ends */
+	gboolean of_rank;         /* the stage of its cell is a rank */
+} PipesimOpRow;
+
+/** pipesim_op_rows: by kind, PipesimKind first; static. Of those a W frees what an I leaves. */
+extern const PipesimOpRow pipesim_op_rows[PIPESIM_N_OPS];

@@ -1,0 +1,31 @@
+/* Slices of a sequence that are not alike: of other lengths, or of other times at equal ones. */
+#pragma once
+#include "model/costs.h"
+
+/* A slice of x tokens behind L others takes c + gamma L + b x + a (2 L x + x^2) of some unit: c for each
+ * launch, gamma for what is done to the prefix alone, b for what is linear, a for causal attention. Against
+ * a whole sequence of N tokens, b N + a N^2 + c, that is its share of the time of a micro-batch: with c or
+ * gamma slices take longer together than the micro-batch does.
+ * Backwards of a slice, and their halves, have the same shares. */
+
+/** pipesim_slicing_parse_cost: "c=0.1,gamma=0,b=1,a=0.001" into @slicing; what is not named is 0. FALSE with
+ * PIPESIM_ERROR_USAGE, whose message begins with @what. */
+gboolean pipesim_slicing_parse_cost(
+	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
+
+/** pipesim_slicing_parse_lengths: "even", "work", or tokens of each slice, "4096,3072,2048"; as above. */
+gboolean pipesim_slicing_parse_lengths(
+	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
+
+/** pipesim_slicing_lengths: tokens of each of @n slices, @lengths[0] to @lengths[n - 1]. Equal ones need not
+ * be whole. Those of equal work follow from the last to the first: what ends at P and takes 1/n of the work
+ * of all, rounded down to whole steps; the first has the rest.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where the list is of another number of slices, or a slice
+ *   would have no token. */
+gboolean pipesim_slicing_lengths(
+	const PipesimSlicing *slicing, guint n, double *lengths, GError **error);
+
+/** pipesim_slicing_shares: what each of @n slices takes of the time of a micro-batch. Errors as above. */
+gboolean pipesim_slicing_shares(
+	const PipesimSlicing *slicing, guint n, double *shares, GError **error);

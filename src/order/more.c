@@ -1,0 +1,235 @@
+#include "config.h"
+
+#include "order/more.h"
+#include <string.h>
+
+#define MORE (PIPESIM_N_OPS - PIPESIM_N_KINDS)
+
+typedef struct {
+	PipesimProgram *program;
+	const guint32 *forward, *backward;
+	const PipesimFaultPlaces *places;
+	guint32 *
+		at; /* [more * slots + slot]: the op of that kind, of its stage or rank and micro-batch */
+	gsize slots, m1;
+} Linker;
+
+/* Ops of one stage and micro-batch that come in this order on its rank, between its F and its backward
+ * (or behind it, of RELOAD_DONE); each needs the one before it. */
+static const guint8 copies[] = {PIPESIM_OP_OFFLOAD_START, PIPESIM_OP_OFFLOAD_END,
+	PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_RELOAD_START};
+
+static guint32 *slot(const Linker *linker, guint kind, guint place, guint32 microbatch)
+{
+	return &linker->at[(kind - PIPESIM_N_KINDS) * linker->slots + place * linker->m1 +
+			   microbatch];
+}
+
+static guint place_of(const Linker *linker, guint rank, const PipesimOp *op)
+{
+	return pipesim_op_rows[op->kind].of_rank ? rank
+						 : pipesim_op_stage(linker->program, rank, op);
+}
+
+/* That op @after stands behind @before, both of @rank or none. */
+static void check_behind(const Linker *linker, guint rank, guint32 before, guint32 after)
+{
+	const PipesimProgram *program = linker->program;
+	const guint32 *begin = &program->rank_begin[rank];
+	g_autoptr(GString) text = NULL;
+
+	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP ||
+		(before < after && before >= begin[0] && after < begin[1]))
+		return;
+	text = g_string_new(NULL);
+	pipesim_op_print(program, rank, &program->ops[after], text);
+	g_string_append(text, " does not come behind ");
+	pipesim_op_print(
+		program, pipesim_program_rank(program, before), &program->ops[before], text);
+	g_string_append(text, ", which it needs; put it there, on the same rank");
+	pipesim_fault(linker->places, after, "%s", text->str);
+}
+
+/* Notes where ops stand. */
+static void find_ops(const Linker *linker)
+{
+	const PipesimProgram *program = linker->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+			g_autoptr(GString) text = NULL;
+			guint32 *at;
+
+			if (op->kind < PIPESIM_N_KINDS ||
+				op->kind == PIPESIM_OP_OFFLOAD_BARRIER)
+				continue;
+			at = slot(linker, op->kind, place_of(linker, rank, op), op->microbatch);
+			if (*at == PIPESIM_NO_OP) {
+				*at = i;
+				continue;
+			}
+			text = g_string_new(NULL);
+			pipesim_op_print(program, rank, op, text);
+			pipesim_fault(linker->places, i, "%s appears twice; once is enough",
+				text->str);
+		}
+}
+
+/* What happens to activations of @stage and @microbatch on @rank. */
+static void check_activations(Linker *linker, guint rank, guint stage, guint32 microbatch)
+{
+	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
+	const guint32 r = *slot(linker, PIPESIM_OP_RECOMPUTE, stage, microbatch);
+	guint32 before = linker->forward[at];
+	PipesimNumber unit;
+
+	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
+	if (r != PIPESIM_NO_OP && before != PIPESIM_NO_OP) {
+		check_behind(linker, rank, before, r);
+		check_behind(linker, rank, r, linker->backward[at]);
+		if (linker->program->ops[before].kind == PIPESIM_F)
+			linker->program->ops[before].b_chunk = PIPESIM_RECOMPUTED;
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(copies); i++) {
+		const guint32 op = *slot(linker, copies[i], stage, microbatch);
+		const guint32 first = *slot(linker, copies[0], stage, microbatch);
+
+		check_behind(linker, rank, before, op);
+		if (first != PIPESIM_NO_OP && op == PIPESIM_NO_OP)
+			pipesim_fault(linker->places, first,
+				"no %u%s%s: what stage %u copies to the host never comes back; "
+				"add "
+				"it",
+				stage, pipesim_op_rows[copies[i]].word, unit, stage);
+		if (first == PIPESIM_NO_OP && op != PIPESIM_NO_OP)
+			pipesim_fault(linker->places, op,
+				"%u%s%s without %uOFFLOAD_START%s before it", stage,
+				pipesim_op_rows[copies[i]].word, unit, stage, unit);
+		before = op != PIPESIM_NO_OP ? op : before;
+	}
+	if (before != linker->forward[at])
+		check_behind(linker, rank, before, linker->backward[at]);
+}
+
+static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
+{
+	const guint32 s = *slot(linker, PIPESIM_OP_OUTPUT, rank, microbatch);
+	const guint32 t = *slot(linker, PIPESIM_OP_OUTPUT_WEIGHT, rank, microbatch);
+	PipesimNumber unit;
+
+	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
+	check_behind(linker, rank, s, t);
+	if (s != PIPESIM_NO_OP && t == PIPESIM_NO_OP)
+		pipesim_fault(linker->places, s,
+			"no %uT%s: %uS%s needs the weight gradient of its part of the "
+			"vocabulary; "
+			"add it",
+			rank, unit, rank, unit);
+	if (t != PIPESIM_NO_OP && s == PIPESIM_NO_OP)
+		pipesim_fault(linker->places, t, "%uT%s without %uS%s before it", rank, unit,
+			rank, unit);
+}
+
+/* All ranks or none take part in a collective. */
+static void check_collective(const Linker *linker, guint kind, guint32 microbatch)
+{
+	const PipesimShape *shape = &linker->program->shape;
+	guint32 one = PIPESIM_NO_OP;
+	guint missing = G_MAXUINT;
+	PipesimNumber unit;
+
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		const guint32 op = *slot(linker, kind, rank, microbatch);
+
+		one = op != PIPESIM_NO_OP ? op : one;
+		if (op == PIPESIM_NO_OP)
+			missing = rank;
+	}
+	if (one != PIPESIM_NO_OP && missing != G_MAXUINT)
+		pipesim_fault(linker->places, one,
+			"rank %u does not take part in %s%s, for which the others wait; add "
+			"%u%s%s to it",
+			missing, pipesim_op_rows[kind].word,
+			pipesim_shape_unit(shape, microbatch, unit), missing,
+			pipesim_op_rows[kind].word, unit);
+}
+
+/* Whoever begins a copy is met by the barrier of the rank that shares its link. */
+static void check_barriers(const Linker *linker)
+{
+	const PipesimProgram *program = linker->program;
+	const guint ranks = program->shape.ranks;
+	g_autofree guint *barriers = g_new0(guint, ranks), *starts = g_new0(guint, ranks);
+	g_autofree guint32 *last = g_new0(guint32, ranks);
+
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const guint kind = program->ops[i].kind;
+
+			starts[rank] += kind == PIPESIM_OP_OFFLOAD_START ||
+					kind == PIPESIM_OP_RELOAD_START;
+			if (kind != PIPESIM_OP_OFFLOAD_BARRIER)
+				continue;
+			barriers[rank]++;
+			last[rank] = i;
+		}
+	for (guint rank = 0; rank < ranks; rank++) {
+		const guint partner = rank ^ 1, met = partner < ranks ? starts[partner] : 0;
+
+		if (barriers[rank] > met)
+			pipesim_fault(linker->places, last[rank],
+				"rank %u has %u OFFLOAD_BARRIER, but rank %u, which shares its "
+				"link, begins %u copies: nobody meets the last one; leave it "
+				"out",
+				rank, barriers[rank], partner, met);
+	}
+}
+
+/* Those of one rank. */
+static void check_rank(Linker *linker, guint rank)
+{
+	const PipesimProgram *program = linker->program;
+	const PipesimShape *shape = &program->shape;
+
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint32 stage = program->stage_of[(gsize)rank * shape->chunks + chunk];
+
+		for (guint32 b = 0; stage != PIPESIM_NO_OP && b < shape->microbatches; b++)
+			if (pipesim_program_rank(program,
+				    program->forward[(gsize)stage * shape->microbatches + b]) ==
+				rank)
+				check_activations(linker, rank, stage, b);
+	}
+	for (guint32 b = 0; b < linker->m1; b++)
+		check_passes(linker, rank, b);
+}
+
+gboolean pipesim_program_link_more(
+	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
+{
+	const PipesimShape *shape = &program->shape;
+	const gsize m1 = (gsize)shape->microbatches + 1;
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	const PipesimFaultPlaces places = {faults, locate, data};
+	Linker linker = {program, program->forward, program->backward, &places, NULL,
+		MAX(shape->stages, shape->ranks) * m1, m1};
+
+	linker.at = g_try_new(guint32, MORE * linker.slots);
+	if (linker.at == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages of %u micro-batches do not fit in memory", shape->stages,
+			shape->microbatches);
+	memset(linker.at, 0xff, MORE * linker.slots * sizeof *linker.at);
+	find_ops(&linker);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		check_rank(&linker, rank);
+	for (guint kind = PIPESIM_OP_BCAST_H; kind < PIPESIM_N_OPS; kind++)
+		for (guint32 b = 0; b < m1; b++)
+			check_collective(&linker, kind, b);
+	check_barriers(&linker);
+	g_free(linker.at);
+	return pipesim_faults_done(faults, error);
+}

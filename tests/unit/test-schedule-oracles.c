@@ -1,0 +1,340 @@
+/* Orders of the authors' own generators, and steps of an independent simulator: $PIPESIM_SHARED/oracles. */
+#include "grid.h"
+#include "model/slices.h"
+#include "runtime/csv.h"
+#include "suites.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A file of that folder; NULL, and says so, where there is none. */
+static char *read_shared(const char *name)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *path =
+		g_build_filename(shared != NULL ? shared : "", "oracles", name, NULL);
+	char *text = NULL;
+
+	if (!g_file_get_contents(path, &text, NULL, NULL))
+		printf("SKIP: no %s\n", path);
+	return text;
+}
+
+/* The numbers of @key of one case, which is a line of JSON. */
+typedef struct {
+	guint n;
+	double value[64];
+} Numbers;
+
+static Numbers numbers_of(const char *line, const char *key)
+{
+	g_autofree char *quoted = g_strdup_printf("\"%s\": ", key);
+	const char *at = strstr(line, quoted);
+	Numbers numbers = {0};
+	char *end;
+
+	ck_assert_msg(at != NULL, "no %s in %s", key, line);
+	at += strlen(quoted);
+	if (*at != '[') {
+		numbers.value[numbers.n++] = g_ascii_strtod(at, NULL);
+		return numbers;
+	}
+	for (at++; numbers.n < G_N_ELEMENTS(numbers.value); at = end + 1) {
+		numbers.value[numbers.n++] = g_ascii_strtod(at, &end);
+		if (*end == ']')
+			break;
+	}
+	return numbers;
+}
+
+static guint count_of(const char *line, const char *key)
+{
+	return (guint)numbers_of(line, key).value[0];
+}
+
+static gint64 ns(double ms)
+{
+	return (gint64)round(ms * 1e6);
+}
+
+static PipesimScenario scenario_of(const char *line)
+{
+	return (PipesimScenario){.ranks = count_of(line, "pp"),
+		.microbatches = count_of(line, "microbatches"),
+		.slices = count_of(line, "slices")};
+}
+
+/* Of slices that take @f each, and backwards @ratio times that. */
+static PipesimCosts *slice_costs(const Numbers *f, double ratio, double p2p)
+{
+	double whole = 0;
+	PipesimCosts *costs;
+
+	for (guint i = 0; i < f->n; i++)
+		whole += f->value[i];
+	costs = grid_costs(ns(whole), ns(whole * ratio / 2), ns(whole * ratio / 2),
+		ns(whole * (1 + ratio)), ns(p2p));
+	if (f->n > 1 && f->value[1] != f->value[0]) {
+		const double attention = (f->value[1] - f->value[0]) / 2;
+
+		costs->slicing = g_new0(PipesimSlicing, 1);
+		costs->slicing->has_cost = TRUE;
+		costs->slicing->attention = attention;
+		costs->slicing->linear = f->value[0] - attention;
+		costs->slicing->tokens = f->n;
+	}
+	return costs;
+}
+
+static void assert_makespan(const PipesimRun *run, double ms, const char *line)
+{
+	ck_assert_msg(run->error == NULL, "%s: %s", line,
+		run->error != NULL ? run->error->message : "");
+	ck_assert_msg(ABS(run->report->makespan - ns(ms)) <= 1, "%" G_GINT64_FORMAT ": %s",
+		run->report->makespan, line);
+}
+
+static void assert_seq1f1b(const char *line)
+{
+	const Numbers f = numbers_of(line, "F"), b = numbers_of(line, "B"),
+		      idle = numbers_of(line, "bubble_per_rank"),
+		      peak = numbers_of(line, "peak_slices");
+	PipesimScenario scenario = scenario_of(line);
+	g_autoptr(PipesimCosts) costs =
+		slice_costs(&f, b.value[0] / f.value[0], numbers_of(line, "p2p").value[0]);
+	g_autoptr(PipesimRun) run =
+		pipesim_run_schedule(pipesim_schedule_find("seq1f1b", NULL), &scenario, costs);
+
+	assert_makespan(run, numbers_of(line, "makespan").value[0], line);
+	for (guint rank = 0; rank < scenario.ranks; rank++) {
+		ck_assert_uint_eq(run->report->held.peak[rank], (guint)peak.value[rank]);
+		ck_assert_msg(ABS(run->report->bubble.idle[rank] - ns(idle.value[rank])) <= 100,
+			"%s", line);
+	}
+}
+
+static void assert_slimpipe(const char *line)
+{
+	const Numbers peak = numbers_of(line, "peak_slice_chunks");
+	const char *causal = strstr(line, "\"causal\"");
+	const guint units = count_of(line, "slices") * count_of(line, "chunks");
+	const Numbers f = numbers_of(causal, "F");
+	const gint64 whole = ns(units);
+	PipesimScenario scenario = scenario_of(line);
+	g_autoptr(PipesimCosts) even = grid_costs(whole, whole, whole, 3 * whole, 0);
+	g_autoptr(PipesimCosts) longer = NULL;
+	g_autoptr(PipesimRun) run = NULL;
+	g_autoptr(PipesimRun) uneven = NULL;
+	Numbers rank_share = f;
+
+	scenario.chunks = count_of(line, "chunks");
+	run = pipesim_run_schedule(pipesim_schedule_find("slimpipe", NULL), &scenario, even);
+	assert_makespan(run, numbers_of(line, "makespan").value[0], line);
+	for (guint rank = 0; rank < scenario.ranks; rank++)
+		ck_assert_uint_eq(run->report->held.peak[rank], (guint)peak.value[rank]);
+	/* Times there are those of a chunk. */
+	for (guint i = 0; i < f.n; i++)
+		rank_share.value[i] *= scenario.chunks;
+	longer = slice_costs(&rank_share, numbers_of(causal, "B_over_F").value[0],
+		numbers_of(causal, "p2p").value[0]);
+	uneven = pipesim_run_schedule(
+		pipesim_schedule_find("slimpipe", NULL), &scenario, longer);
+	assert_makespan(uneven, numbers_of(causal, "makespan").value[0], line);
+}
+
+/* The order that a case names, at its times and those that @more adds: "R=1,COPY=0.3". */
+static PipesimRun *run_order(const char *line, const char *more, guint engines)
+{
+	static const char *const kinds[] = {"F", "I", "W", "B"};
+	const char *times = strstr(line, "\"times\": ");
+	const double chunks = strstr(line, "\"chunks\"") != NULL ? count_of(line, "chunks") : 1;
+	const char *at = strstr(line, "\"order\": \"") + strlen("\"order\": \"");
+	g_autofree char *name = g_strndup(at, strcspn(at, "\""));
+	g_autofree char *text = read_shared(name);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimProgram) program = parse_program(text, strlen(text), name, NULL);
+	g_autoptr(GString) list = g_string_new(more);
+	PipesimScenario scenario = {0};
+
+	ck_assert_msg(program != NULL, "%s", name);
+	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		g_autofree char *key = g_strdup_printf("\"%s\": ", kinds[i]);
+
+		if (strstr(times, key) != NULL)
+			g_string_append_printf(list, ",%s=%.9f", kinds[i],
+				numbers_of(times, kinds[i]).value[0] * chunks);
+	}
+	ck_assert(pipesim_costs_parse_times(costs, list->str, "x", 0, NULL));
+	costs->copy_engines = engines;
+	scenario.ranks = program->shape.ranks;
+	scenario.microbatches = program->shape.microbatches;
+	return pipesim_run_program("x", program, NULL, &scenario, costs);
+}
+
+static void assert_peaks(const PipesimRun *run, const Numbers *peak, const char *line)
+{
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		ck_assert_msg(
+			run->report->held.peak[rank] == (guint)peak->value[rank], "%s", line);
+}
+
+static void assert_recompute(const char *line)
+{
+	const Numbers peak = numbers_of(line, "peak_chunks");
+	g_autofree char *more =
+		g_strdup_printf("P2P=%.9f,R=%.9f", numbers_of(line, "p2p").value[0],
+			numbers_of(line, "R").value[0] * count_of(line, "chunks"));
+	g_autoptr(PipesimRun) run = run_order(line, more, 1);
+
+	assert_makespan(run, numbers_of(line, "makespan").value[0], line);
+	assert_peaks(run, &peak, line);
+}
+
+static void assert_offload(const char *line)
+{
+	static const char *const keys[] = {
+		"makespan_without_copies", "makespan_one_engine", "makespan_engine_each_way"};
+	const Numbers peak = numbers_of(line, "peak_chunks");
+
+	for (guint engines = 0; engines <= 2; engines++) {
+		const double copy = engines == 0 ? 0
+						 : numbers_of(line, "copy_each_way").value[0] *
+							   count_of(line, "chunks");
+		g_autofree char *more = g_strdup_printf("COPY=%.9f", copy);
+		g_autoptr(PipesimRun) run = run_order(line, more, engines);
+
+		assert_makespan(run, numbers_of(line, keys[engines]).value[0], line);
+		assert_peaks(run, &peak, line);
+	}
+}
+
+static void assert_vocab(const char *line)
+{
+	static const char *const passes[] = {"S", "T", "EF", "EB", "LOSS", "LOSSB"};
+	const Numbers peak = numbers_of(line, "peak_microbatches");
+	const char *times = strstr(line, "\"times\": ");
+	g_autoptr(GString) more = g_string_new(NULL);
+	g_autoptr(PipesimRun) run = NULL;
+
+	g_string_printf(more,
+		"P2P=%.9f,BCAST_H=%.9f,REDUCE_S=%.9f,ALLREDUCE_E=%.9f,BCAST_E=%.9f",
+		numbers_of(line, "p2p").value[0], numbers_of(line, "bcast_h").value[0],
+		numbers_of(line, "reduce_s").value[0], numbers_of(line, "embed_comm").value[0],
+		numbers_of(line, "embed_comm").value[0]);
+	for (guint i = 0; i < G_N_ELEMENTS(passes); i++) {
+		g_autofree char *key = g_strdup_printf("\"%s\": ", passes[i]);
+
+		if (strstr(times, key) != NULL)
+			g_string_append_printf(more, ",%s=%.9f", passes[i],
+				numbers_of(times, passes[i]).value[0]);
+	}
+	run = run_order(line, more->str, 1);
+	assert_makespan(run, numbers_of(line, "makespan").value[0], line);
+	assert_peaks(run, &peak, line);
+}
+
+static const struct {
+	const char *file;
+	void (*check)(const char *line);
+} cases[] = {
+	{"cases-seq1f1b.json", assert_seq1f1b},
+	{"cases-slimpipe.json", assert_slimpipe},
+	{"cases-recompute.json", assert_recompute},
+	{"cases-offload.json", assert_offload},
+	{"cases-vocab.json", assert_vocab},
+};
+
+START_TEST(steps)
+{
+	g_autofree char *text = read_shared(cases[_i].file);
+	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	guint n = 0;
+
+	for (guint i = 0; lines[i] != NULL; i++)
+		if (lines[i][0] == '{') {
+			cases[_i].check(lines[i]);
+			n++;
+		}
+	ck_assert(text == NULL || n > 30);
+}
+END_TEST
+
+/* What we write, and what we read and write again, is what their generators wrote. */
+static void assert_order(const PipesimSchedule *schedule, char *const *row)
+{
+	const PipesimScenario scenario = {.ranks = (guint)atoi(row[4]),
+		.microbatches = (guint)atoi(row[5]),
+		.slices = (guint)atoi(row[6]),
+		.chunks = (guint)atoi(row[7])};
+	g_autofree char *text = read_shared(row[0]);
+	g_autoptr(PipesimProgram) ours = scenario_program(schedule, &scenario, NULL);
+	g_autoptr(PipesimProgram) theirs = NULL;
+	g_autoptr(GString) written = g_string_new(NULL);
+	g_autoptr(GString) again = g_string_new(NULL);
+	g_autoptr(GString) wanted = g_string_new(text);
+
+	ck_assert_msg(ours != NULL, "%s", row[0]);
+	theirs = parse_program(text, strlen(text), row[0], NULL);
+	ck_assert_msg(theirs != NULL, "%s", row[0]);
+	pipesim_schedule_write_csv(ours, written);
+	pipesim_schedule_write_csv(theirs, again);
+	/* One slice is none to us. */
+	g_string_replace(wanted, "\r", "", 0);
+	if (scenario.slices == 1)
+		g_string_replace(wanted, ".0", "", 0);
+	ck_assert_msg(strcmp(written->str, wanted->str) == 0, "%s", row[0]);
+	ck_assert_msg(strcmp(again->str, wanted->str) == 0, "%s read and written", row[0]);
+}
+
+static const struct {
+	const char *theirs, *ours, *group;
+	guint least;
+} orders[] = {
+	{"seq1f1b", "seq1f1b", "", 130},
+	{"slimpipe", "slimpipe", "", 80},
+	{"grouped-interleaved", "gis", "group_size=PP", 10},
+	{"grouped-interleaved", "gis-h", "group_size=PP/2", 10},
+};
+
+/* Whether an order is in groups of @group: PP or half of it; "": of any. */
+static gboolean has_group(char *const *row, const char *group)
+{
+	const guint ranks = (guint)atoi(row[4]);
+	g_autofree char *wanted = g_strdup_printf("interleave_group_size=%u ",
+		strcmp(group, "group_size=PP") == 0 ? ranks : (ranks + 1) / 2);
+
+	return group[0] == '\0' || strstr(row[8], wanted) != NULL;
+}
+
+START_TEST(same_orders)
+{
+	g_autofree char *text = read_shared("INDEX.csv");
+	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	const PipesimSchedule *schedule = pipesim_schedule_find(orders[_i].ours, NULL);
+	guint n = 0;
+
+	for (guint i = 0; lines[i] != NULL; i++) {
+		g_auto(GStrv) row = g_strsplit(lines[i], ",", -1);
+
+		if (g_strv_length(row) < 11 || strcmp(row[1], "orders") != 0 ||
+			strcmp(row[3], orders[_i].theirs) != 0 ||
+			!has_group(row, orders[_i].group))
+			continue;
+		assert_order(schedule, row);
+		n++;
+	}
+	ck_assert(text == NULL || n >= orders[_i].least);
+}
+END_TEST
+
+Suite *schedule_oracles_suite(void)
+{
+	Suite *suite = suite_create("schedule-oracles");
+	TCase *tcase = tcase_create("oracles");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, steps, 0, G_N_ELEMENTS(cases));
+	tcase_add_loop_test(tcase, same_orders, 0, G_N_ELEMENTS(orders));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
