@@ -272,7 +272,7 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
-		if (!(schedule->takes & setting->heed))
+		if (!(schedule->takes & setting->heed) || setting->brief == NULL)
 			continue;
 		g_string_append_printf(options, "%s%s%s, %s", setting->name,
 			setting->argument != NULL ? " " : "",

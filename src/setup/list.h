@@ -202,11 +202,11 @@ SETTING(OP_TIMES, "--op-times", 0, "FILE",
 SETTING(SLICE_LENGTHS, "--slice-lengths", 0, "HOW",
 	"lengths of slices: even, work for equal work, or tokens of each (default: even)",
 	ALL_COSTS, TIMES, READ(Costs, slice_lengths), HEED(TAKES_SLICES),
-	.heeded_by = PIPESIM_SLICED, .values = "even work", .brief = "their lengths")
+	.heeded_by = PIPESIM_SLICED, .values = "even work")
 SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
 	"what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)",
 	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), HEED(TAKES_SLICES),
-	.heeded_by = PIPESIM_SLICED, .brief = "what one takes by its place")
+	.heeded_by = PIPESIM_SLICED)
 SETTING(COPY_ENGINES, "--copy-engines", 0, "N",
 	"engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)",
 	ALL_COSTS, TIMES, READ(Costs, copy_engines), .values = "1 2")

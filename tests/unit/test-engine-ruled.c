@@ -241,15 +241,18 @@ static void assert_steady(const PipesimSchedule *schedule, const PipesimStep *st
 {
 	const PipesimJob *job = &step->job;
 	const PipesimShape *shape = &job->order->shape;
-	const PipesimScenario scenario = {.ranks = shape->ranks,
-		.microbatches = shape->microbatches - (guint32)step->steady.period};
+	/* Periods are of slices. */
+	const guint slices = pipesim_shape_slices(shape);
+	const guint32 left = shape->microbatches - (guint32)step->steady.period;
+	const PipesimScenario scenario = {
+		.ranks = shape->ranks, .microbatches = left / slices, .slices = slices};
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimStep) shorter = NULL;
 	g_autoptr(GError) error = NULL;
 	PipesimJob whole = *job;
 	PipesimShape narrow;
 
-	if (scenario.microbatches < step->steady.transient ||
+	if (left < step->steady.transient || left % slices > 0 ||
 		!pipesim_schedule_shape(schedule, &scenario, &narrow, NULL))
 		return;
 	whole.order = order = pipesim_schedule_order(schedule, &narrow, job->times, NULL);

@@ -99,7 +99,7 @@ static GPtrArray *run_all(const PipesimSearchOf *of)
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
 		PipesimRun *run;
 
-		if ((*at)->placement != of->placement || (*at)->parts > 1)
+		if ((*at)->placement != of->placement || (*at)->parts > 1 || (*at)->slices > 0)
 			continue;
 		run = pipesim_run_schedule(*at, &scenario, of->costs);
 		if (run->error == NULL && run->shape.chunks == of->chunks)
