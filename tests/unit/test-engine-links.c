@@ -298,8 +298,11 @@ START_TEST(losses_add_up)
 		TRUE);
 	/* the same hops, but nothing to wait for */
 	costs->network->intra.bandwidth = costs->network->inter.bandwidth = 0;
-	costs->network->intra.latency += 400000 / pipesim_shape_parts(&run->shape);
-	costs->network->inter.latency += 400000 / pipesim_shape_parts(&run->shape);
+	/* As messages of parts are rounded. */
+	const guint parts = pipesim_shape_parts(&run->shape);
+
+	costs->network->intra.latency += (400000 + parts - 1) / parts;
+	costs->network->inter.latency += (400000 + parts - 1) / parts;
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		costs->network->slowdown[kind] = (PipesimFraction){1, 1};
 	/* A search would find another order. */
