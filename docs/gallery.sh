@@ -45,13 +45,19 @@ microbatches_of() # SCHEDULE
 	cat <<'TEXT'
 # Gallery
 
-Every schedule at 8 ranks and 20 micro-batches, on times measured on an H200 with communication held to
-40 GB/s a rank ([traces/h200-paced](../traces/README.md)). `make gallery` draws this page; what each schedule does and
-costs is in [schedules.md](schedules.md).
+What does each schedule look like?
 
-A lane is a rank, a box is an op with the number of its micro-batch; a light colour and italic numbers are the other
-direction or an odd chunk, two colours in a black frame are an overlapped pair. All pictures of one time scale would leave little of the
-short ones, so each has its own.
+```
+pipesim --pp 8 -m 20 -s zb-v --timeline zb-v.svg
+```
+
+Every schedule at 8 ranks and 20 micro-batches, on times measured on an H200 with communication held
+to 40 GB/s a rank ([traces/h200-paced](../traces/README.md)). `make gallery` draws this page; what
+each schedule does and costs is in [schedules.md](schedules.md).
+
+A lane is a rank, a box is an op with the number of its micro-batch; a light colour and italic
+numbers are the other direction or an odd chunk, two colours in a black frame are an overlapped
+pair. All pictures of one time scale would leave little of the short ones, so each has its own.
 TEXT
 	for schedule in $("$PIPESIM" list --names); do
 		microbatches=$(microbatches_of "$schedule")

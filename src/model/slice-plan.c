@@ -190,12 +190,14 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 	if (times->gamma > times->b + times->send_token)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"the best sizes are known for a gamma up to b: a token before a slice "
-			"takes no "
-			"longer than one in it");
-	if (lengths == NULL)
+			"takes no longer than one in it");
+	if (places > MAX_PLACES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%zu places to cut, at most %d; cut at multiples of more tokens",
 			places, MAX_PLACES);
+	if (lengths == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"no memory for %zu places to cut; cut at multiples of more tokens", places);
 	s.at = lengths;
 	s.fixed = s.at + places + 1;
 	s.area = s.fixed + places + 1;
