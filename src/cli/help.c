@@ -127,7 +127,6 @@ GString *pipesim_help_command(const PipesimCommand *command)
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 			const PipesimSetting *setting = &pipesim_settings[id];
 			const PipesimWording words = pipesim_command_word(command, id);
-			g_autofree char *help = NULL;
 
 			if (setting->topic != topic || !pipesim_command_takes(command, id))
 				continue;

@@ -191,8 +191,7 @@ PipesimOrdered *pipesim_ordered_new(
 			pipesim_faults_take(faults, g_steal_pointer(&fault));
 		} else if (best == NULL ||
 			   ordered->ways[FOUND].makespan < best->ways[FOUND].makespan) {
-			g_autoptr(PipesimOrdered) longer = best;
-
+			pipesim_ordered_free(best);
 			best = g_steal_pointer(&ordered);
 		}
 	}

@@ -197,7 +197,8 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 			places, MAX_PLACES);
 	if (lengths == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"no memory for %zu places to cut; cut at multiples of more tokens", places);
+			"no memory for %zu places to cut; cut at multiples of more tokens",
+			places);
 	s.at = lengths;
 	s.fixed = s.at + places + 1;
 	s.area = s.fixed + places + 1;

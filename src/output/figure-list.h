@@ -13,16 +13,16 @@
 SWEPT(RANKS, COUNT, run->shape.ranks, .csv = "pp", .sweep = "ranks")
 FIGURE(RANKS_AT_STAGES, COUNT,
 	comparison->scenario.compare_at == PIPESIM_AT_STAGES ? report->ranks : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 1, NULL, "ranks"}, .few = {1, NULL, "ranks"})
+	.text = {PIPESIM_OF_RUNS, 1, NULL, "ranks"}, .few = {1, NULL, "ranks", 0})
 SWEPT(MICROBATCHES, COUNT, pipesim_shape_whole(&run->shape), .json = "microbatches",
 	.csv = "microbatches")
 SWEPT(STAGES, COUNT, run->shape.stages, .json = "stages", .csv = "stages", .sweep = "stages")
 SWEPT(MAKESPAN, TIME, report->makespan, .json = "makespan_ms", .csv = "makespan_ms",
 	.sweep = "makespan_ms", .text = {PIPESIM_OF_RUNS, 2, "makespan", "ms"},
-	.few = {2, "step", "ms"})
+	.few = {2, "step", "ms", 0})
 SWEPT(PERIOD, TIME, period != NULL ? period->found.time : UNKNOWN, .of_period = TRUE,
 	.json = "period_ms", .csv = "period_ms", .sweep = "period_ms",
-	.text = {PIPESIM_OF_RUNS, 23, "without barrier", "step"}, .few = {2, "step", "ms"})
+	.text = {PIPESIM_OF_RUNS, 23, "without barrier", "step"}, .few = {2, "step", "ms", 0})
 SWEPT(OPTIMIZER, TIME, period != NULL ? period->optimizer : UNKNOWN, .of_period = TRUE,
 	.json = "optimizer_ms", .csv = "optimizer_ms", .sweep = "optimizer_ms")
 SWEPT(CHECK, TIME, period != NULL ? period->found.check : UNKNOWN, .of_period = TRUE,
@@ -40,7 +40,7 @@ SWEPT(IDLE, TIME, report->bubble.max_idle, .object = "bubble", .json = "max_ms",
 	.text = {PIPESIM_OF_RUNS, 7, "bubble", "max ms"})
 SWEPT(RATIO, SHARE, pipesim_figure_fraction(report->bubble.ratio), .object = "bubble",
 	.json = "ratio", .csv = "bubble_ratio", .sweep = "bubble_ratio",
-	.text = {PIPESIM_OF_RUNS, 10, "bubble", "%"}, .few = {4, "bubble", "%"})
+	.text = {PIPESIM_OF_RUNS, 10, "bubble", "%"}, .few = {4, "bubble", "%", 0})
 FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_RANK,
 	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span"})
 SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
@@ -74,7 +74,7 @@ FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
 SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
 	.object = "activations", .json = "peak", .csv = "activations_peak",
 	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 13, "activations", "peak"},
-	.few = {7, "activations", "micro-batches"})
+	.few = {7, "activations", "micro-batches", 0})
 FIGURE(PUBLISHED, ACTIVATIONS,
 	report->published.has_activations
 		? pipesim_figure_fraction(report->published.activations)
@@ -89,7 +89,7 @@ SWEPT(MICROBATCH, FACTOR, (double)report->makespan / (1e6 * pipesim_shape_whole(
 	.sweep = "microbatch_ms")
 /* In JSON it comes after the memory. */
 FIGURE(SPEED, FACTOR, pipesim_throughput(comparison, run), .csv = "throughput_vs_1f1b",
-	.text = {PIPESIM_OF_RUNS, 4, "vs", "1F1B"}, .few = {3, "vs", "1F1B"})
+	.text = {PIPESIM_OF_RUNS, 4, "vs", "1F1B"}, .few = {3, "vs", "1F1B", 0})
 
 FIGURE(MEMORY_OF_RANK, BYTES,
 	report->memory.peak != NULL ? report->memory.peak[index] : UNKNOWN,
@@ -117,7 +117,7 @@ FIGURE(LIMIT, BYTES,
 	.object = "memory_bytes", .json = "limit")
 SWEPT(MEMORY, BYTES, report->memory.peak != NULL ? report->memory.max : UNKNOWN,
 	.csv = "memory_peak_bytes", .sweep = "memory_peak_bytes",
-	.text = {PIPESIM_OF_RUNS, 16, "memory", "B"}, .few = {8, "memory", "GiB"})
+	.text = {PIPESIM_OF_RUNS, 16, "memory", "B"}, .few = {8, "memory", "GiB", 0})
 SWEPT(FITS, YES_OR_NO, report->memory.peak != NULL ? report->memory.fits : UNKNOWN,
 	.object = "memory_bytes", .json = "fits", .csv = "memory_fits", .sweep = "memory_fits")
 FIGURE(SPEED_BEHIND_MEMORY, FACTOR, pipesim_throughput(comparison, run),
@@ -185,13 +185,14 @@ FIGURE(TAIL, TIME, report->training.tail, .of_training = TRUE, .object = "traini
 SWEPT(TOKENS, COUNT, report->training.step > 0 ? report->training.tokens : UNKNOWN,
 	.of_training = TRUE, .object = "training", .json = "tokens_per_second",
 	.csv = "tokens_per_second", .sweep = "tokens_per_second",
-	.text = {PIPESIM_OF_RUNS, 17, "training", "tokens/s"}, .few = {10, "tokens", "per s"})
+	.text = {PIPESIM_OF_RUNS, 17, "training", "tokens/s"},
+	.few = {10, "tokens", "per s", 0})
 FIGURE(TFLOPS, FACTOR, report->training.flops / 1e12, .of_training = TRUE, .object = "training",
 	.json = "tflops_per_gpu", .csv = "tflops_per_gpu",
 	.text = {PIPESIM_OF_RUNS, 18, "training", "TFLOP/s"})
 SWEPT(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training",
 	.json = "mfu", .csv = "mfu", .sweep = "mfu",
-	.text = {PIPESIM_OF_RUNS, 19, "training", "MFU %"}, .few = {11, "MFU", "%"})
+	.text = {PIPESIM_OF_RUNS, 19, "training", "MFU %"}, .few = {11, "MFU", "%", 0})
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
