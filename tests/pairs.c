@@ -460,9 +460,7 @@ static char *fault_of(const Work *work, const char *line, const Result *result)
 		return g_strdup("exit status 5, though everything can be written");
 	if (status > 1 && result->err[0] == '\0')
 		return g_strdup_printf("exit status %d without a word", status);
-	/* An order that took long to find is written before a window of it turns out to be empty. */
-	if ((status == 2 || status == 3) && (result->out[0] != '\0' || result->left) &&
-		!(strcmp(name, "optimize") == 0 && strstr(line, "--window") != NULL))
+	if ((status == 2 || status == 3) && (result->out[0] != '\0' || result->left))
 		return g_strdup_printf("exit status %d, and yet something was written", status);
 	if (status == 0 && result->out[0] == '\0' && !result->left)
 		return g_strdup("nothing was written");

@@ -386,7 +386,9 @@ static gboolean write_all(Optimize *o, GError **error)
 	o->makespan = optimized->report->makespan;
 	o->usual = pipesim_report_step(optimized->report);
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL &&
-		!pipesim_layout_check(comparison, &setup->view, error))
+		(!pipesim_layout_check(comparison, &setup->view, error) ||
+			!pipesim_picture_check(comparison, setup->text[PIPESIM_SET_TIMELINE],
+				&setup->view, error)))
 		return FALSE;
 	/* First what has taken long to find. */
 	if (path != NULL) {

@@ -37,6 +37,11 @@ const PipesimOutput *pipesim_output_for_path(const char *path);
 /** pipesim_output_names: "text, json, csv, ops", for help and messages; static. */
 const char *pipesim_output_names(void);
 
+/** pipesim_picture_check: FALSE with PIPESIM_ERROR_CONSTRAINT where pipesim_picture_write() would find nothing to
+ * draw: for a command that writes something else first. */
+gboolean pipesim_picture_check(const PipesimComparison *comparison, const char *path,
+	const PipesimView *view, GError **error);
+
 /**
  * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis,
  * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are

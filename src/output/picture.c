@@ -452,6 +452,25 @@ static gboolean set_size(Picture *picture, GError **error)
 	return TRUE;
 }
 
+static gboolean has_boxes(const PipesimLayout *layout, GError **error)
+{
+	return layout->n_boxes > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "nothing to draw: %s",
+		       layout->n_panels == 0 ? "no schedule has a result"
+					     : "no op takes any time there");
+}
+
+gboolean pipesim_picture_check(const PipesimComparison *comparison, const char *path,
+	const PipesimView *view, GError **error)
+{
+	g_autoptr(PipesimLayout) layout = NULL;
+
+	if (strcmp(path, "-") == 0 || pipesim_path_is_text(path))
+		return TRUE;
+	layout = pipesim_layout_new(comparison, view, MAX_LANES);
+	return has_boxes(layout, error);
+}
+
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *program, GError **error)
 {
@@ -469,10 +488,8 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 		return FALSE;
 	gnuplot->boxes = TRUE;
 	layout = pipesim_layout_new(comparison, view, MAX_LANES);
-	if (layout->n_boxes == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "nothing to draw: %s",
-			layout->n_panels == 0 ? "no schedule has a result"
-					      : "no op takes any time there");
+	if (!has_boxes(layout, error))
+		return FALSE;
 	picture = (Picture){.comparison = comparison,
 		.layout = layout,
 		.view = view,
