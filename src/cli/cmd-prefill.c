@@ -152,7 +152,7 @@ static gboolean read_times(const char *text, PipesimEngineRanks *ranks, GError *
 			list, "%s%s=%s", i > 0 ? "," : "", line->key, line->value);
 	}
 	if (!pipesim_slice_times_parse(
-		    &times, list->str, file ? "times" : "--prefill-times", &fault))
+		    &times, list->str, file ? "times" : "--prefill-times", FALSE, &fault))
 		return file ? pipesim_fail_at(error, text, 1, 1, "%s", fault->message)
 			    : pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s", fault->message);
 	if (times.a + times.b + times.c == 0)

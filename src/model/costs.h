@@ -6,6 +6,7 @@
 #include "model/op-kinds.h"
 #include "model/power.h"
 #include "model/shape.h"
+#include "model/slice-plan.h"
 #include "model/statistics.h"
 
 /* One measured component and phase of one layer, over the repetitions kept. Times in ns. Of
@@ -60,8 +61,7 @@ typedef struct {
 /* How slices of a sequence differ in length, and what that makes of their times: model/slices.h. Of this
  * run, not in a costs file. */
 typedef struct {
-	gboolean has_cost;
-	double launch, prefix, linear, attention; /* c, gamma, b and a: shares, of any unit */
+	PipesimSliceTimes cost; /* of any unit; all 0: b alone */
 	enum {
 		PIPESIM_SLICES_EVEN, /* of equal length */
 		PIPESIM_SLICES_WORK, /* of equal work, b and a alone */

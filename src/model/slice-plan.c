@@ -30,12 +30,14 @@ gint64 pipesim_slice_message(const PipesimSliceTimes *times, gint64 tokens)
 	return llrint(times->send_token * (double)tokens);
 }
 
-gboolean pipesim_slice_times_parse(
-	PipesimSliceTimes *times, const char *text, const char *what, GError **error)
+gboolean pipesim_slice_times_parse(PipesimSliceTimes *times, const char *text, const char *what,
+	gboolean shares, GError **error)
 {
 	static const char *const names[] = {"a", "b", "c", "gamma", "send", "send-token"};
 	double *const values[] = {&times->a, &times->b, &times->c, &times->gamma, &times->send,
 		&times->send_token};
+	const guint n = shares ? 4 : G_N_ELEMENTS(names);
+	const double unit = shares ? 1 : 1e6;
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	guint given = 0;
 
@@ -44,26 +46,27 @@ gboolean pipesim_slice_times_parse(
 		PipesimDecimal decimal;
 		guint i = 0;
 
-		for (; sides[0] != NULL && i < G_N_ELEMENTS(names); i++)
+		for (; sides[0] != NULL && i < n; i++)
 			if (strcmp(g_strstrip(sides[0]), names[i]) == 0)
 				break;
-		if (sides[0] == NULL || sides[1] == NULL || i == G_N_ELEMENTS(names) ||
-			given & 1u << i)
+		if (sides[0] == NULL || sides[1] == NULL || i == n || given & 1u << i)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: '%s'; each of a, b, c, gamma, send and send-token once, "
-				"in ms, "
-				"for example a=3e-7,b=0.006,c=26",
-				what, *item);
+				"%s: '%s'; each of a, b, c%s, for example %s", what, *item,
+				shares ? " and gamma once"
+				       : ", gamma, send and send-token once, in ms",
+				shares ? "c=0.1,b=1,a=0.001" : "a=3e-7,b=0.006,c=26");
 		given |= 1u << i;
 		if (pipesim_decimal_read(g_strstrip(sides[1]), strlen(sides[1]), &decimal) !=
 				MAX(strlen(sides[1]), 1) ||
 			decimal.negative ||
-			!((*values[i] = 1e6 * g_ascii_strtod(sides[1], NULL)) <= 1e15))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: %s: '%s'; a time in ms from 0 to 1e9", what, names[i],
-				sides[1]);
+			!((*values[i] = unit * g_ascii_strtod(sides[1], NULL)) <= 1e15))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %s: '%s'; a %s",
+				what, names[i], sides[1],
+				shares ? "number from 0 to 1e15" : "time in ms from 0 to 1e9");
 	}
-	return TRUE;
+	return !shares || times->a > 0 || times->b > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: b or a must be above 0: else tokens take no time", what);
 }
 
 gboolean pipesim_slice_times_check(

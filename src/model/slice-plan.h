@@ -26,9 +26,10 @@ gint64 pipesim_slice_time(const PipesimSliceTimes *times, gint64 prefix, gint64 
 gint64 pipesim_slice_message(const PipesimSliceTimes *times, gint64 tokens);
 
 /** pipesim_slice_times_parse: adds what @text, such as "a=3.25e-7,b=0.006,c=26", says in ms to @times: a, b, c, gamma, send,
- * send-token. FALSE with PIPESIM_ERROR_USAGE, which calls it @what. */
-gboolean pipesim_slice_times_parse(
-	PipesimSliceTimes *times, const char *text, const char *what, GError **error);
+ * send-token. FALSE with PIPESIM_ERROR_USAGE, which calls it @what.
+ * @shares: of any unit, a or b above 0, and no messages */
+gboolean pipesim_slice_times_parse(PipesimSliceTimes *times, const char *text, const char *what,
+	gboolean shares, GError **error);
 
 /** pipesim_slice_times_check: FALSE with PIPESIM_ERROR_LIMIT where @count sequences of @tokens tokens, all cut to single ones, could
  * pass PIPESIM_MAX_END. */

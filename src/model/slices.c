@@ -4,40 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-gboolean pipesim_slicing_parse_cost(
-	PipesimSlicing *slicing, const char *text, const char *what, GError **error)
-{
-	static const char *const names[] = {"c", "gamma", "b", "a"};
-	double *const values[] = {
-		&slicing->launch, &slicing->prefix, &slicing->linear, &slicing->attention};
-	g_auto(GStrv) items = g_strsplit(text, ",", -1);
-
-	for (char **item = items; *item != NULL; item++) {
-		char *value = strchr(*item, '='), *end = NULL;
-		guint i = 0;
-
-		if (value != NULL)
-			*value++ = '\0';
-		while (i < G_N_ELEMENTS(names) && strcmp(g_strstrip(*item), names[i]) != 0)
-			i++;
-		if (value == NULL || i == G_N_ELEMENTS(names))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: '%s' is none of c, gamma, b and a; write "
-				"c=0.1,b=1,a=0.001",
-				what, *item);
-		*values[i] = g_ascii_strtod(value, &end);
-		if (end == value || *end != '\0' || !(*values[i] >= 0 && *values[i] <= 1e18))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: '%s' of %s is not a number from 0 to 1e18", what, value,
-				names[i]);
-	}
-	slicing->has_cost = TRUE;
-	return slicing->linear > 0 || slicing->attention > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: b or a must be above 0: else slices take no time for their tokens",
-		       what);
-}
-
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error)
 {
@@ -69,11 +35,18 @@ gboolean pipesim_slicing_parse_lengths(
 					     "%s: more than %u tokens", what, G_MAXUINT32);
 }
 
+static PipesimSliceTimes cost_of(const PipesimSlicing *slicing)
+{
+	const PipesimSliceTimes *cost = &slicing->cost;
+
+	return cost->a > 0 || cost->b > 0 ? *cost : (PipesimSliceTimes){.b = 1};
+}
+
 static gboolean fill_work(
 	const PipesimSlicing *slicing, guint n, double *lengths, GError **error)
 {
-	const double a = slicing->attention, all = slicing->tokens;
-	const double b = slicing->has_cost ? slicing->linear : 1;
+	const PipesimSliceTimes cost = cost_of(slicing);
+	const double a = cost.a, b = cost.b, all = slicing->tokens;
 	const double each = (b * all + a * all * all) / n, step = MAX(slicing->step, 1u);
 	double left = all;
 
@@ -114,8 +87,9 @@ gboolean pipesim_slicing_lengths(
 gboolean pipesim_slicing_shares(
 	const PipesimSlicing *slicing, guint n, double *shares, GError **error)
 {
-	const double c = slicing->launch, gamma = slicing->prefix, all = slicing->tokens;
-	const double a = slicing->attention, b = slicing->has_cost ? slicing->linear : 1;
+	const PipesimSliceTimes cost = cost_of(slicing);
+	const double a = cost.a, b = cost.b, c = cost.c, gamma = cost.gamma;
+	const double all = slicing->tokens;
 	const double whole = c + b * all + a * all * all;
 	double prefix = 0;
 

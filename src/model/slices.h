@@ -8,12 +8,8 @@
  * gamma slices take longer together than the micro-batch does.
  * Backwards of a slice, and their halves, have the same shares. */
 
-/** pipesim_slicing_parse_cost: "c=0.1,gamma=0,b=1,a=0.001" into @slicing; what is not named is 0. FALSE with
- * PIPESIM_ERROR_USAGE, whose message begins with @what. */
-gboolean pipesim_slicing_parse_cost(
-	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
-
-/** pipesim_slicing_parse_lengths: "even", "work", or tokens of each slice, "4096,3072,2048"; as above. */
+/** pipesim_slicing_parse_lengths: "even", "work", or tokens of each slice, "4096,3072,2048", into @slicing.
+ * FALSE with PIPESIM_ERROR_USAGE, whose message begins with @what. */
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
 

@@ -225,7 +225,8 @@ READER(slice_lengths)
 
 READER(slice_cost)
 {
-	return pipesim_slicing_parse_cost(slicing_of(to), text, setting->name, error);
+	return pipesim_slice_times_parse(
+		&slicing_of(to)->cost, text, setting->name, TRUE, error);
 }
 
 READER(times)

@@ -132,10 +132,15 @@ START_TEST(reads_times)
 {
 	static const char *const bad[] = {
 		"a", "d=1", "a=1,a=2", "a=", "a=1x", "b=-1", "c=1e10", "c=1e999", "b=nan"};
-	PipesimSliceTimes times = {0};
+	PipesimSliceTimes times = {0}, shares = {0};
 
+	ck_assert(pipesim_slice_times_parse(&shares, "b=1,a=0.001", "t", TRUE, NULL));
+	ck_assert_double_eq_tol(shares.a, 0.001, 1e-15);
+	ck_assert(!pipesim_slice_times_parse(&shares, "send=1", "t", TRUE, NULL));
+	shares = (PipesimSliceTimes){0};
+	ck_assert(!pipesim_slice_times_parse(&shares, "c=1", "t", TRUE, NULL));
 	ck_assert(pipesim_slice_times_parse(
-		&times, "a=3.25e-7, b=6.03e-3,c=26.1,gamma=5.39e-4", "t", NULL));
+		&times, "a=3.25e-7, b=6.03e-3,c=26.1,gamma=5.39e-4", "t", FALSE, NULL));
 	ck_assert_double_eq_tol(times.a, 0.325, 1e-12);
 	/* Slices of a sequence have one sum, however it is cut. */
 	ck_assert_int_eq(pipesim_slice_time(&times, 0, 777) +
@@ -145,7 +150,7 @@ START_TEST(reads_times)
 	for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
 		g_autoptr(GError) error = NULL;
 
-		ck_assert(!pipesim_slice_times_parse(&times, bad[i], "t", &error));
+		ck_assert(!pipesim_slice_times_parse(&times, bad[i], "t", FALSE, &error));
 		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 	}
 }

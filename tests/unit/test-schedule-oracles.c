@@ -78,9 +78,8 @@ static PipesimCosts *slice_costs(const Numbers *f, double ratio, double p2p)
 		const double attention = (f->value[1] - f->value[0]) / 2;
 
 		costs->slicing = g_new0(PipesimSlicing, 1);
-		costs->slicing->has_cost = TRUE;
-		costs->slicing->attention = attention;
-		costs->slicing->linear = f->value[0] - attention;
+		costs->slicing->cost.a = attention;
+		costs->slicing->cost.b = f->value[0] - attention;
 		costs->slicing->tokens = f->n;
 	}
 	return costs;
