@@ -88,6 +88,7 @@ static const struct {
 	[PIPESIM_FILE_PICTURE] = {"a picture", "no command reads it",
 		.begins = {"\x89PNG", "%PDF", "<svg", "<?xml"}},
 	[PIPESIM_FILE_PROFILE] = {"a profiler's trace", "give it to --trace",
+		.begins = {"SQLite format 3"},
 		.holds = {"\"traceEvents\"", "# nThread ", "Projected Duration ("}},
 };
 

@@ -76,5 +76,11 @@ GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules
 		progress(0, traces->len);
 	ok = pipesim_parallel(&work, error);
 	g_mutex_clear(&files.lock);
+	for (guint i = 0; ok && i < traces->len; i++) {
+		PipesimTrace *trace = traces->pdata[i];
+
+		if (trace->next != NULL)
+			g_ptr_array_insert(traces, (gint)i + 1, g_steal_pointer(&trace->next));
+	}
 	return ok ? g_steal_pointer(&traces) : NULL;
 }

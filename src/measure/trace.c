@@ -46,6 +46,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 {
 	if (trace == NULL)
 		return;
+	pipesim_trace_free(trace->next);
 	g_free(trace->path);
 	g_hash_table_unref(trace->metadata);
 	g_array_unref(trace->rows);

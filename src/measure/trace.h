@@ -108,8 +108,10 @@ typedef struct {
 	gint64 mean; /* of what it took, ns: one name runs at several sizes */
 } PipesimTraceKernel;
 
-typedef struct {
+typedef struct _PipesimTrace PipesimTrace;
+struct _PipesimTrace {
 	char *path;
+	PipesimTrace *next;    /* of another rank, whose file is the same; owned */
 	GHashTable *metadata;  /* key -> value, both owned by strings */
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
 	GArray *spans;         /* of PipesimTraceSpan, in the order of the file */
@@ -117,7 +119,7 @@ typedef struct {
 	GArray *segments;      /* of PipesimTraceSegment: where nothing else was found */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */
-} PipesimTrace;
+};
 
 /** pipesim_trace_new: empty, for pipesim_trace_free(). */
 PipesimTrace *pipesim_trace_new(const char *path);

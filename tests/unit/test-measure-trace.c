@@ -221,6 +221,7 @@ static const struct {
 } heads[] = {
 	{"\xef\xbb\xbf \n{\"traceEvents\":", "pytorch"},
 	{"[{\"ph\":", "pytorch"},
+	{"SQLite format 3", "sqlite"},
 	{"Generating ...\n\nStart (ns),Duration (ns),CorrId,Name\n", "nsys"},
 	{"Name,Projected Start (us),Projected Duration (us)\n", "nsys"},
 	{"# nThread 1 nGpus 2\n", "nccl"},
