@@ -70,7 +70,8 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: ops have no start; diagnose needs when each began: a "
 				"profile, a table of ops, or a trace with the column "
-				"t_start_ns",
+				"t_start_ns; sums of a step, as timers log them, are for "
+				"calibrate and --trace",
 				trace->path);
 		if (ABS(row->start) > PIPESIM_MAX_END || row->duration > LONGEST_STEP)
 			return pipesim_fail(error, PIPESIM_ERROR_PARSE,

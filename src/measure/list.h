@@ -3,6 +3,7 @@
 READER(sqlite)
 READER(pytorch)
 READER(nsys)
+READER(megatron)
 READER(nccl)
 READER(ops)
 READER(summary)

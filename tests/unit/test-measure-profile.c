@@ -376,6 +376,67 @@ START_TEST(nsys_kernels_follow_rules)
 }
 END_TEST
 
+#define ARGUMENTS                                                                         \
+	"> setting random seeds\n  world_size ...................................... 4\n" \
+	"  pipeline_model_parallel_size .................... 2\n"                         \
+	"  virtual_pipeline_model_parallel_size ............ None\n"                      \
+	"  data_parallel_size .............................. 1\n"                         \
+	"  micro_batch_size ................................ 2\n"                         \
+	"  global_batch_size ............................... 4\n"
+#define ITERATION                                                                             \
+	" [2026-01-24 11:10:16] iteration       10/  100 | elapsed time per iteration (ms): " \
+	"412.3 | global batch size:    16 | lm loss: 1.0 |\n"
+
+/* Sums of a step of eight micro-batches; two ranks share each stage. Other timers are none of ops. */
+static const char timers[] = ARGUMENTS
+	"times across ranks (ms):\n  model-setup:\n     rank  0: 1020.90\n" ITERATION
+	"times across ranks (ms):\n  forward-compute:\n     rank  0: 80.00\n     rank  1: "
+	"88.00\n"
+	"     rank  2: 96.80\n     rank  3: 96.00\n  optimizer:\n     rank  0: 12.00\n"
+	"  backward-compute:\n     rank  3: 160.00\n";
+
+START_TEST(timers_of_each_rank_are_read)
+{
+	static const struct {
+		gint64 stage, replica, duration;
+	} wanted[] = {{0, 0, 10000000}, {0, 1, 11000000}, {1, 0, 12100000}, {1, 1, 12000000},
+		{1, 1, 20000000}};
+	g_autoptr(PipesimTrace) trace = read_text(timers, NULL, NULL);
+
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(trace->rows->len, G_N_ELEMENTS(wanted));
+	for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+		ck_assert_int_eq(row_at(trace, i)->what.stage, wanted[i].stage);
+		ck_assert_int_eq(row_at(trace, i)->replica, wanted[i].replica);
+		ck_assert_int_eq(row_at(trace, i)->duration, wanted[i].duration);
+		ck_assert_uint_eq(row_at(trace, i)->what.phase, i < 4 ? PIPESIM_F : PIPESIM_B);
+	}
+	ck_assert_uint_eq(trace->notices->len, 0);
+}
+END_TEST
+
+/* The most is every stage's: with two chunks a rank four of them. */
+START_TEST(extremes_of_timers_are_read)
+{
+	g_autoptr(GString) text = g_string_new(ARGUMENTS ITERATION
+		"[default3]:INFO:megatron.core.timers:(min, max) time across ranks (ms):\n"
+		"[default3]:    forward-backward ............: (400.00, 400.00)\n"
+		"[default3]:    forward-compute .............: (80.00, 96.00)\n"
+		"[default3]:    backward-compute ............: (160.00, 192.00)\n"
+		"[default3]: saving checkpoint: 1\n    forward-compute .. : (1.00, 2.00)\n");
+
+	g_string_replace(text, "None", "2", 0);
+	g_autoptr(PipesimTrace) trace = read_text(text->str, NULL, NULL);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(trace->rows->len, 8);
+	ck_assert_int_eq(row_at(trace, 3)->what.stage, 3);
+	ck_assert_int_eq(row_at(trace, 3)->rank, 1);
+	ck_assert_int_eq(row_at(trace, 3)->duration, 6000000);
+	ck_assert_int_eq(row_at(trace, 7)->duration, 12000000);
+	ck_assert(trace_has_notice(trace->notices, "take 80 to 96 ms"));
+}
+END_TEST
+
 static const char nccl[] =
 	"# nThread 1 nGpus 2 minBytes 8 maxBytes 128 step: 2(factor) warmup iters: 5 iters: "
 	"20\n"
@@ -438,6 +499,14 @@ static const struct {
 	{"# nThread 1\n1024 x\n", ":2:1: not a line of an nccl-tests table"},
 	{"# nThread 1\n# Collective test starting: alltoall_perf\n1 1 f s -1 1 1 1 0\n",
 		"times a collective"},
+	{"times across ranks (ms):\n  forward-compute:\n     rank  0: 80.00\n",
+		":3:1: a timer of a rank or a number of micro-batches that is not known"},
+	{ARGUMENTS ITERATION
+		"times across ranks (ms):\n  forward-compute:\n     rank  4: 80.00\n",
+		":11:1: a timer of a rank"},
+	{ARGUMENTS ITERATION "times across ranks (ms):\n  forward-compute:\n     rank  3: -1\n",
+		":11:1: a timer without a time"},
+	{ARGUMENTS ITERATION, "no timers of ops in this log of Megatron-LM"},
 	{"Start (ns),Duration (ns),CorrId,Name\n1,2,3\n",
 		":2:1: 3 cells, but the header has 4"},
 	{"Name,Projected Start (ns),Projected Duration (ns)\nx,1,2\n", "no NVTX range"},
@@ -499,6 +568,8 @@ Suite *measure_profile_suite(void)
 	tcase_add_test(tables, nsys_tables_are_read);
 	tcase_add_loop_test(tables, short_lines_are_refused, 0, G_N_ELEMENTS(whole_tables));
 	tcase_add_test(tables, nsys_kernels_follow_rules);
+	tcase_add_test(tables, timers_of_each_rank_are_read);
+	tcase_add_test(tables, extremes_of_timers_are_read);
 	tcase_add_test(tables, nccl_tables_are_read);
 	tcase_add_test(tables, means_are_read);
 	tcase_add_loop_test(tables, bad_tables_are_refused, 0, G_N_ELEMENTS(bad_tables));

@@ -225,6 +225,8 @@ static const struct {
 	{"Generating ...\n\nStart (ns),Duration (ns),CorrId,Name\n", "nsys"},
 	{"Name,Projected Start (us),Projected Duration (us)\n", "nsys"},
 	{"# nThread 1 nGpus 2\n", "nccl"},
+	{" 1: (min, max) time across ranks (ms):\n", "megatron"},
+	{"  pipeline_model_parallel_size .... 4\n", "megatron"},
 	{"# by hand\nphase,mean_us,component\n", "summary"},
 	{TRACE_TOP TRACE_COLUMNS, "csv"},
 	{"run_id,rep,component,phase,mean_s_of\n", "csv"},
