@@ -6,18 +6,16 @@
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself. */
 #include "pairs-cover.h"
+#include "pairs-program.h"
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of a processor, for a run; ten times as long by the clock, as others may load the machine. */
-#define SECONDS 20
-#define AGAIN   8 /* every so many runs one is repeated */
-#define MEMORY  (2 * G_GUINT64_CONSTANT(1) << 30)
+#define AGAIN 8 /* every so many runs one is repeated */
 
 /* Values of an option: arguments, with what the option is nothing without. The likeliest to go
  * along with others stand first. */
@@ -274,13 +272,16 @@ typedef struct {
 	const char *operands[6];
 } Command;
 
+/* What takes longest stands first. Where values have a model of their own, that of the last counts. */
 static const Command commands[] = {
+	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
+		{"", "schedules/dualpipe-pp4-mb8.csv"}},
+	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
+		1, {""}},
 	{"sweep", "--microbatches=8 --pp=4", 1, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
 	{"compare", "--pp=4 --microbatches=8", 1, {""}},
 	{"diff", "--pp=4 --microbatches=8", 1,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
-	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
-		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"steady", "--pp=4", 1, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
 	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 1, {""}},
 	{"explain", "", 1, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
@@ -290,10 +291,7 @@ static const Command commands[] = {
 			"input/no-such-file.csv"}},
 	{"diagnose", "", 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
 	{"list", "", 1, {""}},
-	/* Values have a model of their own, which is then the last. */
 	{"model", "--pp=4 --model=llama-3-8b", 2, {""}},
-	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
-		1, {""}},
 	{"phases", "", 2,
 		{"--phase-times=F_attn=1,B_attn=2,W_attn=1", "--trace=input/trace-small.csv"}},
 	{"prefill", "--pp=4", 1,
@@ -301,102 +299,28 @@ static const Command commands[] = {
 			"--prompt-tokens=65536 --model=llama-3-8b --device=h100"}},
 };
 
-static GMutex lock; /* of what is printed and counted */
-static guint checks, failures;
-static const char *program, *sources;
+/* Of all processes: one for each command, as many at a time as there are processors. */
+typedef struct {
+	guint checks, failures;
+} Counts;
+static Counts *counts;
+static const char *sources;
 static char *scratch;
 static gboolean full;
 
-/* Of a run ------------------------------------------------------------------------------- */
-
-typedef struct {
-	int status; /* of wait */
-	char *out, *err;
-	GString *files; /* names and bytes of what it left, by name */
-	gboolean left;  /* whether that is anything */
-} Result;
-
-static void result_clear(Result *result)
+static void G_GNUC_PRINTF(2, 3) count_check(gboolean failed, const char *format, ...)
 {
-	g_clear_pointer(&result->out, g_free);
-	g_clear_pointer(&result->err, g_free);
-	if (result->files != NULL)
-		g_string_free(result->files, TRUE);
-	result->files = NULL;
-}
+	va_list arguments;
 
-static void limit_child(gpointer data)
-{
-	const struct rlimit memory = {MEMORY, MEMORY};
-	const struct rlimit seconds = {SECONDS, SECONDS};
-
-	(void)data;
-	/* Sanitizers reserve more address space than any limit leaves. */
-	if (g_getenv("PIPESIM_SANITIZED") == NULL)
-		setrlimit(RLIMIT_AS, &memory);
-	setrlimit(RLIMIT_CPU, &seconds);
-	alarm(10 * SECONDS);
-}
-
-static int by_name(gconstpointer a, gconstpointer b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Takes away what the run left in @folder, whose links to inputs stay, into @files. Returns how much that is. */
-static guint collect_folder(const char *folder, GString *files)
-{
-	GDir *dir = g_dir_open(folder, 0, NULL);
-	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-
-	for (const char *name = g_dir_read_name(dir); name != NULL;
-		name = g_dir_read_name(dir)) {
-		char *path = g_build_filename(folder, name, NULL);
-
-		if (g_file_test(path, G_FILE_TEST_IS_SYMLINK))
-			g_free(path);
-		else
-			g_ptr_array_add(names, path);
-	}
-	g_dir_close(dir);
-	g_ptr_array_sort(names, by_name);
-	for (guint i = 0; i < names->len; i++) {
-		const char *path = g_ptr_array_index(names, i);
-		g_autofree char *text = NULL;
-		gsize size = 0;
-
-		g_string_append_printf(files, "%s\n", path);
-		if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
-			collect_folder(path, files);
-			g_rmdir(path);
-			continue;
-		}
-		if (g_file_get_contents(path, &text, &size, NULL))
-			g_string_append_len(files, text, (gssize)size);
-		g_unlink(path);
-	}
-	return names->len;
-}
-
-static void collect(const char *folder, Result *result)
-{
-	result->files = g_string_new(NULL);
-	result->left = collect_folder(folder, result->files) > 0;
-}
-
-static void run(char **argv, const char *folder, Result *result)
-{
-	/* no gnuplot there: what it would draw is left behind, and compared */
-	g_autofree char *models = g_strconcat("PIPESIM_DATADIR=", sources, NULL);
-	const char *environment[] = {"PATH=/nonexistent", "LC_ALL=C.UTF-8", models,
-		"G_DEBUG=fatal-criticals",
-		"ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1", NULL};
-	g_autoptr(GError) error = NULL;
-
-	if (!g_spawn_sync(folder, argv, (char **)environment, G_SPAWN_DEFAULT, limit_child,
-		    NULL, &result->out, &result->err, &result->status, &error))
-		g_error("%s", error->message);
-	collect(folder, result);
+	__atomic_add_fetch(&counts->checks, 1, __ATOMIC_RELAXED);
+	if (!failed)
+		return;
+	__atomic_add_fetch(&counts->failures, 1, __ATOMIC_RELAXED);
+	va_start(arguments, format);
+	g_autofree char *text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	printf("FAIL: %s\n", text);
+	fflush(stdout); /* what a fork would print again */
 }
 
 /* Of a set of options -------------------------------------------------------------------- */
@@ -423,7 +347,7 @@ static char **command_line(const Work *work, const guint *row, guint n)
 	GPtrArray *argv = g_ptr_array_new();
 	gboolean operand = FALSE;
 
-	g_ptr_array_add(argv, g_strdup(program));
+	g_ptr_array_add(argv, g_strdup("pipesim"));
 	g_ptr_array_add(argv, g_strdup(work->command->name));
 	add_words(argv, work->command->base);
 	for (guint i = 0; i < n; i++) {
@@ -438,7 +362,7 @@ static char **command_line(const Work *work, const guint *row, guint n)
 	return (char **)g_ptr_array_free(argv, FALSE);
 }
 
-static char *fault_of(const Work *work, const char *line, const Result *result)
+static char *fault_of(const Work *work, const char *line, const PairsResult *result)
 {
 	const char *name = work->command->name;
 	int status;
@@ -478,14 +402,15 @@ static void forget_job(char *text)
 }
 
 /* What is wrong with the job that @argv writes: it asks for the same bytes. NULL: nothing. */
-static char *check_job(const Work *work, char **argv, const char *line, const Result *result)
+static char *check_job(
+	const Work *work, char **argv, const char *line, const PairsResult *result)
 {
 	g_autofree char *path = g_strconcat(work->folder, ".ini", NULL);
 	g_autofree char *write = g_strconcat("--write-job=", path, NULL);
 	const guint n = g_strv_length(argv);
 	g_autofree const char **writing = g_new0(const char *, n + 2);
-	const char *reading[] = {program, path, NULL};
-	Result written = {0}, read = {0};
+	const char *reading[] = {"pipesim", path, NULL};
+	PairsResult written = {0}, read = {0};
 	/* These name the command that made them. */
 	const gboolean names = strstr(line, ".svg") != NULL || strstr(line, ".html") != NULL ||
 			       strstr(line, "--chrome-trace") != NULL;
@@ -494,8 +419,8 @@ static char *check_job(const Work *work, char **argv, const char *line, const Re
 	memcpy(writing, argv, n * sizeof *argv);
 	memmove(writing + 3, writing + 2, (n - 2) * sizeof *argv); /* behind the command */
 	writing[2] = write;
-	run((char **)writing, work->folder, &written);
-	run((char **)reading, work->folder, &read);
+	pairs_run((char **)writing, work->folder, &written);
+	pairs_run((char **)reading, work->folder, &read);
 	forget_job(result->out);
 	forget_job(result->files->str);
 	forget_job(written.out);
@@ -510,8 +435,8 @@ static char *check_job(const Work *work, char **argv, const char *line, const Re
 		 (!names && strcmp(read.files->str, result->files->str) != 0))
 		fault = g_strdup_printf("its job gives other bytes: %.200s", read.err);
 	g_unlink(path);
-	result_clear(&written);
-	result_clear(&read);
+	pairs_result_clear(&written);
+	pairs_result_clear(&read);
 	return fault;
 }
 
@@ -522,16 +447,16 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 	g_auto(GStrv) argv = command_line(work, row, n);
 	g_autofree char *line = g_strjoinv(" ", argv + 1);
 	g_autofree char *fault = NULL;
-	Result result = {0}, again = {0};
+	PairsResult result = {0}, again = {0};
 	gboolean taken;
 
-	run(argv, work->folder, &result);
+	pairs_run(argv, work->folder, &result);
 	fault = fault_of(work, line, &result);
 	taken = WIFEXITED(result.status) && WEXITSTATUS(result.status) != 2 &&
 		WEXITSTATUS(result.status) != 3;
 	work->n_runs++;
 	if (fault == NULL && taken && work->n_taken++ % AGAIN == 0) {
-		run(argv, work->folder, &again);
+		pairs_run(argv, work->folder, &again);
 		if (result.status != again.status || strcmp(result.out, again.out) != 0 ||
 			strcmp(result.err, again.err) != 0 ||
 			!g_string_equal(result.files, again.files))
@@ -543,17 +468,11 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 			work->n_taken % AGAIN == 1) &&
 		strstr(line, "--job=") == NULL && strstr(line, "--write-job=") == NULL)
 		fault = check_job(work, argv, line, &result);
-	g_mutex_lock(&lock);
-	checks++;
-	if (fault != NULL) {
-		failures++;
-		printf("FAIL: pipesim %s: %s: %.300s\n", line, fault, result.err);
-	}
-	g_mutex_unlock(&lock);
+	count_check(fault != NULL, "pipesim %s: %s: %.300s", line, fault, result.err);
 	if (why != NULL)
 		*why = g_steal_pointer(&result.err);
-	result_clear(&result);
-	result_clear(&again);
+	pairs_result_clear(&result);
+	pairs_result_clear(&again);
 	return taken;
 }
 
@@ -571,11 +490,11 @@ static void add_values(Work *work, guint option, const char *const values[])
 /* The options of --help, "  -p, --pp=N  pipeline ranks", and their values. */
 static void find_options(Work *work)
 {
-	const char *argv[] = {program, work->command->name, "--help", NULL};
+	const char *argv[] = {"pipesim", work->command->name, "--help", NULL};
 	g_auto(GStrv) lines = NULL;
-	Result help = {0};
+	PairsResult help = {0};
 
-	run((char **)argv, work->folder, &help);
+	pairs_run((char **)argv, work->folder, &help);
 	lines = g_strsplit(help.out, "\n", 0);
 	for (guint i = 0; lines[i] != NULL; i++) {
 		const char *dashes = strstr(lines[i], "--");
@@ -594,13 +513,9 @@ static void find_options(Work *work)
 			add_values(work, found + 1, options[found].values);
 			continue;
 		}
-		g_mutex_lock(&lock);
-		checks++;
-		failures++;
-		printf("FAIL: --%s of %s has no values in tests/pairs.c\n", name, argv[1]);
-		g_mutex_unlock(&lock);
+		count_check(TRUE, "--%s of %s has no values in tests/pairs.c", name, argv[1]);
 	}
-	result_clear(&help);
+	pairs_result_clear(&help);
 }
 
 /* The last file that @words name; NULL: none. */
@@ -639,7 +554,7 @@ static void check_input(
 		(int)(from - item->words), item->words, name, from + length, writer, target);
 	const Item own = {item->option, words, TRUE};
 	Work one = *work;
-	Result result = {0};
+	PairsResult result = {0};
 
 	if (!g_file_get_contents(there, &text, NULL, NULL))
 		return;
@@ -649,15 +564,10 @@ static void check_input(
 	g_auto(GStrv) argv = command_line(&one, (const guint[]){0}, 1);
 	g_autofree char *line = g_strjoinv(" ", argv + 1);
 	g_autofree char *kept = g_strdup_printf("%s\n%s", whole, text);
-	run(argv, work->folder, &result);
-	g_mutex_lock(&lock);
-	checks++;
-	if (strstr(result.files->str, kept) == NULL) {
-		failures++;
-		printf("FAIL: pipesim %s: an input was written over\n", line);
-	}
-	g_mutex_unlock(&lock);
-	result_clear(&result);
+	pairs_run(argv, work->folder, &result);
+	count_check(strstr(result.files->str, kept) == NULL,
+		"pipesim %s: an input was written over", line);
+	pairs_result_clear(&result);
 	g_array_unref(one.items);
 }
 
@@ -693,13 +603,12 @@ static void check_inputs(Work *work)
 	}
 }
 
-static void check_command(gpointer data, gpointer unused)
+static void check_command(const Command *command)
 {
 	static const char *const inputs[][2] = {
 		{"tests/input", "input"}, {"schedules", "schedules"}, {"traces", "traces"}};
-	Work work = {.command = data, .items = g_array_new(FALSE, FALSE, sizeof(Item))};
+	Work work = {.command = command, .items = g_array_new(FALSE, FALSE, sizeof(Item))};
 
-	(void)unused;
 	work.folder = g_build_filename(scratch, work.command->name, NULL);
 	g_mkdir(work.folder, 0777);
 	for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {
@@ -727,26 +636,56 @@ static void check_command(gpointer data, gpointer unused)
 	g_array_unref(work.items);
 }
 
+/* The environment of every run. No gnuplot is there: what it would draw is left behind, and compared. */
+static void set_environment(void)
+{
+	static const char *const kept[] = {
+		"PIPESIM_PAIRS", "PIPESIM_LONG", "PIPESIM_SANITIZED"};
+	g_auto(GStrv) names = g_listenv();
+
+	for (guint i = 0; names[i] != NULL; i++)
+		if (!g_strv_contains(kept, names[i]))
+			g_unsetenv(names[i]);
+	g_setenv("PATH", "/nonexistent", TRUE);
+	g_setenv("LC_ALL", "C.UTF-8", TRUE);
+	g_setenv("PIPESIM_DATADIR", sources, TRUE);
+	g_setenv("G_DEBUG", "fatal-criticals", TRUE);
+}
+
 int main(void)
 {
-	const char *mode = g_getenv("PIPESIM_PAIRS");
-	GThreadPool *pool = g_thread_pool_new(
-		check_command, NULL, (int)g_get_num_processors(), FALSE, NULL);
+	const char *mode = g_getenv("PIPESIM_PAIRS"), *top = g_getenv("TOP_SRCDIR");
+	guint running = 0;
+	int status;
 
-	program = g_getenv("PIPESIM");
-	sources = g_getenv("TOP_SRCDIR");
 	full = mode != NULL && strcmp(mode, "full") == 0;
 	scratch = g_dir_make_tmp(NULL, NULL);
-	if (program == NULL || sources == NULL || scratch == NULL) {
-		printf("pairs: PIPESIM and TOP_SRCDIR say what to run\n");
+	counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		-1, 0);
+	if (top == NULL || scratch == NULL || counts == MAP_FAILED) {
+		printf("pairs: TOP_SRCDIR says where inputs are\n");
 		return 99;
 	}
-	for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
-		g_thread_pool_push(pool, (gpointer)&commands[i], NULL);
-	g_thread_pool_free(pool, FALSE, TRUE);
+	sources = g_canonicalize_filename(top, NULL);
+	set_environment();
+	for (guint i = 0; i < G_N_ELEMENTS(commands) || running > 0;) {
+		if (i < G_N_ELEMENTS(commands) && running < g_get_num_processors()) {
+			if (fork() == 0) {
+				check_command(&commands[i]);
+				exit(0);
+			}
+			i++;
+			running++;
+			continue;
+		}
+		wait(&status);
+		running--;
+		count_check(
+			status != 0, "a process of these tests ended with status %d", status);
+	}
 	g_rmdir(scratch);
-	g_free(scratch);
 	printf("%u%%: Checks: %u, Failures: %u, Errors: 0\n",
-		100 * (checks - failures) / MAX(checks, 1), checks, failures);
-	return failures > 0;
+		100 * (counts->checks - counts->failures) / MAX(counts->checks, 1),
+		counts->checks, counts->failures);
+	return counts->failures > 0;
 }
