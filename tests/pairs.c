@@ -222,6 +222,8 @@ static const Option options[] = {
 			  "--order=ops", "--order=microbatches"}},
 	{"lengths", {"--order=microbatches --lengths=input/sequences.csv --moves=600",
 			    "--lengths=input/lengths.csv"}},
+	{"pack", {"--lengths=input/sequences.csv --pack=16384 --moves=600",
+			 "--lengths=input/sequences.csv --pack=9000", "--pack=1000"}},
 	{"objective",
 		{"--samples=5 --jitter=0.05 --moves=0 --objective=median", "--objective=p95",
 			"--samples=5 --jitter=0.05 --objective=median"}},

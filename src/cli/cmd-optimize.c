@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/optimize-curve.h"
 #include "cli/optimize-order.h"
+#include "cli/optimize-pack.h"
 #include "model/costs-file.h"
 #include "optimize/search.h"
 #include "output/screen.h"
@@ -38,18 +39,26 @@ static const Placement placements[] = {
 	{"bidirectional", PIPESIM_BIDIRECTIONAL, 2, PIPESIM_TAKES_PIPELINES},
 };
 
+/* Words of --format. */
+enum {
+	AS_TEXT,
+	AS_JSON,
+	AS_PYTHON,
+};
+
 typedef struct {
 	PipesimSetup *setup;
 	const Placement *placement;
 	guint chunks;
-	guint json;
+	guint format;        /* AS_TEXT ... */
 	GPtrArray *programs; /* of files to begin from */
 	PipesimSearchOf of;
 	PipesimFound *found;
 	gint64 usual; /* step of what was found at usual times (pipesim_report_step()), ns */
 	gint64 makespan;
-	GArray *curve;           /* of --curve, in place of it too */
-	PipesimOrdered *ordered; /* of --order microbatches, in place of what was found */
+	GArray *curve;             /* of --curve, in place of it too */
+	PipesimOrdered *ordered;   /* of --order microbatches, in place of what was found */
+	PipesimPackedStep *packed; /* of --pack, likewise */
 } Optimize;
 
 /* Options -------------------------------------------------------------------------------- */
@@ -62,7 +71,10 @@ static gboolean read_placement(Optimize *o, GError **error)
 	o->placement = &placements[o->setup->placement];
 	runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
 	if (!pipesim_setup_heed(o->setup,
-		    o->placement->takes | PIPESIM_TAKES_LIMIT | runtime->takes, error))
+		    o->placement->takes | PIPESIM_TAKES_LIMIT | runtime->takes |
+			    (o->setup->text[PIPESIM_SET_PACK] != NULL ? PIPESIM_TAKES_SLICES
+								      : 0),
+		    error))
 		return FALSE;
 	o->chunks = o->placement->chunks;
 	if (scenario->chunks > 0)
@@ -139,12 +151,14 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	const PipesimSetup *setup = o->setup;
 	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
 
-	if (!pipesim_check_full(setup, o->json ? "json" : NULL, error))
+	if (!pipesim_check_full(setup,
+		    o->format != AS_TEXT ? setup->text[PIPESIM_SET_FORMAT] : NULL, error))
 		return FALSE;
-	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->json)
+	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->format == AS_JSON)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--explain-bound is text; leave out --format json");
-	if (!pipesim_check_timeline(setup, o->json ? "json" : "text", error))
+	if (!pipesim_check_timeline(setup,
+		    o->format != AS_TEXT ? setup->text[PIPESIM_SET_FORMAT] : "text", error))
 		return FALSE;
 	if (output == NULL)
 		return TRUE;
@@ -236,7 +250,7 @@ static PipesimComparison *compare(const Optimize *o)
 	comparison->command = g_strdup(o->setup->command_line);
 	comparison->notices = o->setup->notices;
 	comparison->named = TRUE;
-	o->setup->told = !o->json;
+	o->setup->told = o->format == AS_TEXT;
 	g_ptr_array_add(comparison->runs, pipesim_run_program("optimized", o->found->program,
 						  NULL, &scenario, o->setup->costs));
 	for (guint i = 0; i < MIN(o->found->starts->len, MOST_STARTS); i++) {
@@ -354,6 +368,8 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
 	if (PIPESIM_WHERE(json, o->ordered != NULL))
 		pipesim_ordered_members(json, PIPESIM_OF(o, ordered));
+	if (PIPESIM_WHERE(json, o->packed != NULL))
+		pipesim_packed_members(json, PIPESIM_OF(o, packed));
 	if (PIPESIM_WHERE(json, o->curve != NULL))
 		pipesim_curve_members(json, PIPESIM_OF(o, curve));
 	if (PIPESIM_WHERE(json, found != NULL))
@@ -402,7 +418,7 @@ static gboolean write_all(Optimize *o, GError **error)
 	comparison->remarks = remarks;
 	comparison->more = more;
 	style.full = setup->flag[PIPESIM_SET_FULL];
-	if (o->json)
+	if (o->format == AS_JSON)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
 		text->write(comparison, &style, out);
@@ -451,7 +467,7 @@ static gboolean write_curve(Optimize *o, GError **error)
 	pipesim_curve_csv(o->curve, csv);
 	if (path != NULL && !pipesim_print(path, csv, error))
 		return FALSE;
-	if (o->json)
+	if (o->format == AS_JSON)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
 		pipesim_curve_text(o->curve, &style, out);
@@ -520,43 +536,58 @@ static gboolean choose_ordered(const Optimize *o, GPtrArray *choices, GError **e
 	return TRUE;
 }
 
-static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
+static gboolean find_ordered(Optimize *o, GPtrArray *choices, GError **error)
 {
 	PipesimSetup *setup = o->setup;
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *moves = setup->text[PIPESIM_SET_MOVES];
-	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
-	PipesimStyle style = pipesim_terminal_style(NULL);
-	guint64 n = 0;
+	guint64 n =
+		MAX(ORDERED_WORK / MAX((guint64)setup->scenario.ranks *
+						   setup->scenario.microbatches * o->chunks * 3,
+					   1u),
+			1000);
 
 	if (!check_ordered(setup, error) || !choose_ordered(o, choices, error) ||
 		(moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
 					  G_GUINT64_CONSTANT(1) << 50, &n, error)))
 		return FALSE;
-	if (moves == NULL)
-		n = MAX(ORDERED_WORK /
-				MAX((guint64)setup->scenario.ranks *
-						setup->scenario.microbatches * o->chunks * 3,
-					1u),
-			1000);
-	o->ordered = pipesim_ordered_new(setup, choices, n, error);
-	if (o->ordered == NULL)
+	if (setup->text[PIPESIM_SET_PACK] != NULL)
+		o->packed = pipesim_packed_new(setup, choices, n, error);
+	else
+		o->ordered = pipesim_ordered_new(setup, choices, n, error);
+	return o->packed != NULL || o->ordered != NULL;
+}
+
+static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
+{
+	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
+	PipesimStyle style = pipesim_terminal_style(NULL);
+
+	if (!find_ordered(o, choices, error))
 		return FALSE;
-	if (path != NULL) {
+	if (o->packed != NULL)
+		pipesim_packed_csv(o->packed, csv);
+	else
 		pipesim_ordered_csv(o->ordered, csv);
-		if (!pipesim_print(path, csv, error))
-			return FALSE;
-	}
-	if (o->json)
+	if (path != NULL && !pipesim_print(path, csv, error))
+		return FALSE;
+	if (o->format == AS_JSON)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
+	else if (o->format == AS_PYTHON && o->packed != NULL)
+		pipesim_packed_python(o->packed, out);
+	else if (o->format == AS_PYTHON)
+		pipesim_ordered_python(o->ordered, out);
+	else if (o->packed != NULL)
+		pipesim_packed_text(o->packed, path, &style, out);
 	else
 		pipesim_ordered_text(o->ordered, path, &style, out);
 	return pipesim_print(NULL, out, error);
 }
 
 /* Whether what is asked for goes with what is put in order. */
-static gboolean check_order(PipesimSetup *setup, GError **error)
+static gboolean check_order(const Optimize *o, GError **error)
 {
+	PipesimSetup *setup = o->setup;
 	static const PipesimSettingId of_others[] = {
 		PIPESIM_SET_SCHEDULE, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES};
 
@@ -566,6 +597,10 @@ static gboolean check_order(PipesimSetup *setup, GError **error)
 				"%s is for --order microbatches; a search for an order of ops "
 				"has micro-batches that are all alike",
 				pipesim_settings[of_others[i]].name);
+	if (o->format == AS_PYTHON && setup->order == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--format python is of --order microbatches and of --pack; an order of "
+			"ops is written with -o");
 	return setup->order == 0 || count_lengths(setup, error);
 }
 
@@ -573,11 +608,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	Optimize o = {.setup = setup};
-	gboolean ok = pipesim_format(setup, "text json", &o.json, error) &&
+	gboolean ok = pipesim_format(setup, "text json python", &o.format, error) &&
 		      check_outputs(&o, error) &&
 		      pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) &&
 		      pipesim_setup_check_view(setup, error) && check_curve(setup, error) &&
-		      check_order(setup, error) && read_starts(&o, choices, error);
+		      pipesim_packed_check(setup, error) && check_order(&o, error) &&
+		      read_starts(&o, choices, error);
 
 	if (ok)
 		pipesim_choices_shape(choices, &setup->scenario);
@@ -596,6 +632,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	}
 	pipesim_found_free(o.found);
 	pipesim_ordered_free(o.ordered);
+	pipesim_packed_free(o.packed);
 	if (o.curve != NULL)
 		g_array_unref(o.curve);
 	if (o.programs != NULL)
@@ -624,8 +661,8 @@ const PipesimCommand pipesim_command_optimize = {
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
 		PIPESIM_SET_CURVE, PIPESIM_SET_LINES, PIPESIM_SET_ORDER, PIPESIM_SET_LENGTHS,
-		PIPESIM_SET_OP_TIMES, PIPESIM_SET_SCHEDULE, PIPESIM_SET_OBJECTIVE,
-		PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
+		PIPESIM_SET_PACK, PIPESIM_SET_OP_TIMES, PIPESIM_SET_SCHEDULE,
+		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
 		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE,
 		PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_VIEW, PIPESIM_SET_REPORT,

@@ -20,20 +20,13 @@ enum {
 	N_WAYS,
 };
 
-typedef struct {
-	const char *name;
-	gint64 makespan;    /* ns; of random ones the median */
-	guint *order;       /* [M]; NULL: of none */
-	gint64 median, p95; /* over batches that were drawn, ns; 0: none were */
-} Way;
-
 struct _PipesimOrdered {
 	const PipesimSetup *setup;
 	char *schedule;
 	guint m;
 	gint64 bound;
 	guint samples; /* batches drawn */
-	Way ways[N_WAYS];
+	PipesimWay ways[N_WAYS];
 };
 
 void pipesim_ordered_free(PipesimOrdered *ordered)
@@ -52,6 +45,12 @@ static gint64 quantile(gint64 *values, guint n, guint percent)
 {
 	qsort(values, n, sizeof *values, pipesim_compare_int64);
 	return values[(guint64)(n - 1) * percent / 100];
+}
+
+void pipesim_way_drawn(PipesimWay *way, gint64 *values, guint n)
+{
+	way->median = quantile(values, n, 50);
+	way->p95 = quantile(values, n, 95);
 }
 
 /* The order that @way puts @batch into. */
@@ -81,8 +80,7 @@ static void draw_batches(PipesimOrdered *ordered, PipesimDeal *deal, guint64 see
 			arrange(deal, way, seed, i, batch);
 			values[i] = pipesim_deal_run(deal, batch);
 		}
-		ordered->ways[way].median = quantile(values, n, 50);
-		ordered->ways[way].p95 = quantile(values, n, 95);
+		pipesim_way_drawn(&ordered->ways[way], values, n);
 	}
 }
 
@@ -92,7 +90,7 @@ static PipesimOrdered *new_ordered(PipesimDeal *deal, const PipesimSetup *setup,
 	PipesimOrdered *ordered = g_new0(PipesimOrdered, 1);
 	const guint64 seed = setup->scenario.seed;
 	g_autofree gint64 *drawn = g_new(gint64, RANDOM_ORDERS);
-	Way *found = &ordered->ways[FOUND];
+	PipesimWay *found = &ordered->ways[FOUND];
 
 	ordered->setup = setup;
 	ordered->schedule = g_strdup(schedule);
@@ -123,8 +121,7 @@ static PipesimOrdered *new_ordered(PipesimDeal *deal, const PipesimSetup *setup,
 	return ordered;
 }
 
-/* Whether a rank holds no more in @choice than --max-activations says, PP where it does not, and than --memory-limit. */
-static gboolean holds_little(
+gboolean pipesim_holds_little(
 	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	const PipesimFraction *most = &scenario->max_activations;
@@ -144,28 +141,44 @@ static gboolean holds_little(
 	return fits;
 }
 
+PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup *setup,
+	guint microbatches, GError **error)
+{
+	PipesimScenario scenario = pipesim_choice_scenario(choice, &setup->scenario);
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimTimes) times = NULL;
+
+	scenario.microbatches = microbatches;
+	program = choice->file != NULL ? pipesim_program_ref(choice->file->program)
+				       : pipesim_best_program(choice->schedule, &scenario,
+						 setup->costs, error);
+	if (program == NULL)
+		return NULL;
+	if (program->shape.microbatches != microbatches)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"the file has %u micro-batches, and %u are asked for",
+			program->shape.microbatches, microbatches);
+	if (pipesim_shape_parts(&program->shape) > 1)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"micro-batches run in parts; take a schedule of whole ones");
+	if (setup->costs->op_times != NULL &&
+		!pipesim_op_times_fit(setup->costs->op_times, &program->shape, error))
+		return NULL;
+	times = pipesim_times_new_placed(setup->costs, &program->shape, program->stage_of);
+	return pipesim_deal_new(program, times, error);
+}
+
 /* The best order of @choice; NULL with @error where it cannot be run so. @moves: ops that may be looked at */
 static PipesimOrdered *order_choice(
 	const PipesimChoice *choice, PipesimSetup *setup, guint64 moves, GError **error)
 {
-	const PipesimScenario scenario = pipesim_choice_scenario(choice, &setup->scenario);
-	g_autoptr(PipesimProgram) program = choice->file != NULL
-						    ? pipesim_program_ref(choice->file->program)
-						    : pipesim_best_program(choice->schedule,
-							      &scenario, setup->costs, error);
-	g_autoptr(PipesimTimes) times = NULL;
-	g_autoptr(PipesimDeal) deal = NULL;
+	const guint m = setup->scenario.microbatches;
+	g_autoptr(PipesimDeal) deal = pipesim_choice_deal(choice, setup, m, error);
 	PipesimOrdered *ordered;
 
-	if (program == NULL ||
-		!pipesim_op_times_fit(setup->costs->op_times, &program->shape, error))
-		return NULL;
-	times = pipesim_times_new_placed(setup->costs, &program->shape, program->stage_of);
-	deal = pipesim_deal_new(program, times, error);
 	if (deal == NULL)
 		return NULL;
-	ordered = new_ordered(
-		deal, setup, pipesim_choice_name(choice), program->shape.microbatches, moves);
+	ordered = new_ordered(deal, setup, pipesim_choice_name(choice), m, moves);
 	ordered->samples = setup->scenario.samples;
 	draw_batches(ordered, deal, setup->scenario.seed);
 	return ordered;
@@ -181,8 +194,8 @@ PipesimOrdered *pipesim_ordered_new(
 		g_autoptr(GError) fault = NULL;
 		g_autoptr(PipesimOrdered) ordered = NULL;
 
-		if (setup->order == 2 &&
-			!holds_little(choices->pdata[i], &setup->scenario, setup->costs))
+		if (setup->order == 2 && !pipesim_holds_little(choices->pdata[i],
+						 &setup->scenario, setup->costs))
 			continue;
 		ordered = order_choice(choices->pdata[i], setup, moves / choices->len, &fault);
 
@@ -211,16 +224,24 @@ static double gap(const PipesimOrdered *ordered)
 	       (double)MAX(ordered->bound, 1);
 }
 
-static void put_way(PipesimJson *json, const PipesimOrdered *ordered, guint index)
+void pipesim_put_way(PipesimJson *json, const PipesimWay *way)
 {
-	const Way *way = ordered != NULL ? &ordered->ways[index] : NULL;
-
 	PIPESIM_MEMBER(json, "name", TEXT, way->name);
-	PIPESIM_MEMBER(json, "makespan_ms", TIME, way->makespan);
-	if (PIPESIM_WHERE(json, ordered->samples > 0)) {
+	if (PIPESIM_WHERE(json, way->microbatches > 0))
+		PIPESIM_MEMBER(json, "microbatches", COUNT, way->microbatches);
+	PIPESIM_MEMBER(
+		json, "makespan_ms", TIME, way->makespan > 0 ? way->makespan : PIPESIM_NOTHING);
+	if (PIPESIM_WHERE(json, way->median > 0)) {
 		PIPESIM_MEMBER(json, "median_ms", TIME, way->median);
 		PIPESIM_MEMBER(json, "p95_ms", TIME, way->p95);
 	}
+}
+
+static void put_way(PipesimJson *json, const PipesimOrdered *ordered, guint index)
+{
+	const PipesimWay *way = ordered != NULL ? &ordered->ways[index] : NULL;
+
+	pipesim_put_way(json, way);
 	if (PIPESIM_WHERE(json, way->order != NULL))
 		PIPESIM_LIST(json, "order", COUNT, ordered->m, way->order[i]);
 }
@@ -235,15 +256,6 @@ void pipesim_ordered_members(PipesimJson *json, const PipesimOrdered *ordered)
 	PIPESIM_EACH(json, "orders", line, N_WAYS, TRUE, put_way, ordered);
 }
 
-/* What the orders are of, in the words of a table. */
-static const PipesimColumn columns[] = {
-	{NULL, "  order", TRUE},
-	{"step", "ms", FALSE},
-	{"over the", "best, %", FALSE},
-	{"batches drawn, ms", "median", FALSE},
-	{"batches drawn, ms", "95 %", FALSE},
-};
-
 static char *cell(gint64 ns)
 {
 	PipesimNumber number;
@@ -251,11 +263,58 @@ static char *cell(gint64 ns)
 	return ns > 0 ? g_strdup(pipesim_print_ms_fixed(number, ns, 3)) : NULL;
 }
 
+#define COLUMNS(title)                                                                    \
+	{                                                                                 \
+		{NULL, title, TRUE}, {"micro-", "batches", FALSE}, {"step", "ms", FALSE}, \
+			{"over the", "best, %", FALSE},                                   \
+			{"batches drawn, ms", "median", FALSE},                           \
+		{                                                                         \
+			"batches drawn, ms", "95 %", FALSE                                \
+		}                                                                         \
+	}
+
+PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint n)
+{
+	static const PipesimColumn columns[][6] = {COLUMNS("  order"), COLUMNS("  packing")};
+	const gint64 best = ways[n - 1].makespan;
+	PipesimTable *table = pipesim_table_new(columns[packed], G_N_ELEMENTS(columns[packed]));
+	PipesimNumber number;
+
+	for (guint i = n; i-- > 0;) {
+		const PipesimWay *way = &ways[i];
+		const double over = 100 * (double)(way->makespan - best) / (double)MAX(best, 1);
+		char *cells[] = {g_strconcat(i == n - 1 ? "* " : "  ", way->name, NULL),
+			way->microbatches > 0 ? g_strdup_printf("%u", way->microbatches) : NULL,
+			cell(way->makespan),
+			way->makespan > 0 ? g_strdup(pipesim_figure_fixed(number, over, 2))
+					  : NULL,
+			cell(way->median), cell(way->p95)};
+
+		pipesim_table_add(
+			table, i == n - 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+	}
+	return table;
+}
+
+void pipesim_say_gap(PipesimScreen *screen, const char *what, gint64 makespan, gint64 bound)
+{
+	PipesimNumber number;
+
+	if (makespan <= bound)
+		pipesim_screen_say(screen->verdict, "No %s is shorter in this schedule.", what);
+	else
+		pipesim_screen_say(screen->verdict,
+			"No %s is shorter than %s in this schedule: the gap is %.2f %%.", what,
+			pipesim_screen_time(number, bound),
+			100 * (double)(makespan - bound) / (double)MAX(bound, 1));
+}
+
 void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 	const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	const Way *found = &ordered->ways[FOUND], *given = &ordered->ways[PIPESIM_BATCH_GIVEN];
+	const PipesimWay *found = &ordered->ways[FOUND],
+			 *given = &ordered->ways[PIPESIM_BATCH_GIVEN];
 	g_autoptr(GString) order = g_string_new(NULL);
 	PipesimNumber number;
 
@@ -265,29 +324,12 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 		"The best order found takes %s, %.2f %% less than as given.",
 		pipesim_screen_time(number, found->makespan),
 		100 * (double)(given->makespan - found->makespan) / (double)given->makespan);
-	if (found->makespan <= ordered->bound)
-		pipesim_screen_say(screen->verdict,
-			"No order of these micro-batches is shorter in this schedule.");
-	else
-		pipesim_screen_say(screen->verdict,
-			"No order of them is shorter than %s in this schedule: the gap is "
-			"%.2f %%.",
-			pipesim_screen_time(number, ordered->bound), 100 * gap(ordered));
-	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	pipesim_say_gap(screen,
+		found->makespan <= ordered->bound ? "order of these micro-batches"
+						  : "order of them",
+		found->makespan, ordered->bound);
+	screen->table = pipesim_ways_table(FALSE, ordered->ways, N_WAYS);
 	screen->whole = TRUE;
-	for (guint i = N_WAYS; i-- > 0;) {
-		const Way *way = &ordered->ways[i];
-		char *cells[] = {g_strconcat(i == FOUND ? "* " : "  ", way->name, NULL),
-			cell(way->makespan),
-			g_strdup(pipesim_figure_fixed(number,
-				100 * (double)(way->makespan - found->makespan) /
-					(double)MAX(found->makespan, 1),
-				2)),
-			cell(way->median), cell(way->p95)};
-
-		pipesim_table_add(screen->table,
-			i == FOUND ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
-	}
 	for (guint i = 0; i < ordered->m; i++)
 		g_string_append_printf(order, "%s%u", i > 0 ? " " : "", found->order[i]);
 	pipesim_screen_say(screen->below, "order: %s", order->str);
@@ -298,6 +340,18 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 		g_ptr_array_add(screen->more, g_strdup("-o FILE.csv"));
 	pipesim_screen_note(screen, ordered->setup->notices);
 	pipesim_screen_print(screen, style, out);
+}
+
+void pipesim_ordered_python(const PipesimOrdered *ordered, GString *out)
+{
+	g_string_append_printf(out,
+		"# The order in which the micro-batches of a batch run: %s, PP %u.\nORDER = [",
+		ordered->schedule, ordered->setup->scenario.ranks);
+	for (guint i = 0; i < ordered->m; i++)
+		g_string_append_printf(
+			out, "%s%u", i > 0 ? ", " : "", ordered->ways[FOUND].order[i]);
+	g_string_append(out, "]\n\n\ndef microbatches(batch):\n"
+			     "    return [batch[i] for i in ORDER]\n");
 }
 
 static void put_place(PipesimJson *csv, const PipesimOrdered *ordered, guint index)

@@ -5,6 +5,37 @@
 #include "output/screen.h"
 #include "setup/choice.h"
 
+/* A way to put micro-batches in order, or to make them of sequences. */
+typedef struct {
+	const char *name;
+	guint microbatches; /* that it makes; 0: all have as many */
+	gint64 makespan; /* ns; of random ones the median; 0: the schedule cannot run so many */
+	guint *order;    /* owned; NULL: of none */
+	gint64 median, p95; /* over batches that were drawn, ns; 0: none were */
+} PipesimWay;
+
+/** pipesim_ways_table: the table of @n of @ways, the last of which is the best, which are packings or orders. */
+PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint n);
+
+/** pipesim_way_drawn: @way's median and 95th percentile of @n @values, which are sorted. */
+void pipesim_way_drawn(PipesimWay *way, gint64 *values, guint n);
+
+/** pipesim_put_way: members of JSON but the order. */
+void pipesim_put_way(PipesimJson *json, const PipesimWay *way);
+
+/** pipesim_choice_deal: @choice with @microbatches, ready to run with any in any place. Returns: (transfer full): NULL with
+ * PIPESIM_ERROR_CONSTRAINT, PIPESIM_ERROR_LIMIT. */
+PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup *setup,
+	guint microbatches, GError **error);
+
+/** pipesim_holds_little: whether a rank holds no more in @choice than --max-activations says, PP where it does not, and than
+ * --memory-limit. */
+gboolean pipesim_holds_little(const PipesimChoice *choice, const PipesimScenario *scenario,
+	const PipesimCosts *costs);
+
+/** pipesim_say_gap: in @screen's verdict how much shorter than @makespan anything could be, ns: "order of them", "packing of them". */
+void pipesim_say_gap(PipesimScreen *screen, const char *what, gint64 makespan, gint64 bound);
+
 typedef struct _PipesimOrdered PipesimOrdered;
 
 /** pipesim_ordered_new: the best order of the micro-batches of @setup, whose costs have times of each, in each of
@@ -23,6 +54,9 @@ void pipesim_ordered_members(PipesimJson *json, const PipesimOrdered *ordered);
 /** pipesim_ordered_text: the same for people; @path: (nullable): where the order was written. */
 void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 	const PipesimStyle *style, GString *out);
+
+/** pipesim_ordered_python: the same as a function of Python. */
+void pipesim_ordered_python(const PipesimOrdered *ordered, GString *out);
 
 /** pipesim_ordered_csv: the order as a data loader follows it: a line for each place. */
 void pipesim_ordered_csv(const PipesimOrdered *ordered, GString *out);

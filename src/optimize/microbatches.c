@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "model/random.h"
-#include "optimize/microbatches.h"
+#include "optimize/deal.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,23 +15,6 @@
 
 const char *const pipesim_batch_rule_names[PIPESIM_N_BATCH_RULES] = {
 	"given", "sorted", "longest-first", "longest-in-the-middle"};
-
-/* An op, after all that it waits for. */
-typedef struct {
-	guint32 before, input[2]; /* on its rank, and of other stages; n: nothing */
-	gint64 lag[2];
-	guint32 place;       /* of its micro-batch in the schedule */
-	const gint64 *takes; /* by micro-batch, PIPESIM_FB apart */
-} Op;
-
-struct _PipesimDeal {
-	guint n, m; /* ops, micro-batches */
-	Op *ops;
-	gint64 *each; /* [(rank * chunks + chunk) * m + microbatch]: by kind, with what slow ranks take more */
-	gint64 *took;   /* [op] */
-	gint64 *end;    /* [op]; behind the last 0, for what waits for nothing */
-	gint64 *weight; /* [micro-batch]: all its ops together */
-};
 
 void pipesim_deal_free(PipesimDeal *deal)
 {
@@ -49,15 +32,32 @@ void pipesim_deal_free(PipesimDeal *deal)
 static void fill_each(
 	PipesimDeal *deal, const PipesimProgram *program, const PipesimTimes *times)
 {
-	const guint chunks = program->shape.chunks, lanes = program->shape.ranks * chunks;
+	const guint chunks = program->shape.chunks, m = deal->m;
 
-	for (guint lane = 0; lane < lanes; lane++) {
+	for (guint lane = 0; lane < deal->lanes; lane++) {
 		const guint stage = program->stage_of[lane];
 
-		for (guint i = 0; i < deal->m * PIPESIM_FB && stage != PIPESIM_NO_OP; i++)
-			deal->each[(gsize)lane * deal->m * PIPESIM_FB + i] =
-				pipesim_times_on(times, lane / chunks,
-					times->each[(gsize)stage * deal->m * PIPESIM_FB + i]);
+		for (guint i = 0; i < (m + 1) * PIPESIM_FB && stage != PIPESIM_NO_OP; i++) {
+			const gint64 takes =
+				times->each != NULL && i < m * PIPESIM_FB
+					? times->each[(gsize)stage * m * PIPESIM_FB + i]
+					: times->stage[i % PIPESIM_FB][stage];
+
+			deal->each[(gsize)lane * (m + 1) * PIPESIM_FB + i] =
+				pipesim_times_on(times, lane / chunks, takes);
+		}
+	}
+}
+
+void pipesim_deal_set_share(PipesimDeal *deal, guint microbatch, double share)
+{
+	for (guint lane = 0; lane < deal->lanes; lane++) {
+		gint64 *each = &deal->each[(gsize)lane * (deal->m + 1) * PIPESIM_FB];
+
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			each[microbatch * PIPESIM_FB + kind] = (gint64)MIN(
+				round(share * (double)each[deal->m * PIPESIM_FB + kind]),
+				(double)PIPESIM_MAX_TIME_NS);
 	}
 }
 
@@ -67,14 +67,16 @@ static void fill_op(PipesimDeal *deal, const PipesimProgram *program, gint64 p2p
 {
 	const guint rank = pipesim_program_rank(program, index), m = deal->m;
 	const PipesimOp *op = &program->ops[index];
-	Op *own = &deal->ops[at[index]];
+	PipesimDealOp *own = &deal->ops[at[index]];
 	guint32 inputs[2];
 	const guint n = pipesim_program_inputs(program, rank, op, inputs);
 
-	*own = (Op){.before = index > program->rank_begin[rank] ? at[index - 1] : deal->n,
+	*own = (PipesimDealOp){
+		.before = index > program->rank_begin[rank] ? at[index - 1] : deal->n,
 		.input = {deal->n, deal->n},
 		.place = op->microbatch,
-		.takes = &deal->each[((gsize)(rank * program->shape.chunks + op->chunk) * m) *
+		.takes = &deal->each[((gsize)(rank * program->shape.chunks + op->chunk) *
+					     (m + 1)) *
 					     PIPESIM_FB +
 				     op->kind]};
 	for (guint i = 0; i < n; i++) {
@@ -88,7 +90,6 @@ static void fill_op(PipesimDeal *deal, const PipesimProgram *program, gint64 p2p
 PipesimDeal *pipesim_deal_new(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
-	const guint lanes = program->shape.ranks * program->shape.chunks;
 	g_autofree guint32 *sequence = g_try_new(guint32, program->n_ops);
 	g_autofree guint32 *at = g_try_new(guint32, program->n_ops);
 	g_autoptr(PipesimDeal) deal = g_new0(PipesimDeal, 1);
@@ -99,8 +100,9 @@ PipesimDeal *pipesim_deal_new(
 			"without them");
 	deal->n = program->n_ops;
 	deal->m = program->shape.microbatches;
-	deal->ops = g_try_new(Op, deal->n);
-	deal->each = g_try_new0(gint64, (gsize)lanes * deal->m * PIPESIM_FB);
+	deal->lanes = program->shape.ranks * program->shape.chunks;
+	deal->ops = g_try_new(PipesimDealOp, deal->n);
+	deal->each = g_try_new0(gint64, (gsize)deal->lanes * (deal->m + 1) * PIPESIM_FB);
 	deal->took = g_try_new0(gint64, deal->n);
 	deal->end = g_try_new0(gint64, deal->n + 1);
 	deal->weight = g_new0(gint64, deal->m);
@@ -118,13 +120,12 @@ PipesimDeal *pipesim_deal_new(
 	return g_steal_pointer(&deal);
 }
 
-/* The end of the last op where each takes @took and a message as many times as long as usual. */
-static gint64 run(PipesimDeal *deal, const gint64 *took, gint64 times)
+gint64 pipesim_deal_relax(PipesimDeal *deal, const gint64 *took, gint64 times)
 {
 	gint64 *end = deal->end, last = 0;
 
 	for (guint i = 0; i < deal->n; i++) {
-		const Op *op = &deal->ops[i];
+		const PipesimDealOp *op = &deal->ops[i];
 		gint64 start = op->before < deal->n ? end[op->before] : 0;
 
 		for (guint k = 0; k < 2 && op->input[k] < deal->n; k++) {
@@ -141,11 +142,11 @@ static gint64 run(PipesimDeal *deal, const gint64 *took, gint64 times)
 gint64 pipesim_deal_run(PipesimDeal *deal, const guint *order)
 {
 	for (guint i = 0; i < deal->n; i++) {
-		const Op *op = &deal->ops[i];
+		const PipesimDealOp *op = &deal->ops[i];
 
 		deal->took[i] = op->takes[(gsize)order[op->place] * PIPESIM_FB];
 	}
-	return run(deal, deal->took, 1);
+	return pipesim_deal_relax(deal, deal->took, 1);
 }
 
 /* Rules ---------------------------------------------------------------------------------- */
@@ -243,8 +244,7 @@ static gint64 look_at_all(PipesimDeal *deal, guint *order)
 	return best;
 }
 
-/* Exchanges two, or moves one to another place and those between by one. */
-static void move(guint *order, guint from, guint to, gboolean swap)
+void pipesim_order_move(guint *order, guint from, guint to, gboolean swap)
 {
 	const guint moved = order[from];
 
@@ -279,7 +279,7 @@ static gint64 anneal(PipesimDeal *deal, guint64 moves, PipesimSampleKey key, gui
 
 		if (from == to)
 			continue;
-		move(now, from, to, swap);
+		pipesim_order_move(now, from, to, swap);
 		makespan = pipesim_deal_run(deal, now);
 		if ((double)(makespan - at) <= -log(luck) * heat) {
 			at = makespan;
@@ -288,7 +288,7 @@ static gint64 anneal(PipesimDeal *deal, guint64 moves, PipesimSampleKey key, gui
 				memcpy(order, now, sizeof *order * m);
 			}
 		} else {
-			move(now, to, from, swap);
+			pipesim_order_move(now, to, from, swap);
 		}
 	}
 	return best;
@@ -325,33 +325,23 @@ gint64 pipesim_deal_search(PipesimDeal *deal, guint64 moves, guint64 seed, guint
 
 /* Bound ---------------------------------------------------------------------------------- */
 
-/* The paths so far: [place * m + i]: what the i-th micro-batch adds to them there; and what messages do. */
-typedef struct {
-	PipesimDeal *deal;
-	const guint *batch;
-	gint64 *cost;
-	gint64 lag;
-	guint n;
-} Paths;
-
-/* The longest path of the last run adds to @paths; ops took @took, messages @times as long as usual. */
-static void add_path(Paths *paths, const gint64 *took, gint64 times)
+void pipesim_paths_add(PipesimPaths *paths, const gint64 *took, gint64 times)
 {
 	const PipesimDeal *deal = paths->deal;
-	const guint n = deal->n, m = deal->m;
+	const guint n = deal->n, columns = paths->columns;
 	guint32 at = 0;
 
 	for (guint32 i = 1; i < n; i++)
 		if (deal->end[i] > deal->end[at])
 			at = i;
 	while (at < n) {
-		const Op *op = &deal->ops[at];
+		const PipesimDealOp *op = &deal->ops[at];
 		const gint64 start = deal->end[at] - took[at];
 		guint32 next =
 			op->before < n && deal->end[op->before] == start ? op->before : n;
 
-		for (guint i = 0; i < m; i++)
-			paths->cost[(gsize)op->place * m + i] +=
+		for (guint i = 0; i < columns; i++)
+			paths->cost[(gsize)op->place * columns + i] +=
 				op->takes[(gsize)paths->batch[i] * PIPESIM_FB];
 		for (guint k = 0; k < 2 && next == n && op->input[k] < n; k++)
 			if (deal->end[op->input[k]] + op->lag[k] * times == start) {
@@ -426,13 +416,13 @@ gint64 pipesim_deal_bound(PipesimDeal *deal, gint64 *makespan, guint *order)
 			 *column = g_new(guint, m);
 	g_autofree guint *tried = g_new(guint, m);
 	g_autofree gint64 *cost = g_new0(gint64, (gsize)m * m), *took = g_new0(gint64, deal->n);
-	Paths paths = {.deal = deal, .batch = batch, .cost = cost};
+	PipesimPaths paths = {.deal = deal, .batch = batch, .columns = m, .cost = cost};
 	gint64 bound = 0;
 
 	if (m > MOST_ASSIGNED)
 		return 0;
 	pipesim_deal_run(deal, order);
-	add_path(&paths, deal->took, 1);
+	pipesim_paths_add(&paths, deal->took, 1);
 	for (guint round = 1; round <= rounds && bound < *makespan; round++) {
 		const gint64 least = assign(cost, m, column) + paths.lag;
 		gint64 found;
@@ -447,8 +437,8 @@ gint64 pipesim_deal_bound(PipesimDeal *deal, gint64 *makespan, guint *order)
 		}
 		for (guint i = 0; i < deal->n; i++)
 			took[i] += deal->took[i];
-		run(deal, took, round);
-		add_path(&paths, took, round);
+		pipesim_deal_relax(deal, took, round);
+		pipesim_paths_add(&paths, took, round);
 	}
 	return MIN(bound, *makespan);
 }

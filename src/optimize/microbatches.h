@@ -20,7 +20,7 @@ extern const char *const pipesim_batch_rule_names[PIPESIM_N_BATCH_RULES];
 /* A schedule, made ready to run with any micro-batch in any place. */
 typedef struct _PipesimDeal PipesimDeal;
 
-/** pipesim_deal_new: @program at @times of single micro-batches; messages take P2P and never wait.
+/** pipesim_deal_new: @program at @times, of single micro-batches where they are; messages take P2P and never wait.
  *
  * Returns: (transfer full): for pipesim_deal_free(); NULL with PIPESIM_ERROR_CONSTRAINT where forwards and
  *   backwards of different micro-batches run as one op, or PIPESIM_ERROR_LIMIT. */
@@ -28,6 +28,9 @@ PipesimDeal *pipesim_deal_new(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error);
 void pipesim_deal_free(PipesimDeal *deal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDeal, pipesim_deal_free)
+
+/** pipesim_deal_set_share: @microbatch takes from now on @share of the usual times. */
+void pipesim_deal_set_share(PipesimDeal *deal, guint microbatch, double share);
 
 /** pipesim_deal_run: the makespan where the i-th micro-batch of the schedule is @order[i], ns. */
 gint64 pipesim_deal_run(PipesimDeal *deal, const guint *order);

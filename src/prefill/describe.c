@@ -3,79 +3,17 @@
 #include "base/phases.h"
 #include "prefill/prefill.h"
 #include "transformer/cutter.h"
+#include "transformer/sequences.h"
 #include <math.h>
-#include <string.h>
-
-#define SIZES 64 /* at which kernels are looked at */
-
-/* Where kernels are looked at, and what b and c fit them for. */
-typedef struct {
-	const PipesimTransformer *model;
-	const PipesimTraining *training;
-	const PipesimRates *rates;
-	gint64 tokens, chunk;
-} Look;
-
-/* ns of a forward of @part over @tokens, of all of it or of one kernel. */
-static double forward(const Look *look, PipesimPart part, gint64 tokens, const char *kernel)
-{
-	PipesimTraining sized = *look->training;
-	g_autoptr(GArray) kernels = NULL;
-	PipesimPartTimes times;
-	double sum = 0;
-
-	sized.seq = tokens;
-	if (kernel == NULL) {
-		pipesim_part_times(look->model, &sized, look->rates, part, &times);
-		return 1e9 * MAX(times.busy[F], times.launched[F]);
-	}
-	kernels = pipesim_kernels(look->model, &sized, part);
-	for (guint i = 0; i < kernels->len; i++) {
-		const PipesimKernel *at = &g_array_index(kernels, PipesimKernel, i);
-
-		if (at->phase == F && strcmp(at->what, kernel) == 0)
-			sum += pipesim_kernel_seconds(look->rates, &sized, at);
-	}
-	return 1e9 * sum;
-}
-
-static PipesimSliceTimes describe_part(const Look *look, PipesimPart part, double *apart)
-{
-	const double n = (double)look->tokens;
-	gint64 x[SIZES], rest[SIZES];
-	PipesimFit fit = {0};
-	PipesimSliceTimes times = {
-		.a = forward(look, part, look->tokens, "attention") / (n * n),
-		.gamma = forward(look, part, look->tokens, "k and v up") / n};
-
-	for (guint i = 0; i < SIZES; i++) {
-		x[i] = MAX(look->chunk / 4 + look->chunk * i / (SIZES - 1), 1);
-		rest[i] = MAX(llrint(forward(look, part, x[i], NULL) -
-				      times.a * (double)x[i] * (double)x[i]),
-			1);
-	}
-	/* Chunks of one token have one size: all is b. */
-	if (!pipesim_fit_line(&fit, x, rest, SIZES, TRUE))
-		fit.slope = (double)rest[0] / (double)x[0];
-	times.b = MAX(fit.slope, 0);
-	times.c = MAX(fit.base, 0);
-	for (guint i = 0; i < SIZES; i++) {
-		const double all = forward(look, part, x[i], NULL);
-
-		*apart = MAX(
-			*apart, fabs((double)pipesim_slice_time(&times, 0, x[i]) / all - 1));
-	}
-	return times;
-}
 
 gboolean pipesim_prefill_describe(PipesimEngineRanks *ranks, const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, gint64 tokens, gint64 chunk,
 	GError **error)
 {
 	const guint stages = ranks->ranks * ranks->chunks;
-	const Look look = {model, training, rates, tokens, chunk};
 	PipesimSliceTimes of[PIPESIM_N_PARTS] = {{0}};
 	PipesimTraining sized = *training;
+	PipesimPartTimes head;
 	gint64 sent[2];
 
 	if (stages > model->layers)
@@ -84,7 +22,8 @@ gboolean pipesim_prefill_describe(PipesimEngineRanks *ranks, const PipesimTransf
 			stages, model->layers);
 	for (PipesimPart part = PIPESIM_PART_DENSE; part <= PIPESIM_PART_SPARSE; part++)
 		if (pipesim_part_count(model, part) > 0)
-			of[part] = describe_part(&look, part, &ranks->apart);
+			of[part] = pipesim_part_sequence(model, training, rates, part, FALSE,
+				tokens, chunk, &ranks->apart);
 	for (guint i = 0; i < 2; i++) {
 		sized.seq = (i + 1) * chunk;
 		sent[i] = pipesim_device_hop(rates->device, &sized,
@@ -108,6 +47,8 @@ gboolean pipesim_prefill_describe(PipesimEngineRanks *ranks, const PipesimTransf
 			stage->gamma += one->gamma;
 		}
 	}
-	ranks->head = llrint(forward(&look, PIPESIM_PART_HEAD, 1, NULL));
+	sized.seq = 1;
+	pipesim_part_times(model, &sized, rates, PIPESIM_PART_HEAD, &head);
+	ranks->head = llrint(1e9 * MAX(head.busy[F], head.launched[F]));
 	return TRUE;
 }

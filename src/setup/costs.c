@@ -174,7 +174,8 @@ static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GE
 	const char *lengths = setup->text[PIPESIM_SET_LENGTHS];
 	const char *path = lengths != NULL ? lengths : setup->text[PIPESIM_SET_OP_TIMES];
 
-	if (path == NULL)
+	/* Those of sequences that are packed are of no micro-batch yet. */
+	if (path == NULL || setup->text[PIPESIM_SET_PACK] != NULL)
 		return TRUE;
 	if (lengths != NULL && setup->text[PIPESIM_SET_OP_TIMES] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

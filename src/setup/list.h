@@ -423,8 +423,12 @@ SETTING(CURVE, "--curve", 0, "OVER",
 	"the shortest step over what ranks may hold, from one activation to twice PP", NO_GROUP,
 	SEARCH, .values = "memory")
 SETTING(LENGTHS, "--lengths", 0, "FILE",
-	"lengths of micro-batches, whose average takes the times given: one a line", NO_GROUP,
-	TIMES, PATH(READ), .values = "csv")
+	"lengths of micro-batches, whose average takes the times given, or of sequences: one a "
+	"line",
+	NO_GROUP, TIMES, PATH(READ), .values = "csv")
+SETTING(PACK, "--pack", 0, "TOKENS",
+	"put the sequences of --lengths together into micro-batches of at most so many tokens",
+	NO_GROUP, SEARCH)
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"what to shorten: the makespan or a percentile of --samples (default: makespan)",
 	NO_GROUP, SEARCH, WORD(Setup, objective), .values = "makespan p5 median p95 p99")

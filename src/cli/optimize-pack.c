@@ -1,0 +1,463 @@
+#include "config.h"
+
+#include "base/array.h"
+#include "cli/optimize-pack.h"
+#include "model/costs-file.h"
+#include "model/random.h"
+#include "output/figures.h"
+#include "transformer/sequences.h"
+#include <string.h>
+
+/* Numbers of micro-batches that are searched well, and what each is looked at with before. */
+#define MOST_SEARCHED 8
+#define FIRST_MOVES   200
+/* Ops of paths of all their bounds, then and before. */
+#define BOUND_WORK G_GUINT64_CONSTANT(200000000)
+/* Moves of the best packing of each batch that is drawn. */
+#define DRAWN_MOVES 600
+
+/* The rules, then the best that was found. */
+enum {
+	FOUND = PIPESIM_N_PACK_RULES,
+	N_WAYS,
+};
+
+struct _PipesimPackedStep {
+	PipesimSetup *setup;
+	const char *schedule;
+	gint64 *tokens;
+	PipesimSequences of;
+	gboolean has_cost;
+	gint64 bound;
+	PipesimWay ways[N_WAYS];
+};
+
+/* So many micro-batches in a schedule. */
+typedef struct {
+	const PipesimChoice *choice;
+	guint microbatches;
+	gint64 makespan, bound; /* ns */
+	guint *place;
+	gboolean all; /* packings were looked at */
+} Try;
+
+static void clear_try(gpointer data)
+{
+	g_free(((Try *)data)->place);
+}
+
+void pipesim_packed_free(PipesimPackedStep *packed)
+{
+	if (packed == NULL)
+		return;
+	for (guint i = 0; i < N_WAYS; i++)
+		g_free(packed->ways[i].order);
+	g_free(packed->tokens);
+	g_free(packed);
+}
+
+/* What is asked for ----------------------------------------------------------------------- */
+
+gboolean pipesim_packed_check(PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId none[] = {
+		PIPESIM_SET_OP_TIMES, PIPESIM_SET_SLICES, PIPESIM_SET_SLICE_LENGTHS};
+
+	if (setup->text[PIPESIM_SET_PACK] == NULL)
+		return TRUE;
+	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
+		if (setup->text[none[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--pack makes micro-batches of whole sequences; leave out %s",
+				pipesim_settings[none[i]].name);
+	setup->order = MAX(setup->order, 1u);
+	return setup->text[PIPESIM_SET_LENGTHS] != NULL ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--pack needs the tokens of each sequence; give --lengths FILE");
+}
+
+static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
+{
+	const char *path = packed->setup->text[PIPESIM_SET_LENGTHS];
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimOpTimes *lengths;
+
+	if (!pipesim_op_times_read(costs, pipesim_input_open(path, error), 1, error))
+		return FALSE;
+	lengths = costs->op_times;
+	packed->of.n = lengths->microbatches;
+	if (packed->of.n > PIPESIM_MAX_PACKED)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"--lengths: %u sequences, at most %d are packed; take those of one "
+			"data-parallel rank",
+			packed->of.n, PIPESIM_MAX_PACKED);
+	packed->of.tokens = packed->tokens = g_new(gint64, packed->of.n);
+	for (guint i = 0; i < packed->of.n; i++) {
+		const PipesimFraction length =
+			lengths->parts == 0 ? lengths->length[i] : (PipesimFraction){0, 1};
+
+		packed->tokens[i] = length.num / length.den;
+		if (length.num == 0 || length.num % length.den != 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--lengths: --pack counts whole tokens, sequence %u in %s has "
+				"none",
+				i, path);
+		if (packed->tokens[i] > packed->of.limit)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"sequence %u has %" G_GINT64_FORMAT
+				" tokens, more than a micro-batch; nearest: --pack "
+				"%" G_GINT64_FORMAT,
+				i, packed->tokens[i], packed->tokens[i]);
+	}
+	return TRUE;
+}
+
+/* What a sequence costs: as --slice-cost has it, as the kernels of a described model, or by its tokens alone. */
+static gboolean read_cost(PipesimPackedStep *packed, GError **error)
+{
+	PipesimSetup *setup = packed->setup;
+	PipesimSequences *of = &packed->of;
+	const double n = setup->sizes.seq > 0 ? setup->sizes.seq : 4096;
+	gint64 longest = 0;
+
+	packed->has_cost = TRUE;
+	for (guint i = 0; i < of->n; i++)
+		longest = MAX(longest, of->tokens[i]);
+	of->cost.b = 1;
+	if (setup->costs->slicing != NULL) {
+		of->cost = setup->costs->slicing->cost;
+	} else if (setup->device != NULL && setup->costs->cutter != NULL) {
+		const PipesimTraining *training = pipesim_cutter_training(setup->costs->cutter);
+		const PipesimRates rates = pipesim_device_rates(setup->device, training);
+
+		of->cost = pipesim_sequence_times(
+			setup->model, training, &rates, longest, of->limit);
+	} else {
+		packed->has_cost = FALSE;
+	}
+	of->whole = of->cost.c +
+		    MAX(setup->sizes.microbatch, 1u) * (of->cost.b * n + of->cost.a * n * n);
+	return of->cost.gamma == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--slice-cost: gamma is of slices behind others; leave it out with "
+		       "--pack");
+}
+
+/* Searching ------------------------------------------------------------------------------- */
+
+/* @try, whose choice and number are set, with so many moves. FALSE: the schedule cannot be run so. */
+static gboolean search(
+	PipesimPackedStep *packed, Try *try, guint64 moves, guint64 work, GError **error)
+{
+	const PipesimSequences *of = &packed->of;
+	const guint64 seed = packed->setup->scenario.seed;
+	g_autoptr(PipesimDeal) deal =
+		pipesim_choice_deal(try->choice, packed->setup, try->microbatches, error);
+	g_autofree guint *place = g_new(guint, of->n);
+	gint64 makespan;
+
+	if (deal == NULL)
+		return FALSE;
+	makespan = pipesim_pack_search(deal, of, moves, seed, place, &try->all);
+	if (makespan == G_MAXINT64)
+		return try->place != NULL ||
+		       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			       "no packing into %u micro-batches was found", try->microbatches);
+	if (try->place == NULL || makespan < try->makespan) {
+		g_free(try->place);
+		try->place = g_steal_pointer(&place);
+		try->makespan = makespan;
+	}
+	try->bound = MAX(try->bound,
+		try->all ? makespan : pipesim_pack_bound(deal, of, try->makespan, work));
+	return TRUE;
+}
+
+static int compare_tries(gconstpointer a, gconstpointer b)
+{
+	return pipesim_compare(((const Try *)a)->makespan, ((const Try *)b)->makespan);
+}
+
+/* Each number of micro-batches in each of @choices; none: FALSE. */
+static gboolean search_all(PipesimPackedStep *packed, const GPtrArray *choices, guint64 moves,
+	GArray *tries, GError **error)
+{
+	const PipesimSetup *setup = packed->setup;
+	const gboolean given = setup->text[PIPESIM_SET_MICROBATCHES] != NULL;
+	const gboolean few = packed->of.n <= PIPESIM_PACKED_EXACT;
+	const guint fewest = pipesim_pack_fewest(&packed->of);
+	g_autoptr(GError) fault = NULL;
+
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = choices->pdata[i];
+		const guint m = choice->file != NULL ? choice->file->program->shape.microbatches
+				: given              ? setup->scenario.microbatches
+						     : 0;
+
+		if (setup->order == 2 &&
+			!pipesim_holds_little(choice, &setup->scenario, setup->costs))
+			continue;
+		for (guint k = MAX(fewest, m); k <= (m > 0 ? m : packed->of.n); k++) {
+			Try try = {.choice = choice, .microbatches = k};
+
+			if (search(packed, &try, few ? moves : FIRST_MOVES,
+				    BOUND_WORK / choices->len / (packed->of.n - fewest + 1),
+				    fault == NULL ? &fault : NULL))
+				g_array_append_val(tries, try);
+		}
+	}
+	g_array_sort(tries, compare_tries);
+	for (guint i = 0; i < MIN(tries->len, MOST_SEARCHED); i++) {
+		Try *try = &g_array_index(tries, Try, i);
+
+		if (!try->all && !search(packed, try, moves, BOUND_WORK / MOST_SEARCHED, error))
+			return FALSE;
+	}
+	g_array_sort(tries, compare_tries);
+	if (tries->len > 0)
+		return TRUE;
+	if (fault != NULL)
+		g_propagate_error(error, g_steal_pointer(&fault));
+	else
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"the tokens need %u micro-batches at least, of %u sequences", fewest,
+			packed->of.n);
+	return FALSE;
+}
+
+/* @place, made by @rule or searched, of @m micro-batches; 0: the schedule cannot be run so. @deals: those there were, by m */
+static gint64 run_way(PipesimPackedStep *packed, const PipesimChoice *choice,
+	const PipesimSequences *of, guint way, guint *place, guint *m, GPtrArray *deals)
+{
+	const guint64 seed = packed->setup->scenario.seed;
+	gboolean all;
+
+	if (way < FOUND)
+		*m = pipesim_pack_arrange(of, way,
+			packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL
+				? packed->setup->scenario.microbatches
+				: 0,
+			place);
+	if (deals->pdata[*m] == NULL)
+		deals->pdata[*m] = pipesim_choice_deal(choice, packed->setup, *m, NULL);
+	if (deals->pdata[*m] == NULL)
+		return 0;
+	if (way < FOUND)
+		return pipesim_pack_run(deals->pdata[*m], of, place);
+	return pipesim_pack_search(deals->pdata[*m], of, DRAWN_MOVES, seed, place, &all);
+}
+
+static void free_deal(gpointer deal)
+{
+	pipesim_deal_free(deal);
+}
+
+/* The rules beside what was found, and all of them for batches drawn from the same lengths, with repetition. */
+static void compare_ways(PipesimPackedStep *packed, const Try *best)
+{
+	const guint n = packed->of.n, samples = packed->setup->scenario.samples;
+	g_autoptr(GPtrArray) deals = g_ptr_array_new_with_free_func(free_deal);
+	g_autofree gint64 *values = g_new(gint64, samples + 1), *tokens = g_new(gint64, n);
+	PipesimSequences drawn = packed->of;
+
+	drawn.tokens = tokens;
+	g_ptr_array_set_size(deals, (gint)n + 1);
+	for (guint i = 0; i < N_WAYS; i++) {
+		PipesimWay *way = &packed->ways[i];
+		g_autofree guint *place = g_new(guint, n);
+		guint known = 0;
+
+		*way = (PipesimWay){.name = i == FOUND ? "found" : pipesim_pack_rule_names[i],
+			.microbatches = best->microbatches,
+			.makespan = best->makespan};
+		if (i < FOUND)
+			way->makespan = run_way(packed, best->choice, &packed->of, i, place,
+				&way->microbatches, deals);
+		for (guint sample = 0; sample < samples && way->makespan > 0; sample++) {
+			const PipesimSampleKey key =
+				pipesim_sample_key(packed->setup->scenario.seed + 1, sample);
+			guint m, fewest;
+
+			for (guint k = 0; k < n; k++)
+				tokens[k] = packed->tokens[pipesim_random_below(key, k, n)];
+			fewest = pipesim_pack_fewest(&drawn);
+			m = MAX(best->microbatches, fewest);
+			values[known] =
+				run_way(packed, best->choice, &drawn, i, place, &m, deals);
+			known += values[known] > 0 && values[known] < G_MAXINT64;
+		}
+		if (known == samples && known > 0)
+			pipesim_way_drawn(way, values, known);
+		way->order = i == FOUND ? g_memdup2(best->place, sizeof *place * n)
+					: g_steal_pointer(&place);
+	}
+}
+
+PipesimPackedStep *pipesim_packed_new(
+	PipesimSetup *setup, const GPtrArray *choices, guint64 moves, GError **error)
+{
+	const char *text = setup->text[PIPESIM_SET_PACK];
+	g_autoptr(PipesimPackedStep) packed = g_new0(PipesimPackedStep, 1);
+	g_autoptr(GArray) tries = g_array_new(FALSE, FALSE, sizeof(Try));
+	guint64 limit;
+	const Try *best;
+
+	g_array_set_clear_func(tries, clear_try);
+	packed->setup = setup;
+	if (!pipesim_parse_count(text, "--pack", 1, PIPESIM_MAX_SLICED, &limit, error))
+		return NULL;
+	packed->of.limit = (gint64)limit;
+	if (!read_tokens(packed, error) || !read_cost(packed, error))
+		return NULL;
+	if (!search_all(packed, choices, moves / choices->len / MOST_SEARCHED, tries, error))
+		return NULL;
+	best = &g_array_index(tries, Try, 0);
+	packed->bound = best->makespan;
+	for (guint i = 0; i < tries->len; i++)
+		packed->bound = MIN(packed->bound, g_array_index(tries, Try, i).bound);
+	packed->schedule = pipesim_choice_name(best->choice);
+	compare_ways(packed, best);
+	setup->scenario.microbatches = best->microbatches;
+	return g_steal_pointer(&packed);
+}
+
+/* Output ---------------------------------------------------------------------------------- */
+
+static void put_way(PipesimJson *json, const PipesimPackedStep *packed, guint index)
+{
+	pipesim_put_way(json, packed != NULL ? &packed->ways[index] : NULL);
+}
+
+/* The sequences of micro-batch @at, [n], in their order; how many. */
+static guint list_sequences(const PipesimPackedStep *packed, guint at, guint *sequences)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < packed->of.n; i++)
+		if (packed->ways[FOUND].order[i] == at)
+			sequences[n++] = i;
+	return n;
+}
+
+static void put_microbatch(PipesimJson *json, const PipesimPackedStep *packed, guint index)
+{
+	g_autofree guint *sequences = packed != NULL ? g_new(guint, packed->of.n) : NULL;
+	const guint n = packed != NULL ? list_sequences(packed, index, sequences) : 0;
+	gint64 tokens = 0;
+
+	for (guint i = 0; i < n; i++)
+		tokens += packed->tokens[sequences[i]];
+	PIPESIM_MEMBER(json, "tokens", COUNT, tokens);
+	PIPESIM_LIST(json, "sequences", COUNT, n, sequences[i]);
+}
+
+void pipesim_packed_members(PipesimJson *json, const PipesimPackedStep *packed)
+{
+	PIPESIM_MEMBER(json, "schedule", TEXT, packed->schedule);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, packed->ways[FOUND].makespan);
+	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, packed->bound);
+	PIPESIM_MEMBER(json, "gap", SHARE,
+		(double)(packed->ways[FOUND].makespan - packed->bound) /
+			(double)MAX(packed->bound, 1));
+	PIPESIM_EACH(json, "packed", line, packed->ways[FOUND].microbatches, TRUE,
+		put_microbatch, packed);
+	PIPESIM_EACH(json, "packings", line, N_WAYS, TRUE, put_way, packed);
+}
+
+void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
+	const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autofree guint *sequences = g_new(guint, packed->of.n);
+	const PipesimWay *found = &packed->ways[FOUND],
+			 *naive = &packed->ways[PIPESIM_PACK_FIRST_FIT];
+	PipesimNumber number;
+
+	g_string_append_printf(screen->asked,
+		"PP %u, %u sequences, at most %" G_GINT64_FORMAT " tokens in a micro-batch, %s",
+		packed->setup->scenario.ranks, packed->of.n, packed->of.limit,
+		packed->schedule);
+	if (naive->makespan > 0)
+		g_string_append_printf(text, ", %.2f %% less than first-fit",
+			100 * (double)(naive->makespan - found->makespan) /
+				(double)naive->makespan);
+	pipesim_screen_say(screen->verdict,
+		"The best packing found makes %u micro-batches and takes %s%s.",
+		found->microbatches, pipesim_screen_time(number, found->makespan), text->str);
+	pipesim_say_gap(screen,
+		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
+								      : "packing",
+		found->makespan, packed->bound);
+	screen->table = pipesim_ways_table(TRUE, packed->ways, N_WAYS);
+	screen->whole = TRUE;
+	g_string_truncate(text, 0);
+	for (guint k = 0; k < found->microbatches; k++) {
+		const guint n = list_sequences(packed, k, sequences);
+
+		for (guint i = 0; i < n; i++)
+			g_string_append_printf(text, "%s%u",
+				i > 0   ? "+"
+				: k > 0 ? " "
+					: "",
+				sequences[i]);
+	}
+	pipesim_screen_say(screen->below, "micro-batches of sequences: %s", text->str);
+	if (!packed->has_cost)
+		pipesim_screen_say(screen->notes,
+			"A sequence takes as long as it has tokens: --slice-cost, or --model "
+			"and --device, count attention too");
+	if (path != NULL)
+		pipesim_screen_say(screen->notes, "The packing was written to %s", path);
+	else
+		g_ptr_array_add(screen->more, g_strdup("-o FILE.csv"));
+	pipesim_screen_note(screen, packed->setup->notices);
+	pipesim_screen_print(screen, style, out);
+}
+
+typedef struct {
+	const PipesimPackedStep *packed;
+	guint *sequences; /* by micro-batch */
+} Lines;
+
+static void put_sequence(PipesimJson *csv, const Lines *lines, guint index)
+{
+	const PipesimPackedStep *packed = PIPESIM_OF(lines, packed);
+
+	PIPESIM_MEMBER(
+		csv, "microbatch", COUNT, packed->ways[FOUND].order[lines->sequences[index]]);
+	PIPESIM_MEMBER(csv, "sequence", COUNT, lines->sequences[index]);
+	PIPESIM_MEMBER(csv, "tokens", COUNT, packed->tokens[lines->sequences[index]]);
+}
+
+void pipesim_packed_csv(const PipesimPackedStep *packed, GString *out)
+{
+	g_autofree guint *sequences = g_new(guint, packed->of.n);
+	const Lines lines = {packed, sequences};
+	guint n = 0;
+
+	for (guint k = 0; k < packed->ways[FOUND].microbatches; k++)
+		n += list_sequences(packed, k, sequences + n);
+	PIPESIM_CSV(out, n, put_sequence, &lines);
+}
+
+void pipesim_packed_python(const PipesimPackedStep *packed, GString *out)
+{
+	g_autofree guint *sequences = g_new(guint, packed->of.n);
+
+	g_string_append_printf(out,
+		"# Sequences of each micro-batch, in the order in which these run: %s, PP %u.\n"
+		"PACKED = [\n",
+		packed->schedule, packed->setup->scenario.ranks);
+	for (guint k = 0; k < packed->ways[FOUND].microbatches; k++) {
+		const guint n = list_sequences(packed, k, sequences);
+
+		for (guint i = 0; i < n; i++)
+			g_string_append_printf(
+				out, "%s%u", i > 0 ? ", " : "    [", sequences[i]);
+		g_string_append(out, "],\n");
+	}
+	g_string_append(out,
+		"]\n\n\ndef microbatches(sequences):\n"
+		"    return [[sequences[i] for i in packed] for packed in PACKED]\n");
+}
