@@ -176,10 +176,10 @@ void pipesim_run_points(
 		PipesimRun *run = runs[first];
 		g_autoptr(PipesimOrder) order = NULL;
 
-		/* Those that go by its order: that of a search is made for the times. */
+		/* Those that go by its order: some are made for the times. */
 		for (next = first + 1; next < n && run->error == NULL &&
 				       runs[next]->error == NULL &&
-				       !pipesim_schedule_is_search(schedule) &&
+				       !pipesim_schedule_goes_by_times(schedule) &&
 				       pipesim_shape_equal(&run->shape, &runs[next]->shape);)
 			next++;
 		if (run->error == NULL)

@@ -317,8 +317,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 	g_clear_pointer(&fixed->slow, g_free);
 	fixed->n_slow = 0;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
-		/* What slices would cost nobody has measured. */
-		if ((*all)->slices > 0)
+		/* What slices and passes would cost nobody has measured. */
+		if (!pipesim_schedule_is_plain(*all))
 			continue;
 		PipesimOther other = weigh(
 			doctor, pipesim_run_schedule(*all, &scenario, out->costs), &fault);

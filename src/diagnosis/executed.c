@@ -126,7 +126,7 @@ gboolean pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScena
 		guint32 same;
 
 		/* What was recorded are the parts. */
-		if (scenario->microbatches % parts != 0 || (*all)->slices > 0)
+		if (scenario->microbatches % parts != 0 || !pipesim_schedule_is_plain(*all))
 			continue;
 		own.microbatches = scenario->microbatches / parts;
 		run = pipesim_run_schedule(*all, &own, costs);

@@ -28,11 +28,10 @@ typedef struct {
 	const PipesimTimes *times;
 	PipesimTimeline *timeline;
 	Seat *seats;
-	Meeting *meetings; /* [more * (m + 1) + micro-batch] */
-	guint32 *at;  /* [(more * stages + stage or rank) * (m + 1) + micro-batch]: the op */
-	guint *lists; /* [more]: ranks with any of the kind */
-	gsize m1,
-		places; /* m + 1, as collectives of one more carry what the last one made; stages or ranks */
+	Meeting *meetings; /* [more * m1 + micro-batch] */
+	guint32 *at;       /* [(more * places + stage or rank) * m1 + micro-batch]: the op */
+	guint *lists;      /* [more]: ranks with any of the kind */
+	gsize m1, places;  /* micro-batches and numbers beyond; stages or ranks */
 	gboolean two_barriers;
 } Mixed;
 
@@ -164,6 +163,9 @@ static gboolean find_start(const Mixed *x, guint rank, const PipesimOp *op, gint
 
 static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 {
+	/* Numbered beyond what even collectives have: there is nothing to run. */
+	if (op->microbatch > x->program->shape.microbatches)
+		return 0;
 	if (op->kind < PIPESIM_N_KINDS)
 		return pipesim_op_duration(x->program, x->times, rank, op);
 	if (op->kind == PIPESIM_OP_RECOMPUTE && x->times->own[op->kind] == 0)
@@ -249,7 +251,8 @@ static void find_ops(Mixed *x)
 			x->lists[more] += (seen >> more) & 1;
 		x->seats[rank].next = program->rank_begin[rank];
 	}
-	x->two_barriers = *slot(x, PIPESIM_OP_REDUCE_S, 0, (guint32)x->m1 - 1) != PIPESIM_NO_OP;
+	x->two_barriers =
+		*slot(x, PIPESIM_OP_REDUCE_S, 0, program->shape.microbatches) != PIPESIM_NO_OP;
 }
 
 /* Of collectives, which were still open when their ranks came to them. */
@@ -281,7 +284,7 @@ PipesimTimeline *pipesim_mixed_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
 	const PipesimShape *shape = &program->shape;
-	const gsize m1 = (gsize)shape->microbatches + 1,
+	const gsize m1 = (gsize)shape->microbatches + PIPESIM_MICROBATCHES_MORE,
 		    places = MAX(shape->stages, shape->ranks);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);

@@ -431,13 +431,17 @@ static gboolean run_samples(gsize block, gpointer own, gpointer data, GError **e
 gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
 	guint n, PipesimOutcome *results, GError **error)
 {
-	g_autoptr(PipesimDraw) draw =
-		pipesim_draw_new(step->program, step->job.times, jitter, error);
+	g_autoptr(PipesimDraw) draw = NULL;
 	g_autoptr(PipesimRuled) ruled = NULL;
-	Work work = {step, draw, NULL, seed, n, 1, results};
+	Work work = {step, NULL, NULL, seed, n, 1, results};
 	PipesimParallel parallel = {
 		.begin = new_durations, .run = run_samples, .end = g_free, .data = &work};
 
+	if (step->program->has_more)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"nobody knows how times of recomputation, copies and passes vary; "
+			"leave out --samples and --jitter");
+	work.draw = draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
 	if (draw == NULL)
 		return FALSE;
 	/* Longest paths go side by side, anything else one a thread at a time. */

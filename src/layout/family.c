@@ -301,7 +301,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 	const PipesimScenario *scenario = &family->scenario;
 
 	family->is_made = TRUE;
-	if (family->expected < 2 || pipesim_schedule_is_search(family->schedule) ||
+	if (family->expected < 2 || pipesim_schedule_goes_by_times(family->schedule) ||
 		pipesim_runtime_waits(pipesim_runtime_resolve(
 			scenario->runtime, family->schedule->runtime)) ||
 		scenario->samples > 0 || scenario->compare_at != PIPESIM_AT_RANKS)

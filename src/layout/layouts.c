@@ -724,7 +724,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		.memory = scenario->memory_limit,
 		.nodes = MOST_NODES};
 
-	if (begin == NULL || pipesim_schedule_is_search(schedule))
+	if (begin == NULL || pipesim_schedule_goes_by_times(schedule))
 		return NULL;
 	own.samples = 0;
 	own.critical = FALSE;

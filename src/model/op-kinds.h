@@ -27,6 +27,10 @@ typedef enum {
 	PIPESIM_N_OPS,
 } PipesimOpKind;
 
+/* Numbers of micro-batches beyond M that ops of a rank may have: collectives of one more carry what the last
+ * one made, and generators embed up to two that do not exist. */
+#define PIPESIM_MICROBATCHES_MORE 2
+
 /* What it runs on. */
 typedef enum {
 	PIPESIM_ON_RANK,       /* computes: one after the other */

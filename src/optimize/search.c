@@ -190,7 +190,7 @@ static void add_schedules(PipesimSearchState *s)
 		PipesimRun *run;
 
 		if ((*at)->placement != s->of->placement || (*at)->parts > 1 ||
-			(*at)->slices > 0 || is_hurried(s) ||
+			!pipesim_schedule_is_plain(*at) || is_hurried(s) ||
 			((*at)->plan != NULL && s->n > PIPESIM_SEARCH_LONG &&
 				pipesim_search_is_late(s)))
 			continue;

@@ -211,7 +211,7 @@ gboolean pipesim_program_link_more(
 	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
 {
 	const PipesimShape *shape = &program->shape;
-	const gsize m1 = (gsize)shape->microbatches + 1;
+	const gsize m1 = (gsize)shape->microbatches + PIPESIM_MICROBATCHES_MORE;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	const PipesimFaultPlaces places = {faults, locate, data};
 	Linker linker = {program, program->forward, program->backward, &places, NULL,

@@ -64,15 +64,19 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 		const guint stage = MAX(op->stage, op[pair].stage);
 		const guint microbatch = MAX(op->microbatch, op[pair].microbatch);
 		g_autoptr(GString) text = NULL;
+		gboolean of_rank;
 
-		if (op->action != PIPESIM_ACTION_OP || pipesim_op_rows[op->kind].of_rank)
+		if (op->action != PIPESIM_ACTION_OP)
 			continue;
+		of_rank = pipesim_op_rows[op->kind].of_rank;
 		i += pair;
-		if (stage < shape->stages && microbatch < shape->microbatches)
+		if ((of_rank || stage < shape->stages) &&
+			microbatch <
+				shape->microbatches + (of_rank ? PIPESIM_MICROBATCHES_MORE : 0))
 			continue;
 		text = g_string_new(NULL);
 		pipesim_cell_print(shape, op, text);
-		if (stage >= shape->stages)
+		if (!of_rank && stage >= shape->stages)
 			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
 				"stage %u in '%s', but %u ranks have stages 0 to %u", stage,
 				text->str, shape->ranks, shape->stages - 1);
@@ -249,11 +253,6 @@ static void place_rank(const PipesimCells *file, guint rank, const Place *places
 		PipesimOp *op = &program->ops[n_ops];
 
 		if (cell->action != PIPESIM_ACTION_OP)
-			continue;
-		/* Collectives of one micro-batch more carry what the last one made; beyond
-		 * that generators list passes of micro-batches that do not exist. */
-		if (pipesim_op_rows[cell->kind].of_rank &&
-			cell->microbatch > program->shape.microbatches)
 			continue;
 		*op = (PipesimOp){
 			.microbatch = cell->microbatch,

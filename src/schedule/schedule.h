@@ -75,7 +75,10 @@ struct _PipesimSchedule {
 	PipesimPlacement placement;
 	guint parts; /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
 	guint slices; /* of a sequence where none are asked for; 0 = it is not cut, PIPESIM_SLICES_PP = PP */
-	guint takes;         /* PipesimTakes, of what a scenario may ask for */
+	guint takes; /* PipesimTakes, of what a scenario may ask for */
+	gboolean
+		has_passes; /* over parts of the vocabulary: its order goes by F and B, and is simulated by
+				engine/mixed.h alone */
 	const char *runtime; /* name of the one that it comes from (runtime/list.h); NULL where
 				none is known */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
@@ -105,6 +108,19 @@ struct _PipesimSchedule {
 static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedule)
 {
 	return schedule->starts[0] != NULL;
+}
+
+/** pipesim_schedule_goes_by_times: whether its order may be another one at other times. */
+static inline gboolean pipesim_schedule_goes_by_times(const PipesimSchedule *schedule)
+{
+	return pipesim_schedule_is_search(schedule) || schedule->has_passes;
+}
+
+/** pipesim_schedule_is_plain: whether it runs whole micro-batches, each as F, I, W and B alone; others are
+ * taken where they are asked for. */
+static inline gboolean pipesim_schedule_is_plain(const PipesimSchedule *schedule)
+{
+	return schedule->slices == 0 && !schedule->has_passes;
 }
 
 #define SCHEDULE(id) extern const PipesimSchedule pipesim_schedule_##id;

@@ -157,7 +157,7 @@ static gboolean is_dropped(const PipesimChoice *choice, guint slices)
 	if (!choice->implied)
 		return FALSE;
 	return slices > 1 ? (choice->schedule->takes & PIPESIM_TAKES_SLICES) == 0
-			  : choice->schedule->slices > 0;
+			  : !pipesim_schedule_is_plain(choice->schedule);
 }
 
 gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError **error)

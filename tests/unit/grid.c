@@ -122,7 +122,8 @@ static const GridCase *cases(CaseList *list, int *count)
 
 	if (accepted.count == 0) {
 		for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
-			sort_schedule(*s);
+			if (!(*s)->has_passes)
+				sort_schedule(*s);
 		if (stride != NULL) {
 			thin(&accepted, atoi(stride));
 			thin(&refused, atoi(stride));

@@ -99,7 +99,8 @@ static GPtrArray *run_all(const PipesimSearchOf *of)
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
 		PipesimRun *run;
 
-		if ((*at)->placement != of->placement || (*at)->parts > 1 || (*at)->slices > 0)
+		if ((*at)->placement != of->placement || (*at)->parts > 1 ||
+			!pipesim_schedule_is_plain(*at))
 			continue;
 		run = pipesim_run_schedule(*at, &scenario, of->costs);
 		if (run->error == NULL && run->shape.chunks == of->chunks)

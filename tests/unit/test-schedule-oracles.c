@@ -1,4 +1,5 @@
 /* Orders of the authors' own generators, and steps of an independent simulator: $PIPESIM_SHARED/oracles. */
+#include "analysis/best-order.h"
 #include "grid.h"
 #include "model/slices.h"
 #include "runtime/csv.h"
@@ -265,8 +266,13 @@ static void assert_order(const PipesimSchedule *schedule, char *const *row)
 		.microbatches = (guint)atoi(row[5]),
 		.slices = (guint)atoi(row[6]),
 		.chunks = (guint)atoi(row[7])};
+	const char *f = strstr(row[8], "f="), *b = strstr(row[8], " b=");
 	g_autofree char *text = read_shared(row[0]);
-	g_autoptr(PipesimProgram) ours = scenario_program(schedule, &scenario, NULL);
+	g_autoptr(PipesimCosts) costs =
+		f == NULL || b == NULL ? pipesim_costs_default()
+				       : grid_costs(ns(g_ascii_strtod(f + 2, NULL)), 0,
+						 ns(g_ascii_strtod(b + 3, NULL)), -1, 0);
+	g_autoptr(PipesimProgram) ours = pipesim_best_program(schedule, &scenario, costs, NULL);
 	g_autoptr(PipesimProgram) theirs = NULL;
 	g_autoptr(GString) written = g_string_new(NULL);
 	g_autoptr(GString) again = g_string_new(NULL);
@@ -293,6 +299,8 @@ static const struct {
 	{"slimpipe", "slimpipe", "", 80},
 	{"grouped-interleaved", "gis", "group_size=PP", 10},
 	{"grouped-interleaved", "gis-h", "group_size=PP/2", 10},
+	{"vocab-1-two-barriers", "vocab-1", "", 14},
+	{"vocab-2-one-barrier", "vocab-2", "", 17},
 };
 
 /* Whether an order is in groups of @group: PP or half of it; "": of any. */
