@@ -63,10 +63,10 @@ enum {
 	NONE,
 	N_FATES
 };
-static const char *const words[N_FATES] = {[RUN] = ", no deadlock under",
-	[HANG] = "; deadlock under",
-	[CROSS] = "; wrong tensors received under",
-	[NONE] = "; no such order in"}; /* runtimes with orders of their own */
+static const char *const words[N_FATES] = {[RUN] = "\n  no deadlock under",
+	[HANG] = "\n  deadlock under",
+	[CROSS] = "\n  wrong tensors received under",
+	[NONE] = "\n  no such order in"}; /* runtimes with orders of their own */
 
 /* "A, B, C". */
 static void append_name(GString *names, const char *name)
