@@ -197,6 +197,50 @@ static void drawing_init(
 		drawing->n_panels *= drawing->n_schedules;
 }
 
+/* What a cell of the map of winners says: who wins, and by how much over whom. */
+typedef struct {
+	int best;   /* -1: nothing fits */
+	guint like; /* whose tint it has: where two of a family tie, that of its first */
+	char *name, *lead;
+} Winner;
+
+static void winner_clear(Winner *winner)
+{
+	g_free(winner->name);
+	g_free(winner->lead);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Winner, winner_clear)
+
+static Winner find_winner(const Drawing *drawing, guint64 point)
+{
+	const PipesimSweepResult *results = results_of(drawing, point);
+	const int best =
+		results != NULL ? pipesim_rows_best(results, drawing->n_schedules, -1) : -1;
+	const int next = pipesim_rows_next(results, drawing->n_schedules, best);
+	const char *const *names = drawing->titles->names;
+	double ahead;
+	PipesimNumber text;
+
+	if (best < 0)
+		return (Winner){best, 0, g_strdup("none fits"), g_strdup("")};
+	Winner winner = {best, (guint)best,
+		pipesim_printable(pipesim_series(names, (guint)best).name), NULL};
+	g_strdelimit(winner.name, "\"", '\'');
+	ahead = next < 0 ? 0 : pipesim_rows_ahead(&results[best], &results[next]);
+	if (next < 0) {
+		winner.lead = g_strdup("alone");
+	} else if (ahead < LEAST_LEAD) {
+		winner.lead = g_strdup_printf("ties with %s", names[next]);
+		if (pipesim_series_akin(names, (guint)best, (guint)next))
+			winner.like = MIN((guint)best, (guint)next);
+	} else {
+		winner.lead = g_strdup_printf(
+			"+%s %% %s", pipesim_figure_fixed(text, 100 * ahead, 1), names[next]);
+	}
+	g_strdelimit(winner.lead, "\"", '\'');
+	return winner;
+}
+
 /* Panels are as large as what stands in the cells of a map wants them, within reason. */
 static void choose_sizes(Drawing *drawing)
 {
@@ -206,8 +250,12 @@ static void choose_sizes(Drawing *drawing)
 	const gboolean winners = drawing->kind == PIPESIM_SWEEP_WINNERS;
 	double wide = CELL_WIDTH, high = winners ? 2 * CELL_HEIGHT : CELL_HEIGHT + 6;
 
-	for (guint i = 0; winners && i < drawing->n_schedules; i++)
-		wide = MAX(wide, LETTER_PIXELS * (double)strlen(drawing->titles->names[i]) + 8);
+	for (guint64 i = 0; winners && i < drawing->titles->grid->points; i++) {
+		g_auto(Winner) winner = find_winner(drawing, i);
+		const double letters = (double)MAX(strlen(winner.name), strlen(winner.lead));
+
+		wide = MAX(wide, ceil(LETTER_PIXELS * letters) + 8);
+	}
 	drawing->columns = (guint)MIN(drawing->n_panels, 3);
 	if (is_map(drawing) && !winners && thirds > 1 && thirds <= 4)
 		drawing->columns = thirds;
@@ -445,36 +493,20 @@ static void draw_heat(const Drawing *drawing)
 		append_heat(drawing, i);
 }
 
-/* A cell: who wins, and by how much. */
 static void append_winner(
 	const Drawing *drawing, guint64 point, guint column, guint row, GString *out)
 {
-	const PipesimSweepResult *results = results_of(drawing, point);
-	const int best =
-		results != NULL ? pipesim_rows_best(results, drawing->n_schedules, -1) : -1;
-	const int next = pipesim_rows_next(results, drawing->n_schedules, best);
-	PipesimSeries series;
-	PipesimNumber lead;
-	char tint[8];
-	g_autofree char *name = NULL;
+	g_auto(Winner) winner = find_winner(drawing, point);
+	char tint[8] = "#FFFFFF";
 
-	if (best < 0) {
-		g_string_append_printf(out, "%u %u 0xFFFFFF \"none fits\" \"\"\n", column, row);
-		return;
+	if (winner.best >= 0) {
+		const PipesimSeries series =
+			pipesim_series(drawing->titles->names, winner.like);
+
+		pipesim_series_tint(&series, tint);
 	}
-	series = pipesim_series(drawing->titles->names, (guint)best);
-	name = g_strdelimit(pipesim_printable(series.name), "\"", '\'');
-	g_string_append_printf(out, "%u %u 0x%s \"%s\" ", column, row,
-		pipesim_series_tint(&series, tint) + 1, name);
-	if (next < 0)
-		g_string_append(out, "alone\n");
-	else if (pipesim_rows_ahead(&results[best], &results[next]) < LEAST_LEAD)
-		g_string_append(out, "tie\n");
-	else
-		g_string_append_printf(out, "\"+%s %% %s\"\n",
-			pipesim_figure_fixed(lead,
-				100 * pipesim_rows_ahead(&results[best], &results[next]), 1),
-			pipesim_series(drawing->titles->names, (guint)next).name);
+	g_string_append_printf(out, "%u %u 0x%s \"%s\" \"%s\"\n", column, row, tint + 1,
+		winner.name, winner.lead);
 }
 
 static void draw_winners(const Drawing *drawing)

@@ -11,6 +11,8 @@
 #define BLUE   "#1668B5"
 #define GREEN  "#00865F"
 #define RED    "#C2203A"
+#define BROWN  "#85590A"
+#define CYAN   "#00798C"
 #define BLACK  "#000000"
 
 static const PipesimSeries series[] = {
@@ -19,6 +21,15 @@ static const PipesimSeries series[] = {
 	{"1f1b-v", ORANGE, 2, 6},
 	{"interleaved-1f1b", ORANGE, 4, 9},
 	{"looped-bfs", ORANGE, 3, 8},
+	{"gis", BROWN, 1, 7},
+	{"gis-h", BROWN, 2, 6},
+	{"po-h", BROWN, 4, 5},
+	{"po-f", BROWN, 3, 4},
+	{"seq1f1b", CYAN, 1, 7},
+	{"slimpipe", CYAN, 2, 9},
+	{"terapipe", CYAN, 4, 5},
+	{"vocab-1", CYAN, 3, 11},
+	{"vocab-2", CYAN, 5, 13},
 	{"chimera", PURPLE, 1, 13},
 	{"chimera-doubling", PURPLE, 2, 12},
 	{"chimera-halving", PURPLE, 4, 11},
@@ -45,6 +56,13 @@ static const PipesimSeries *find(const char *name)
 			return &series[i];
 	}
 	return NULL;
+}
+
+gboolean pipesim_series_akin(const char *const *names, guint a, guint b)
+{
+	const PipesimSeries *first = find(names[a]), *second = find(names[b]);
+
+	return first != NULL && second != NULL && strcmp(first->colour, second->colour) == 0;
 }
 
 PipesimSeries pipesim_series(const char *const *names, guint index)

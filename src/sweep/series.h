@@ -13,6 +13,9 @@ typedef struct {
  *   variants of a schedule */
 PipesimSeries pipesim_series(const char *const *names, guint index);
 
+/** pipesim_series_akin: whether two schedules are of one family. */
+gboolean pipesim_series_akin(const char *const *names, guint a, guint b);
+
 /** pipesim_series_tint: the colour of an area, light enough for black letters, other than that of
  * the others of the family; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_series_tint(const PipesimSeries *series, char out[8]);
