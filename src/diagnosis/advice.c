@@ -256,7 +256,7 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 		for (guint32 i = 0; i < n_executed && n > 0; i++)
 			drawn[begin + i * n / n_executed] +=
 				doctor->level[PIPESIM_LEVEL_HOST][from + i] -
-				doctor->level[PIPESIM_LEVEL_MESSAGES][from + i];
+				doctor->level[PIPESIM_LEVEL_PEERS][from + i];
 	}
 	times.drawn = drawn;
 	timeline = pipesim_step_again(run->step, &times, 0, error);

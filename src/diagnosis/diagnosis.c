@@ -15,7 +15,7 @@ __extension__ typedef __int128 Wide;
 const char *pipesim_cause_name(PipesimCauseKind kind)
 {
 	static const char *const names[PIPESIM_N_CAUSES] = {"schedule", "imbalance",
-		"slow-rank", "contention", "ops", "messages", "host", "outside"};
+		"slow-rank", "contention", "ops", "messages", "peers", "host", "outside"};
 
 	return names[kind];
 }
@@ -66,6 +66,8 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 			doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
 			doctor->level[PIPESIM_LEVEL_HOST][i] =
 				moments[i].end - moments[i].ready;
+			doctor->level[PIPESIM_LEVEL_PEERS][i] = MIN(own + messages + op->peers,
+				MAX(doctor->level[PIPESIM_LEVEL_HOST][i], own + messages));
 		}
 	for (guint level = 0; level < PIPESIM_N_LEVELS; level++) {
 		doctor->makespan[level] = pipesim_doctor_replay(

@@ -9,6 +9,7 @@
  *	beside		... and what messages beside it cost it			-> contention
  *	ops		... what it took itself					-> ops
  *	messages	... and starts when its messages had come		-> messages
+ *	peers		... and its collectives for other ranks			-> peers
  *	host		... when it started: the pipeline as measured		-> host
  *	all		the whole step as measured				-> outside
  *
@@ -23,6 +24,7 @@ typedef enum {
 	PIPESIM_CAUSE_CONTENTION,
 	PIPESIM_CAUSE_OPS,
 	PIPESIM_CAUSE_MESSAGES,
+	PIPESIM_CAUSE_PEERS,
 	PIPESIM_CAUSE_HOST,
 	PIPESIM_CAUSE_OUTSIDE,
 	PIPESIM_N_CAUSES,
@@ -40,7 +42,7 @@ typedef struct {
 
 /* One op that lost time, by one cause. */
 typedef struct {
-	PipesimCauseKind cause; /* OPS, MESSAGES or HOST */
+	PipesimCauseKind cause; /* OPS, MESSAGES, PEERS or HOST */
 	guint32 op;             /* of the pipeline */
 	guint rank;
 	gint64 at, ns; /* when it began, from the first op on, and what it lost */
@@ -87,7 +89,7 @@ typedef struct {
 	gint64 *busy; /* of each rank, ns */
 	/* Of each op, ns from the first start of the pipeline: as measured, and as simulated. */
 	gint64 *measured_start, *measured_end, *simulated_start, *simulated_end;
-	/* Of each op what it lost by OPS, MESSAGES and HOST, ns; may be negative. */
+	/* Of each op what it lost by OPS, MESSAGES, PEERS and HOST, ns; may be negative. */
 	gint64 *lost[PIPESIM_CAUSE_HOST - PIPESIM_CAUSE_OPS + 1];
 	PipesimOpLoss loss[PIPESIM_LOSSES];
 	guint n_losses;

@@ -116,7 +116,7 @@ gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op
 {
 	const gint64 usual = doctor->medians->idle[op->stage * PIPESIM_N_KINDS + op->kind];
 	const gint64 took = moment->end - moment->start;
-	const gint64 own = took - MIN(MAX(op->idle - usual, 0), took);
+	const gint64 own = MAX(took - MIN(MAX(op->idle - usual, 0), took) - op->peers, 0);
 
 	alone &= doctor->rules != NULL && doctor->times->residence != NULL;
 	return alone ? MAX(own - op->beside, 0) : own;
@@ -187,7 +187,8 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 			const PipesimBegin *begin = &doctor->moments[i];
 
 			doctor->trial[i] =
-				pipesim_doctor_own(doctor, &pipeline->ops[i], begin, TRUE);
+				pipesim_doctor_own(doctor, &pipeline->ops[i], begin, TRUE) +
+				pipeline->ops[i].peers;
 			if (late)
 				doctor->trial[i] +=
 					begin->start - begin->ready -

@@ -12,6 +12,7 @@ typedef enum {
 	PIPESIM_LEVEL_BESIDE,
 	PIPESIM_LEVEL_OPS,
 	PIPESIM_LEVEL_MESSAGES,
+	PIPESIM_LEVEL_PEERS,
 	PIPESIM_LEVEL_HOST,
 	PIPESIM_N_LEVELS,
 } PipesimLevel;
@@ -51,7 +52,8 @@ gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *ste
 gboolean pipesim_doctor_moments(
 	const PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline, GError **error);
 
-/** pipesim_doctor_own: what @op takes by itself: its own time, but no more idle time within than usual, ns.
+/** pipesim_doctor_own: what @op takes by itself: its own time, but no more idle time within than usual, nor waits of
+ * collectives, ns.
  * @alone: without what messages beside it cost too, where the rules are to tell that */
 gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op,
 	const PipesimBegin *moment, gboolean alone);

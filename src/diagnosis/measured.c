@@ -53,13 +53,16 @@ static GArray *list_lost(const PipesimDiagnosis *diagnosis)
 				MIN(diagnosis->pipeline->ops[op].beside, end - start);
 			const gint64 messages = MIN(diagnosis->lost[1][op], start - last);
 			const gint64 host =
-				CLAMP(diagnosis->lost[2][op], 0, start - last - messages);
+				CLAMP(diagnosis->lost[3][op], 0, start - last - messages);
 			const gint64 longer =
 				CLAMP(diagnosis->lost[0][op], 0, end - start - beside);
+			const gint64 peers =
+				CLAMP(diagnosis->lost[2][op], 0, end - start - beside - longer);
 
 			add_lost(lost, rank, "no input", last, start - last - messages - host);
 			add_lost(lost, rank, "messages", start - messages - host, messages);
 			add_lost(lost, rank, "host", start - host, host);
+			add_lost(lost, rank, "peers", end - longer - beside - peers, peers);
 			add_lost(lost, rank, "contention", end - longer - beside, beside);
 			add_lost(lost, rank, "ops", end - longer, longer);
 			last = end;

@@ -68,7 +68,9 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 						: op->stage;
 				const Sample sample = {place * PIPESIM_N_KINDS + op->kind,
 					sort == IDLE ? op->idle
-						     : op->end - op->start - op->beside};
+						     : MAX(op->end - op->start - op->beside -
+								       op->peers,
+							       0)};
 
 				g_array_append_val(samples, sample);
 			}

@@ -1,4 +1,4 @@
-/* What ops usually take in a record, without what messages beside cost them: medians by stage and kind, of a pair by the
+/* What ops usually take in a record, without what messages beside cost them and waits of collectives within: medians by stage and kind, of a pair by the
  * stage of its forward half. Times in ns; -1: the stage never ran the kind. The record must outlive them. */
 #pragma once
 #include "diagnosis/record.h"

@@ -107,9 +107,37 @@ static const char *const meanings[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_CONTENTION] = "contention: ops beside messages",
 	[PIPESIM_CAUSE_OPS] = "ops: longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "messages: moving, waiting",
+	[PIPESIM_CAUSE_PEERS] = "peers: collectives that wait",
 	[PIPESIM_CAUSE_HOST] = "host: idle, nothing launched",
 	[PIPESIM_CAUSE_OUTSIDE] = "outside the pipeline",
 };
+
+/* The rank of the job that collectives in ops waited most for; -1: not among the files. */
+static gint64 awaited(const PipesimDiagnosis *diagnosis)
+{
+	const PipesimTrace *waiting = diagnosis->record->waiting;
+
+	return waiting != NULL && waiting->late != NULL
+		       ? pipesim_trace_get_count(waiting->late, "rank")
+		       : -1;
+}
+
+/* "rank 5 of the job (TENSOR_MODEL_PARALLEL_GROUP)"; for g_free(). */
+static char *word_awaited(const PipesimDiagnosis *diagnosis)
+{
+	const PipesimTrace *waiting = diagnosis->record->waiting;
+	const char *group = waiting != NULL ? waiting->late_group : "";
+	g_autofree char *name = g_strndup(group, strcspn(group, "\n"));
+	g_autofree char *shown = pipesim_printable(name);
+	g_autoptr(GString) out = g_string_new("ranks whose files are not here");
+
+	if (awaited(diagnosis) >= 0)
+		g_string_printf(
+			out, "rank %" G_GINT64_FORMAT " of the job", awaited(diagnosis));
+	if (shown[0] != '\0')
+		g_string_append_printf(out, " (%s)", shown);
+	return g_string_free(g_steal_pointer(&out), FALSE);
+}
 
 static char *print_tenth(double value)
 {
@@ -212,6 +240,7 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 	static const char *const words[PIPESIM_N_CAUSES] = {
 		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual",
 		[PIPESIM_CAUSE_MESSAGES] = "waited %s ms for messages",
+		[PIPESIM_CAUSE_PEERS] = "waited %s ms for peers in collectives",
 		[PIPESIM_CAUSE_HOST] = "came %s ms late from the host",
 	};
 	PipesimNumber at, step;
@@ -433,6 +462,7 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 				     "them; a runtime that issues them later would not",
 	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
+	[PIPESIM_CAUSE_PEERS] = "First: collectives in ops of rank %u wait for ",
 	[PIPESIM_CAUSE_HOST] = "First: the host of rank %u launches its ops too late",
 	[PIPESIM_CAUSE_OUTSIDE] = "First: what the ranks do outside the pipeline",
 };
@@ -483,6 +513,11 @@ static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 
 		g_string_append(out, advice[order[0]]);
 		g_string_replace(out, "%u", cause->rank >= 0 ? rank : "one", 1);
+		if (order[0] == PIPESIM_CAUSE_PEERS) {
+			g_autofree char *whom = word_awaited(diagnosis);
+
+			g_string_append(out, whom);
+		}
 		g_string_append_printf(out, " (%s of %s)", pipesim_screen_time(here, cause->ns),
 			pipesim_screen_time(there, diagnosis->measured));
 		if (cause->without >= 0)
@@ -549,6 +584,9 @@ static void put_cause(PipesimJson *json, const PipesimDiagnosis *diagnosis, guin
 	PIPESIM_MEMBER(json, "rank", COUNT, PIPESIM_KNOWN(cause->rank >= 0, cause->rank));
 	PIPESIM_MEMBER(
 		json, "without_ms", TIME, PIPESIM_KNOWN(cause->without >= 0, cause->without));
+	PIPESIM_MEMBER(json, "waits_for", COUNT,
+		PIPESIM_KNOWN(order[index] == PIPESIM_CAUSE_PEERS && awaited(diagnosis) >= 0,
+			awaited(diagnosis)));
 	PIPESIM_LIST(json, "idle_per_rank_ms", TIME, diagnosis->program->shape.ranks,
 		cause->idle[i]);
 }

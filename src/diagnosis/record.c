@@ -79,9 +79,12 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 				" ns and takes %" G_GINT64_FORMAT " ns; no run has such",
 				trace->path, row->start, row->duration);
 		last = row->start + row->duration;
+		/* Without names collectives are no kernels of ops. */
+		const gint64 idle = row->duration - MAX(row->busy, 0) -
+				    (trace->segments->len > 0 ? row->peers : 0);
 		const Found found = {
-			.op = {row->start, last, MAX(row->duration - MAX(row->busy, 0), 0),
-				row->beside, (guint32)row->what.stage, (guint32)row->microbatch,
+			.op = {row->start, last, MAX(idle, 0), row->beside, row->peers,
+				(guint32)row->what.stage, (guint32)row->microbatch,
 				(guint32)MAX(row->what.b_stage, 0),
 				(guint32)MAX(row->b_microbatch, 0), row->what.phase,
 				MAX(row->line, 1), trace->path},
@@ -168,6 +171,7 @@ static gboolean check_overlap(const Found *before, Found *next, GError **error)
 	next->op.start = MIN(before->op.end, next->op.end);
 	next->op.idle = MIN(next->op.idle, next->op.end - next->op.start);
 	next->op.beside = MIN(next->op.beside, next->op.end - next->op.start);
+	next->op.peers = MIN(next->op.peers, next->op.end - next->op.start);
 	return TRUE;
 }
 
@@ -503,6 +507,9 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	pipesim_beside_measure(traces, n, &beside);
 	record->runs_on = TRUE;
 	for (guint t = 0; t < n; t++) {
+		if (traces[t]->late_ns >
+			(record->waiting != NULL ? record->waiting->late_ns : 0))
+			record->waiting = traces[t];
 		const char *source = pipesim_trace_get(traces[t], PIPESIM_SOURCE);
 
 		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;

@@ -7,6 +7,7 @@ typedef struct {
 	gint64 start, end;
 	gint64 idle;   /* of this time, without work: the rank stood still inside the op */
 	gint64 beside; /* of this time, lost to messages beside the op */
+	gint64 peers; /* of this time, lost to collectives within that waited for other ranks */
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
 	guint8 kind;                   /* F, I, W, B or FB */
@@ -46,8 +47,10 @@ typedef struct {
 	guint n_replicas;
 	GArray *steps; /* of PipesimRecordStep, in order of their numbers; whole ones alone */
 	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
-	GPtrArray *pipelines;  /* of PipesimRecordPipeline, owned */
-	gint64 *speed;         /* of each rank, see pipesim_rank_speeds(); NULL: not told */
+	GPtrArray *pipelines; /* of PipesimRecordPipeline, owned */
+	gint64 *speed;        /* of each rank, see pipesim_rank_speeds(); NULL: not told */
+	const PipesimTrace *
+		waiting; /* whose ops waited most for another rank in collectives; NULL: none did */
 	gboolean runs_on;      /* one clock for all steps: files that do not number them */
 	gboolean has_messages; /* the traces show sends and receives */
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */

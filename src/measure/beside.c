@@ -11,10 +11,6 @@
 #define MOST_LONGER  2.0
 #define LEAST_LONGER 0.005
 
-typedef struct {
-	gint64 start, end;
-} Interval;
-
 /* An op that took some time. */
 typedef struct {
 	PipesimTraceRow *row;
@@ -24,28 +20,35 @@ typedef struct {
 
 /* Messages ---------------------------------------------------------------------------------- */
 
-GArray *pipesim_beside_messages(const PipesimTrace *trace)
+void pipesim_intervals_join(GArray *all)
 {
-	GArray *all = g_array_new(FALSE, FALSE, sizeof(Interval));
 	guint n = 0;
 
-	pipesim_each (const PipesimTraceSpan, span, trace->spans) {
-		const Interval one = {span->start, span->start + span->duration};
-
-		if (span->message && span->duration > 0)
-			g_array_append_val(all, one);
-	}
 	g_array_sort(all, pipesim_compare_int64); /* by start */
 	for (guint i = 0; i < all->len; i++) {
-		const Interval one = g_array_index(all, Interval, i);
-		Interval *last = n > 0 ? &g_array_index(all, Interval, n - 1) : NULL;
+		const PipesimInterval one = g_array_index(all, PipesimInterval, i);
+		PipesimInterval *last =
+			n > 0 ? &g_array_index(all, PipesimInterval, n - 1) : NULL;
 
 		if (last != NULL && one.start <= last->end)
 			last->end = MAX(last->end, one.end);
 		else
-			g_array_index(all, Interval, n++) = one;
+			g_array_index(all, PipesimInterval, n++) = one;
 	}
 	g_array_set_size(all, n);
+}
+
+GArray *pipesim_beside_messages(const PipesimTrace *trace)
+{
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
+
+	pipesim_each (const PipesimTraceSpan, span, trace->spans) {
+		const PipesimInterval one = {span->start, span->start + span->duration};
+
+		if (span->message && span->duration > 0)
+			g_array_append_val(all, one);
+	}
+	pipesim_intervals_join(all);
 	return all;
 }
 
@@ -58,13 +61,13 @@ gint64 pipesim_beside_covered(const GArray *messages, gint64 start, gint64 end)
 	while (low < high) {
 		const guint middle = low + (high - low) / 2;
 
-		if (g_array_index(messages, Interval, middle).end <= start)
+		if (g_array_index(messages, PipesimInterval, middle).end <= start)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	for (; low < messages->len; low++) {
-		const Interval *one = &g_array_index(messages, Interval, low);
+		const PipesimInterval *one = &g_array_index(messages, PipesimInterval, low);
 
 		if (one->start >= end)
 			break;

@@ -3,6 +3,13 @@
 #pragma once
 #include "measure/trace.h"
 
+typedef struct {
+	gint64 start, end;
+} PipesimInterval;
+
+/** pipesim_intervals_join: those of @all, in any order, that touch become one; then by time. */
+void pipesim_intervals_join(GArray *all);
+
 /** pipesim_beside_messages: when messages of @trace were under way on its rank: intervals that do not overlap, by
  * time, for g_array_unref(). */
 GArray *pipesim_beside_messages(const PipesimTrace *trace);

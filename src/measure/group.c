@@ -127,7 +127,7 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		.service = MAX(0,
 			(row->what.role == PIPESIM_ROLE_PAIR ? row->duration
 							     : row->busy - MAX(0, row->wait)) -
-				row->beside),
+				row->beside - row->peers),
 		.busy = row->busy,
 		.move = row->move,
 		.wait = row->wait,

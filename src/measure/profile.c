@@ -218,6 +218,22 @@ static gboolean is_message(const PipesimEvent *activity)
 	       g_str_has_prefix(activity->name, "gloo:recv");
 }
 
+/* Those of tensor, expert, context or data parallelism. */
+static gboolean is_collective(const PipesimEvent *activity)
+{
+	return !is_message(activity) && (strstr(activity->name, "nccl") != NULL ||
+						g_str_has_prefix(activity->name, "gloo:"));
+}
+
+/* Whether what a profile says of its ranks and what they do tells that SendRecv is no message between stages. */
+static gboolean tells_exchange(const PipesimEvent *activity)
+{
+	static const char *const others[] = {
+		"all_to_all", "CONTEXT_PARALLEL", "mesh_cp", "EXPERT", "mesh_ep", NULL};
+
+	return activity->group != NULL && names_one(activity->group, others);
+}
+
 /* Marks what ran or was launched in the range of an all-to-all. */
 static void mark_exchanges(PipesimProfile *profile)
 {
@@ -235,7 +251,7 @@ static void mark_exchanges(PipesimProfile *profile)
 			ask(ranges, profile, kinds[i] == PIPESIM_HOST_RANGES);
 	}
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		activity->exchange = activity->range != NO_RANGE;
+		activity->exchange = activity->range != NO_RANGE || tells_exchange(activity);
 		activity->range = NO_RANGE;
 	}
 }
@@ -396,6 +412,33 @@ static void add_kernels(PipesimTrace *trace, GArray *ran)
 	}
 }
 
+/* Collectives, and how much of each no kernel of an op ran beside. */
+static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
+{
+	const GArray *activities = profile->events[PIPESIM_ACTIVITIES];
+	const gint64 base = pipesim_trace_base(trace);
+	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
+
+	pipesim_each (const PipesimEvent, activity, activities)
+		if (!is_collective(activity) && !is_message(activity))
+			g_array_append_val(
+				ops, ((PipesimInterval){activity->start, activity->end}));
+	pipesim_intervals_join(ops);
+	pipesim_each (const PipesimEvent, activity, activities) {
+		const gint64 duration = activity->end - activity->start;
+
+		if (is_collective(activity))
+			g_array_append_val(trace->collectives,
+				((PipesimTraceCollective){.name = activity->name,
+					.group = activity->group != NULL ? activity->group : "",
+					.start = base + activity->start,
+					.duration = duration,
+					.alone = duration - pipesim_beside_covered(ops,
+								    activity->start,
+								    activity->end)}));
+	}
+}
+
 /* What stands beside the ops of a pipeline: messages, and what lies in no op; and of each
  * kernel and kind of op how long it usually took. */
 static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
@@ -416,7 +459,8 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 			add_span(trace, activity, name, message, base);
 		else if (is_message_in_op(activity, marked))
 			add_span(trace, activity, activity->name, TRUE, base);
-		else if (g_str_equal(marked->meaning.component, "chunk"))
+		else if (g_str_equal(marked->meaning.component, "chunk") &&
+			 !is_collective(activity))
 			g_array_append_val(ran, ((Ran){activity->name, marked->meaning.phase,
 							base + activity->start,
 							activity->end - activity->start}));
@@ -641,6 +685,8 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		placed += which < 2;
 		time[which] += (double)(activity->end - activity->start);
 	}
+	if (!profile->projected)
+		add_collectives(trace, profile);
 	add_rows(trace, profile, ranges, starts);
 	if (!profile->projected && pipesim_trace_has_ops(trace))
 		add_beside(trace, profile, ranges);

@@ -17,6 +17,7 @@ typedef struct {
 	};
 	gboolean exchange; /* of an activity, for pipesim_trace_add_profile() alone */
 	const char *name;
+	const char *group; /* of a collective: see PipesimTraceCollective; NULL = not told */
 } PipesimEvent;
 
 typedef enum {

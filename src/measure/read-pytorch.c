@@ -8,14 +8,16 @@
 #include "measure/profile.h"
 #include "measure/reader.h"
 
+#include <string.h>
+
 /* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
 #define MAX_KEPT (1u << 24)
 
 /* The event being read. */
 typedef struct {
 	char phase;
-	guint category; /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
-	GString *name;
+	guint category;        /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
+	GString *name, *group; /* of ranks that take part, and in what; "" = not told */
 	guint32 thread;
 	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
 	gint64 correlation;             /* <= 0 = none */
@@ -77,10 +79,13 @@ enum {
 	FIRST_ARGUMENT,
 	CORRELATION = FIRST_ARGUMENT,
 	STREAM,
-	N_MEMBERS,
+	FIRST_OF_GROUP, /* of collectives alone */
+	DESCRIPTION = FIRST_OF_GROUP,
+	N_MEMBERS = FIRST_OF_GROUP + 5,
 };
-static const char *const members[] = {
-	"ph", "cat", "name", "ts", "dur", "tid", "correlation", "stream"};
+static const char *const members[] = {"ph", "cat", "name", "ts", "dur", "tid", "correlation",
+	"stream", "Process Group Description", "Process Group Name", "Process Group Ranks",
+	"In msg nelems", "Collective name"};
 
 /* From the last string or number. */
 static gboolean keep_member(Reader *reader, guint member)
@@ -116,8 +121,13 @@ static gboolean keep_member(Reader *reader, guint member)
 		       read_number(reader, 0, &event->stream);
 	case CORRELATION:
 		return read_number(reader, 0, &event->correlation);
-	default:
+	case STREAM:
 		return read_number(reader, 0, &event->stream);
+	default: /* the description first, which is for people too */
+		value = pipesim_json_text(reader->json);
+		g_string_insert(event->group, member == DESCRIPTION ? 0 : -1, "\n");
+		g_string_insert(event->group, member == DESCRIPTION ? 0 : -1, value);
+		return TRUE;
 	}
 }
 
@@ -136,7 +146,11 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 			member++;
 		*token = pipesim_json_next(reader->json, reader->error);
 		if (arguments && *token == PIPESIM_JSON_OPEN_OBJECT) {
-			if (!read_members(reader, FIRST_ARGUMENT, N_MEMBERS, &inner))
+			const gboolean collective =
+				strstr(reader->event.name->str, "nccl") != NULL;
+
+			if (!read_members(reader, FIRST_ARGUMENT,
+				    collective ? N_MEMBERS : FIRST_OF_GROUP, &inner))
 				return FALSE;
 		} else if (member < last && is_scalar(*token)) {
 			if (!keep_member(reader, member))
@@ -201,6 +215,10 @@ static gboolean keep_event(Reader *reader)
 							  : (guint32)event->stream,
 		.thread = event->thread,
 		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
+		.group = event->group->len > 0
+				 ? g_string_chunk_insert_const(
+					   reader->trace->strings, event->group->str)
+				 : NULL,
 	};
 	g_array_append_val(array, one);
 	return TRUE;
@@ -208,7 +226,7 @@ static gboolean keep_event(Reader *reader)
 
 static gboolean read_events(Reader *reader)
 {
-	GString *name = reader->event.name;
+	GString *name = reader->event.name, *group = reader->event.group;
 	PipesimJsonToken token, end;
 
 	while ((token = pipesim_json_next(reader->json, reader->error)) !=
@@ -221,7 +239,9 @@ static gboolean read_events(Reader *reader)
 			continue;
 		}
 		g_string_truncate(name, 0);
+		g_string_truncate(group, 0);
 		reader->event = (Event){.name = name,
+			.group = group,
 			.category = PIPESIM_N_EVENTS,
 			.start = PIPESIM_UNKNOWN,
 			.duration = PIPESIM_UNKNOWN,
@@ -350,10 +370,10 @@ static PipesimTrace *read_trace(
 	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
-	g_autoptr(GString) name = g_string_new(NULL);
+	g_autoptr(GString) name = g_string_new(NULL), group = g_string_new(NULL);
 	g_autoptr(GArray) operators = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
-	Reader reader = {
-		json, profile, trace, {.name = name}, open, g_array_ref(operators), error};
+	Reader reader = {json, profile, trace, {.name = name, .group = group}, open,
+		g_array_ref(operators), error};
 	const PipesimJsonToken token = pipesim_json_next(json, error);
 
 	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {

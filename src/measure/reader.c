@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/parallel.h"
+#include "measure/peers.h"
 #include "measure/reader.h"
 
 static const PipesimReader *const readers[] = {
@@ -82,5 +83,7 @@ GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules
 		if (trace->next != NULL)
 			g_ptr_array_insert(traces, (gint)i + 1, g_steal_pointer(&trace->next));
 	}
+	if (ok)
+		pipesim_peers_measure((PipesimTrace *const *)traces->pdata, traces->len);
 	return ok ? g_steal_pointer(&traces) : NULL;
 }

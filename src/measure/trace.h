@@ -2,6 +2,8 @@
 #pragma once
 #include "model/costs.h"
 
+typedef struct _PipesimTrace PipesimTrace;
+
 /* What a row measured: the kinds of op, or a recomputation inside a backward. */
 typedef enum {
 	PIPESIM_PHASE_RECOMPUTE = PIPESIM_N_KINDS,
@@ -74,6 +76,7 @@ typedef struct {
 	gint64 duration; /* from start to end; >= 0 */
 	gint64 busy;     /* union of its kernels; = duration where not told apart */
 	gint64 beside; /* of it, lost to messages beside the op: measure/beside.h; 0 = none or not told */
+	gint64 peers; /* of it, lost to collectives within that wait for other ranks: measure/peers.h */
 	gint64 move, wait;   /* communication: data moving, waiting for peers */
 	gint64 rows;         /* of experts */
 	gint64 resident;     /* SMs that a waiting receive held meanwhile; 0 = none waited */
@@ -93,6 +96,17 @@ typedef struct {
 	gint64 start, duration;
 } PipesimTraceSpan;
 
+/* A collective of a profile. */
+typedef struct {
+	const char *name; /* of its kernel */
+	const char *
+		group; /* of ranks, as the profile describes it, and what else tells collectives apart; "" = not told */
+	gint64 start, duration;
+	gint64 alone; /* of its duration, while no kernel of an op ran */
+	gint64 wait;  /* for the last of its ranks, of that: pipesim_peers_measure() */
+	const PipesimTrace *late; /* that rank; NULL = not among the files */
+} PipesimTraceCollective;
+
 /* What ran between two messages, of a profile without names of ops. */
 typedef struct {
 	gint64 start, end, busy; /* ns */
@@ -108,14 +122,18 @@ typedef struct {
 	gint64 mean; /* of what it took, ns: one name runs at several sizes */
 } PipesimTraceKernel;
 
-typedef struct _PipesimTrace PipesimTrace;
 struct _PipesimTrace {
 	char *path;
-	PipesimTrace *next;    /* of another rank, whose file is the same; owned */
-	GHashTable *metadata;  /* key -> value, both owned by strings */
-	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
-	GArray *spans;         /* of PipesimTraceSpan, in the order of the file */
-	GArray *kernels;       /* of PipesimTraceKernel: of profiles alone */
+	PipesimTrace *next;   /* of another rank, whose file is the same; owned */
+	GHashTable *metadata; /* key -> value, both owned by strings */
+	GArray *rows;         /* of PipesimTraceRow, in the order of the file */
+	GArray *spans;        /* of PipesimTraceSpan, in the order of the file */
+	GArray *kernels;      /* of PipesimTraceKernel: of profiles alone */
+	GArray *collectives;  /* of PipesimTraceCollective, until pipesim_peers_measure() */
+	const PipesimTrace *
+		late; /* for which the collectives in its ops waited most; NULL = not among the files */
+	const char *late_group; /* of those; NULL = none waited */
+	gint64 late_ns;
 	GArray *segments;      /* of PipesimTraceSegment: where nothing else was found */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */

@@ -1,0 +1,172 @@
+#include "config.h"
+
+#include "base/number.h"
+#include "measure/peers.h"
+
+/* Fewer of a kind do not tell what is usual. */
+#define LEAST_USUAL 4
+
+/* A collective, and which one of its kind, group and trace. */
+typedef struct {
+	PipesimTraceCollective *of;
+	guint32 kind, trace, number;
+} Seen;
+
+static gint compare_kinds(gconstpointer a, gconstpointer b)
+{
+	const Seen *x = a, *y = b;
+
+	return pipesim_compare(x->kind, y->kind) ?: pipesim_compare(x->number, y->number) ?:
+		pipesim_compare(x->trace, y->trace);
+}
+
+static gint compare_starts(gconstpointer a, gconstpointer b)
+{
+	const PipesimTraceCollective *x = a, *y = b;
+
+	return pipesim_compare(x->start, y->start);
+}
+
+/* All of them, by kind and then by number. */
+static GArray *list(PipesimTrace *const *traces, guint n)
+{
+	g_autoptr(GHashTable) kinds =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(Seen));
+
+	for (guint t = 0; t < n; t++) {
+		g_autoptr(GArray) counts = g_array_new(FALSE, TRUE, sizeof(guint32));
+
+		g_array_sort(traces[t]->collectives, compare_starts);
+		pipesim_each (PipesimTraceCollective, of, traces[t]->collectives) {
+			/* Without its group it may be of any: each rank by itself. */
+			g_autofree char *key =
+				of->group[0] != '\0'
+					? g_strconcat(of->name, "\n", of->group, NULL)
+					: g_strdup_printf("%s\n%u", of->name, t);
+			guint kind = GPOINTER_TO_UINT(g_hash_table_lookup(kinds, key));
+
+			if (kind == 0) {
+				kind = g_hash_table_size(kinds) + 1;
+				g_hash_table_insert(
+					kinds, g_steal_pointer(&key), GUINT_TO_POINTER(kind));
+			}
+			if (kind >= counts->len)
+				g_array_set_size(counts, kind + 1);
+			g_array_append_val(all,
+				((Seen){of, kind, t, g_array_index(counts, guint32, kind)++}));
+		}
+	}
+	g_array_sort(all, compare_kinds);
+	return all;
+}
+
+static void set_wait(Seen *seen, gint64 usual, const PipesimTrace *late)
+{
+	seen->of->wait = CLAMP(seen->of->duration - usual, 0, seen->of->alone);
+	seen->of->late = late;
+}
+
+/* From @first to before @end, of one kind, which several ranks took part in: the number @of_each is the same on all. */
+static void compare_ranks(PipesimTrace *const *traces, Seen *first, const Seen *end)
+{
+	while (first < end) {
+		const Seen *least = first;
+		Seen *next = first;
+
+		for (; next < end && next->number == first->number; next++)
+			if (next->of->duration < least->of->duration)
+				least = next;
+		for (; first < next; first++)
+			set_wait(first, least->of->duration,
+				first == least ? NULL : traces[least->trace]);
+	}
+}
+
+static void compare_usual(Seen *first, const Seen *end)
+{
+	g_autoptr(GArray) durations = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	for (const Seen *seen = first; seen < end; seen++)
+		g_array_append_val(durations, seen->of->duration);
+	g_array_sort(durations, pipesim_compare_int64);
+	for (Seen *seen = first; seen < end && durations->len >= LEAST_USUAL; seen++)
+		set_wait(seen, g_array_index(durations, gint64, durations->len / 2), NULL);
+}
+
+/* Of @trace the op that @collective lies in; NULL: in none. @rows: ops by start */
+static PipesimTraceRow *op_of(const GPtrArray *rows, const PipesimTraceCollective *collective)
+{
+	guint low = 0, high = rows->len;
+	PipesimTraceRow *row;
+
+	while (low < high) {
+		const guint middle = low + (high - low) / 2;
+
+		if (((PipesimTraceRow *)rows->pdata[middle])->start <= collective->start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	row = low > 0 ? rows->pdata[low - 1] : NULL;
+	return row != NULL && collective->start < row->start + row->duration ? row : NULL;
+}
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+	const PipesimTraceRow *x = *(PipesimTraceRow *const *)a,
+			      *y = *(PipesimTraceRow *const *)b;
+
+	return pipesim_compare(x->start, y->start);
+}
+
+/* What the ops of @trace lost, and for whom it waited most. */
+static void charge(PipesimTrace *trace)
+{
+	g_autoptr(GPtrArray) rows = g_ptr_array_new();
+	g_autoptr(GHashTable) waits = g_hash_table_new(NULL, NULL); /* trace -> us */
+
+	pipesim_each (PipesimTraceRow, row, trace->rows)
+		if (pipesim_row_is_op(row) && row->start != PIPESIM_UNKNOWN &&
+			row->duration > 0)
+			g_ptr_array_add(rows, row);
+	g_ptr_array_sort(rows, compare_rows);
+	pipesim_each (const PipesimTraceCollective, of, trace->collectives) {
+		PipesimTraceRow *row = of->wait > 0 ? op_of(rows, of) : NULL;
+		gsize sum;
+
+		if (row == NULL)
+			continue;
+		row->peers = MIN(row->peers + of->wait, row->duration);
+		sum = GPOINTER_TO_SIZE(g_hash_table_lookup(waits, of->late)) + (gsize)of->wait;
+		g_hash_table_insert(waits, (gpointer)of->late, GSIZE_TO_POINTER(sum));
+		if ((gint64)sum > trace->late_ns) {
+			trace->late_ns = (gint64)sum;
+			trace->late = of->late;
+			trace->late_group = of->group;
+		}
+	}
+	g_array_set_size(trace->collectives, 0);
+}
+
+void pipesim_peers_measure(PipesimTrace *const *traces, guint n)
+{
+	g_autoptr(GArray) all = list(traces, n);
+	Seen *seen = (Seen *)all->data;
+
+	for (guint begin = 0, end; begin < all->len; begin = end) {
+		guint ranks = 0, last = 0;
+
+		for (end = begin; end < all->len && seen[end].kind == seen[begin].kind; end++) {
+			ranks += seen[end].number == 0;
+			last = MAX(last, seen[end].number);
+		}
+		/* Files of other steps are of other collectives. */
+		if (ranks > 1 && end - begin == ranks * (last + 1))
+			compare_ranks(traces, &seen[begin], &seen[end]);
+		else
+			compare_usual(&seen[begin], &seen[end]);
+	}
+	for (guint t = 0; t < n; t++)
+		charge(traces[t]);
+}
