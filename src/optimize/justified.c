@@ -15,10 +15,9 @@
 void pipesim_search_init_justifiers(PipesimSearchState *s)
 {
 	s->justifiers = pipesim_arena_array(s->arena, PipesimJustifier, s->n_walks);
-	/* What they make shorter is the makespan. */
 	for (guint i = 0; i < s->n_walks && s->justifiers != NULL; i++)
-		if (s->tight.behind != NULL || !pipesim_justifier_init(&s->justifiers[i],
-						       &s->tight, s->of->seed, i, s->arena))
+		if (!pipesim_justifier_init(
+			    &s->justifiers[i], &s->tight, s->of->seed, i, s->arena))
 			s->justifiers = NULL;
 }
 

@@ -175,12 +175,18 @@ static void offer(PipesimJustifier *j, gboolean back, guint code)
 	push(j, first);
 }
 
+/* What counts behind the last op of @rank. */
+static gint64 behind(const PipesimJustifier *j, guint rank)
+{
+	return j->x->behind != NULL ? j->x->behind[rank] : 0;
+}
+
 /* When all is there that @op waits for. */
 static gint64 ready_at(const PipesimJustifier *j, gboolean back, guint32 op)
 {
 	const guint32 count = j->x->count, code = op / count, k = op - code * count;
 	const PipesimPutting *p = &j->putting[back][code];
-	gint64 ready = 0;
+	gint64 ready = back ? behind(j, p->rank) : 0;
 
 	for (guint i = 0; i < p->n_inputs; i++) {
 		const guint32 from = p->input[i] * count + k;
@@ -332,9 +338,11 @@ static gint64 put_all(PipesimJustifier *j, gboolean back)
 		offer(j, back, code);
 	while (j->n_heap > 0) {
 		const guint code = pop(j);
-		const gint64 end = put(j, back, op_of(j, back, code));
+		gint64 end = put(j, back, op_of(j, back, code));
 
 		j->blocked[code] = end < 0;
+		if (end >= 0 && !back)
+			end += behind(j, j->putting[back][code].rank);
 		makespan = MAX(makespan, end);
 	}
 	for (guint code = 0; code < codes; code++)

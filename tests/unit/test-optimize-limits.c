@@ -289,6 +289,30 @@ START_TEST(huge_ones_are_refused)
 }
 END_TEST
 
+/* Times of the zero-bubble paper, below 1F1B's memory: where orders are not put together anew by their times it is 1432 ms
+ * after 25000 moves. */
+START_TEST(periods_are_put_together_anew)
+{
+	g_autoptr(PipesimCosts) costs =
+		grid_costs(18522000, 18086000, 9337000, 45945000, 601000);
+	const PipesimScenario scenario = {
+		.ranks = 8, .microbatches = 24, .max_activations = {7, 1}};
+	const PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.placement = PIPESIM_LOOPED,
+		.chunks = 1,
+		.moves = 25000,
+		.seed = 1};
+	g_autoptr(PipesimFound) found = NULL;
+
+	costs->post_validation = TRUE;
+	found = pipesim_search(&of, NULL);
+	ck_assert_ptr_nonnull(found);
+	ck_assert_int_ge(found->makespan, found->bound->time);
+	ck_assert_int_le(found->makespan, 1390000000);
+}
+END_TEST
+
 Suite *optimize_limits_suite(void)
 {
 	Suite *suite = suite_create("optimize-limits");
@@ -296,6 +320,7 @@ Suite *optimize_limits_suite(void)
 	TCase *size = tcase_create("size");
 
 	tcase_add_loop_test(memory, all_count_alike, 0, G_N_ELEMENTS(shapes));
+	tcase_add_test(memory, periods_are_put_together_anew);
 	tcase_add_loop_test(size, long_ones_end_in_time, 0, 5);
 	tcase_add_test(size, huge_ones_are_refused);
 	suite_add_tcase(suite, memory);
