@@ -202,7 +202,9 @@ static gboolean search(Optimize *o, GError **error)
 	of->costs = o->setup->costs;
 	of->placement = o->placement->placement;
 	of->chunks = o->chunks;
-	of->whole = o->setup->flag[PIPESIM_SET_FULL_BACKWARD];
+	of->whole = o->setup->flag[PIPESIM_SET_FULL_BACKWARD] ||
+		    pipesim_runtime_resolve(of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES)
+			    ->runs_whole;
 	of->programs = o->programs;
 	of->seed = o->setup->scenario.seed;
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];

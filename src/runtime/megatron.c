@@ -490,6 +490,7 @@ const PipesimRuntime pipesim_runtime_megatron = {
 	.rule = "a rank receives one op ahead, in Megatron-LM's order",
 	.schedules = "1f1b,interleaved-1f1b",
 	.waits = TRUE,
+	.runs_whole = TRUE,
 	.channels = PIPESIM_CHANNEL_PAIR,
 	.gradients = PIPESIM_SENT_NEXT,
 	.two_ways = TRUE,

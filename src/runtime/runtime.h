@@ -43,6 +43,7 @@ struct _PipesimRuntime {
 	/* An overlapped pair runs as its forward and then its backward, with the sends of both
 	 * behind it: PyTorch does so, unless told how to overlap them. */
 	gboolean splits_pairs;
+	gboolean runs_whole; /* it has no order with split backwards */
 	/* Every op waits for all groups that stand before it, whether it needs them or not. */
 	gboolean waits_for_groups;
 	/* What every micro-batch receives has a buffer for the whole step, and what is sent stays until its backward. */
