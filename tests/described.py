@@ -25,7 +25,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 DEVICES = {"H100-500W": "h100"}  # others go by their own names
-# What was fitted: in which files, which keys, how far (standard deviation of the logarithm) they may go.
+# What was fitted: in which files, which keys, how far (standard deviation of the logarithm) they may go; and from where, if not
+# from what is shipped: few families see these, so a fit without one of them may not start at what that family taught.
 FITTED = {
     "products": ([("a100",), ("b200",), ("gb200",), ("b300", "gb300")], ["products"], 0.1),
     "products in FP8": ([("h100", "h200", "h800"), ("b200",), ("gb200",), ("b300", "gb300")], ["products_fp8"], 0.12),
@@ -35,10 +36,11 @@ FITTED = {
         0.06,
     ),
     "rows in order": ([()], ["rows"], 0.1),
-    "all-to-alls of a domain": ([("gb200", "gb300")], ["exchange"], 0.4),
-    "network": ([()], ["far"], 0.3),
+    "network": ([("a100", "h100", "h200", "h800", "b200", "gb200", "gb300")], ["far"], 0.3),
+    "network of B300s": ([("b300",)], ["far"], 0.5, 0.773),
     "collectives": ([()], ["ring"], 0.1),
-    "launches": ([()], ["launch"], 0.3),
+    "launches": ([("a100", "h100", "h200", "h800", "b200", "b300")], ["launch"], 0.3),
+    "launches of Grace": ([("gb200", "gb300")], ["launch", "kernel"], 0.5, 90),
     "waits of the host": ([()], ["wait"], 0.5),
 }
 SPREAD = {"dense": 0.04, "experts": 0.08}  # of the logarithm of a step, as it weighs in a fit
@@ -71,6 +73,8 @@ def describe(row):
     if row["model"].startswith("gpt-oss"):
         put("window", 128)
         put("windowed_layers", whole(row, "layers") // 2)
+        for key in ("qkv_bias", "output_bias", "ffn_bias"):
+            put(key, "yes")
     if latent:
         lines.append("[latent]")
         for key, column in (("q_rank", "q_lora"), ("kv_rank", "kv_lora"), ("nope", "qk_nope"), ("rope", "qk_rope"), ("v", "v_dim")):
@@ -130,6 +134,8 @@ def options(row, columns_only=False):
         (row["opt_shard"] == "none", ["--zero", "0"]),
         (row["opt_shard"] == "fsdp2", ["--zero", "fsdp"]),
         (row["framework"] == "torchtitan", ["--modules", "pytorch"]),
+        # NVIDIA's recipes add gradients up and reduce them in BF16.
+        (row["source_group"].startswith("megatron-bridge"), ["--optimizer", "adam-bf16"]),
     ):
         words += more if given else []
     return words + known
@@ -221,12 +227,19 @@ def solve(matrix, right):
     return [rows[i][n] / rows[i][i] for i in range(n)]
 
 
+def shipped(device, key):
+    """A share, or the number ahead of a unit."""
+    text = (TOP / "devices" / f"{device}.ini").read_text()
+    return float(re.search(rf"^{key} = ([\d.]+)", text, re.M)[1])
+
+
 def parameters():
-    """(name, changes by a factor, spread) of all that was fitted."""
+    """(places, spread, how far what is shipped is from where a fit starts) of all that was fitted."""
     every = tuple(path.stem for path in (TOP / "devices").glob("*.ini"))
-    for name, (groups, keys, spread) in FITTED.items():
+    for groups, keys, spread, *start in FITTED.values():
         for group in groups:
-            yield name, [(device, key) for device in group or every for key in keys], spread
+            places = [(device, key) for device in group or every for key in keys]
+            yield places, spread, math.log(shipped(*places[0]) / start[0]) if start else 0
 
 
 class Fit:
@@ -237,15 +250,15 @@ class Fit:
         self.fitted = [i for i, row in enumerate(rows) if is_fitted(row)]
         self.parameters = list(parameters())
         self.slopes = []
-        for _, places, _ in self.parameters:
+        for places, _, _ in self.parameters:
             moved = runner.errors([rows[i] for i in self.fitted], {place: math.exp(-0.05) for place in places})
             self.slopes.append({i: (error - errors[i]) / -0.05 for i, error in zip(self.fitted, moved)})
 
     def change(self, without=None):
         """By how much the logarithm of each parameter changes in a fit, which leaves a group out."""
         n = len(self.parameters)
-        matrix = [[1 / self.parameters[a][2] ** 2 if a == b else 0 for b in range(n)] for a in range(n)]
-        right = [0.0] * n
+        matrix = [[1 / self.parameters[a][1] ** 2 if a == b else 0 for b in range(n)] for a in range(n)]
+        right = [-moved / spread**2 for _, spread, moved in self.parameters]
         for i in self.fitted:
             spread = SPREAD[kind_of(self.rows[i])]
             weight = min(1, 1.5 * spread / max(abs(self.errors[i]), 1e-9)) / spread**2  # Huber's
@@ -270,7 +283,7 @@ class Fit:
     def changes(self):
         """Factors for Runner.write_devices()."""
         return {
-            place: math.exp(change) for change, (_, places, _) in zip(self.change(), self.parameters) for place in places
+            place: math.exp(change) for change, (places, _, _) in zip(self.change(), self.parameters) for place in places
         }
 
 

@@ -137,11 +137,13 @@ void pipesim_plan_command(
 	if (strcmp(recompute, "none") != 0)
 		g_string_append_printf(out, " --recompute %s", recompute);
 	append_given(plan, training, out);
-	/* Both of the plan where they were not given. */
-	g_string_append_printf(out, " --%s-bandwidth %sGB/s",
-		training->zero == PIPESIM_ZERO_3 ? "shard" : "dp",
-		pipesim_print_double(bandwidth,
-			(double)pipesim_planner_reduce(&plan->wish, training) / 1e9));
+	/* Of the plan where it was not given; a device knows how fast it reduces behind the step. */
+	if (training->zero == PIPESIM_ZERO_3 || plan->wish.device == NULL ||
+		training->reduce > 0)
+		g_string_append_printf(out, " --%s-bandwidth %sGB/s",
+			training->zero == PIPESIM_ZERO_3 ? "shard" : "dp",
+			pipesim_print_double(bandwidth,
+				(double)pipesim_planner_reduce(&plan->wish, training) / 1e9));
 	if (plan->wish.runtime != NULL)
 		g_string_append_printf(out, " --runtime %s", plan->wish.runtime->name);
 	if (costs != NULL && plan->wish.device != NULL)

@@ -9,7 +9,8 @@ gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *tr
 {
 	if (training->reduce > 0)
 		return training->reduce;
-	return wish->device != NULL ? (gint64)pipesim_device_reduce(wish->device, training)
+	return wish->device != NULL ? (gint64)pipesim_device_reduce(wish->device, training,
+					      training->ep * training->etp > training->tp)
 				    : (gint64)PIPESIM_NETWORK;
 }
 
@@ -29,7 +30,9 @@ PipesimCosts *pipesim_planner_balanced(
 			     ? pipesim_device_hop(wish->device, training, message, ranks)
 			     : (gint64)rint((double)message / PIPESIM_NETWORK * 1e9);
 	costs->post_validation = wish->post_validation;
-	rates.reduce = shards ? 0 : (double)pipesim_planner_reduce(wish, training);
+	if (wish->capture != NULL && !shards)
+		rates.reduce[0] = rates.reduce[1] =
+			(double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
 	cutter = pipesim_cutter_new(
 		pipesim_transformer_copy(wish->model), training, NULL, &rates);

@@ -266,7 +266,7 @@ static PipesimCutter *make_cutter(
 	}
 	/* With ZeRO-3 gradients are reduced within the step, where that has a bandwidth. */
 	if (training.zero == PIPESIM_ZERO_3 && setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL)
-		rates.reduce = 0;
+		rates.reduce[0] = rates.reduce[1] = 0;
 	/* Megatron's string, or a file of torchtitan's lists. */
 	if (text != NULL && !automatic) {
 		layout = pipesim_setup_layout_is_file(text)

@@ -18,11 +18,12 @@ gboolean pipesim_device_check(
 		       "%s has no products of FP8; give --precision bf16", device->name);
 }
 
-double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining *training)
+double pipesim_device_reduce(
+	const PipesimDevice *device, const PipesimTraining *training, gboolean routed)
 {
 	const gint64 ranks = training->tp * training->cp * training->dp;
-	const gint64 experts = training->ep * training->etp;
-	const gint64 near = MAX(training->node / MAX(training->tp, experts), 1);
+	const gint64 apart = routed ? training->ep * training->etp : training->tp;
+	const gint64 near = MAX(training->node / apart, 1);
 	const double link = device->link * device->ring;
 
 	if (ranks <= training->node)
@@ -46,14 +47,20 @@ gint64 pipesim_device_hop(
 					 pipesim_device_message(device, training, ranks));
 }
 
+/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that. */
+static double reduced(
+	const PipesimDevice *device, const PipesimTraining *training, gboolean routed)
+{
+	return training->reduce > 0 ? (double)training->reduce
+	       : training->zero == PIPESIM_ZERO_3
+		       ? 0
+		       : pipesim_device_reduce(device, training, routed);
+}
+
 PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *training)
 {
 	return (PipesimRates){.device = device,
-		/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that. */
-		.reduce = training->reduce > 0 ? (double)training->reduce
-			  : training->zero == PIPESIM_ZERO_3
-				  ? 0
-				  : pipesim_device_reduce(device, training),
+		.reduce = {reduced(device, training, FALSE), reduced(device, training, TRUE)},
 		.overlap = training->overlap,
 		.memory = device->bandwidth * device->copies,
 		.peak = device->peak[pipesim_training_type(training)]};

@@ -245,17 +245,21 @@ gint64 pipesim_stage_split(
 gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,
 	const PipesimRates *rates, const PipesimPartTimes *parts)
 {
-	const double reduced = (double)stage->moved[1];
-	double moved = reduced, seconds = 0;
+	double seconds = 0;
 
 	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is
 	 * within the step. */
-	if (training->zero == PIPESIM_ZERO_0)
-		moved += reduced;
-	else if (training->zero != PIPESIM_ZERO_3)
-		moved += (double)stage->moved[0];
-	if (rates->reduce > 0)
-		seconds = moved / rates->reduce;
+	for (guint i = 0; i < G_N_ELEMENTS(rates->reduce); i++) {
+		const gint64 routed[] = {stage->routed[0], stage->routed[1]};
+		const gint64 gather = i == 0 ? stage->moved[0] - routed[0] : routed[0];
+		const gint64 reduce = i == 0 ? stage->moved[1] - routed[1] : routed[1];
+		const gint64 more = training->zero == PIPESIM_ZERO_0   ? reduce
+				    : training->zero == PIPESIM_ZERO_3 ? 0
+								       : gather;
+
+		if (rates->reduce[i] > 0)
+			seconds += (double)(reduce + more) / rates->reduce[i];
+	}
 	if (rates->overlap)
 		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, parts, 1) / 1e9 -
 					 (double)pipesim_stage_time(stage, parts, 2) / 1e9);
@@ -574,7 +578,7 @@ void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint
 	if (cutter->base->training.eager)
 		ns[1] = 0;
 	if (rates.overlap)
-		rates.reduce = 0;
+		rates.reduce[0] = rates.reduce[1] = 0;
 	ns[3] = pipesim_stage_tail(
 		&stage, &cutter->base->training, &rates, cutter->base->times);
 }

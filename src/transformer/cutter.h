@@ -12,9 +12,10 @@ gboolean pipesim_device_check(
 /* Bytes per second of a GPU's network where no device says it. */
 #define PIPESIM_NETWORK 50e9
 
-/** pipesim_device_reduce, pipesim_device_message: bytes per second at which a rank reduces gradients, and at which it sends to the
- * next stage, of @ranks. Ranks are numbered TP, CP, EP, DP, PP: those of a node that share gradients have as many NICs. */
-double pipesim_device_reduce(const PipesimDevice *device, const PipesimTraining *training);
+/** pipesim_device_reduce, pipesim_device_message: bytes per second at which a rank reduces gradients, of @routed
+ * experts or of all else, and at which it sends to the next stage, of @ranks. Ranks are numbered TP, CP, EP, DP, PP: those of a node that share gradients have as many NICs. */
+double pipesim_device_reduce(
+	const PipesimDevice *device, const PipesimTraining *training, gboolean routed);
 double pipesim_device_message(
 	const PipesimDevice *device, const PipesimTraining *training, guint ranks);
 

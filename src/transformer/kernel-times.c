@@ -188,7 +188,8 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 	for (guint i = 0; i < kernels->len; i++) {
 		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
 		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
-		const double own = launch * kernel->launches;
+		const double own = launch * kernel->launches +
+				   (launch > 0 ? rates->device->kernel * kernel->plain : 0);
 		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
 		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
 					 kernel->kind == PIPESIM_KERNEL_CONTEXT;

@@ -61,7 +61,8 @@ static void add(List *x, PipesimKernel kernel)
 {
 	kernel.again = x->again && kernel.phase == F;
 	kernel.spared = x->spared && kernel.phase == F && kernel.kind == PIPESIM_KERNEL_PRODUCT;
-	kernel.launches = x->held ? 0 : MAX(kernel.launches, 1);
+	kernel.launches = x->held || kernel.plain > 0 ? 0 : MAX(kernel.launches, 1);
+	kernel.plain = x->held ? 0 : kernel.plain;
 	/* What a model has none of is no kernel; rows that stay on a rank take time in captures. */
 	if (kernel.bytes + kernel.flops > 0 || kernel.kind == PIPESIM_KERNEL_WAIT ||
 		(kernel.kind == PIPESIM_KERNEL_ROWS && kernel.m > 0))
@@ -423,6 +424,21 @@ static void add_grouped(List *x, double rows, double n, double fe, gboolean all)
 		add_activation(x, fe * rows, (guint)n);
 	x->again = all;
 	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", rows / n, fe, x->h, n, !fused);
+	/* Behind the second product Megatron-Core adds what it weighs by probabilities in FP32, expert by expert, and joins these
+	 * (TEGroupedMLP._apply_bias()): product, sum, join and conversion; backward the conversions, and of both factors the
+	 * product and its sum. */
+	if (x->model->ffn_bias && !fused && !training->eager) {
+		const double bytes[] = {28 * x->h * rows, 40 * x->h * rows};
+		const guint plain[] = {2 * (guint)n + 2, 6 * (guint)n + 2};
+
+		for (guint phase = F; phase <= I; phase++)
+			add(x, (PipesimKernel){.what = "bias of experts",
+				       .kind = PIPESIM_KERNEL_MOVE,
+				       .phase = phase,
+				       .move = PIPESIM_MOVE_ELEMENTS,
+				       .bytes = bytes[phase],
+				       .plain = plain[phase]});
+	}
 }
 
 static void add_experts(List *x)

@@ -40,7 +40,7 @@ typedef struct {
 	double bytes;           /* moved through memory, or sent over links of the node */
 	double far;             /* sent over the network; both ways at a time */
 	PipesimMove move;
-	guint launches;
+	guint launches, plain; /* of Megatron-LM's operations; of PyTorch's own beside these */
 } PipesimKernel;
 
 /* Seconds of one part of a model, for a micro-batch on a rank; by phase F, I, W. */
@@ -64,7 +64,8 @@ typedef struct {
 	double row[3]; /* seconds for a byte of rows, dispatched and combined, of the phase */
 	double memory; /* bytes per second that the optimizer reaches; 0 = it takes no time */
 	double peak;   /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
-	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = free */
+	/* Bytes per second of gradients between data-parallel ranks, of routed experts' and of all others'; 0 = free. */
+	double reduce[2];
 	gboolean overlap; /* they are reduced beside the last backward */
 } PipesimRates;
 

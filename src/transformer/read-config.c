@@ -33,6 +33,7 @@ typedef enum {
 	HEAD_128 = 1 << 5,           /* the size of a head is 128 unless it is told */
 	GATED_OUTPUT = 1 << 6,       /* attention_bias is of the output projection too */
 	EVERY_OTHER_WINDOW = 1 << 7, /* every other layer attends to a sliding window */
+	EXPERT_BIAS = 1 << 8,        /* experts have biases, whatever mlp_bias says */
 } Traits;
 
 /* What tells architectures apart. Keys of what they do not have are NULL. */
@@ -48,8 +49,8 @@ static const Family families[] = {
 	{"llama", GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mistral", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mixtral", 0, "num_local_experts", "intermediate_size", NULL, NULL, NULL, NULL, NULL},
-	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW, "num_local_experts", "intermediate_size",
-		NULL, NULL, NULL, NULL, NULL},
+	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS, "num_local_experts",
+		"intermediate_size", NULL, NULL, NULL, NULL, NULL},
 	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
 		"shared_expert_intermediate_size", NULL, NULL, "decoder_sparse_step"},
@@ -390,7 +391,8 @@ PipesimTransformer *pipesim_transformer_read_config(
 	model->vocab = number(&reader, "vocab_size", 1, PIPESIM_MAX_VOCAB, -1);
 	model->mtp = number(&reader, "num_nextn_predict_layers", 0, 64, 0);
 	model->tied = flag(&reader, "tie_word_embeddings", FALSE);
-	model->ffn_bias = flag(&reader, "mlp_bias", FALSE);
+	model->ffn_bias =
+		flag(&reader, "mlp_bias", FALSE) || (reader.family->traits & EXPERT_BIAS) != 0;
 	read_attention(&reader);
 	if (reader.family->traits & EVERY_OTHER_WINDOW) {
 		model->window = number(&reader, "sliding_window", 0, PIPESIM_MAX_WIDTH, 0);

@@ -30,7 +30,7 @@ static PipesimWide shared(PipesimWide elements, guint bytes, gboolean cut, gint6
 /* Totals that may still be too large. */
 typedef struct {
 	PipesimWide elements, parameters, gradients, optimizer;
-	PipesimWide gathered, moved[2];
+	PipesimWide gathered, moved[2], routed[2];
 	PipesimWide until_input, until_weight, between, transient, transient_weight;
 	PipesimWide until_step, transient_forward, early;
 	double updated;
@@ -59,19 +59,23 @@ static double update(const PipesimTraining *training, double elements, double ow
  * products read them forward and, transposed, backward; beside parameters in FP8 the second
  * alone. Data-parallel ranks do not share these. */
 static void add_static(const PipesimTraining *training, PipesimWide elements,
-	PipesimWide linear, gint64 ranks, Totals *totals)
+	PipesimWide linear, gint64 ranks, gboolean routed, Totals *totals)
 {
 	const PerParameter bytes = per_parameter(training);
 	const PipesimZero zero = training->zero;
 	const PipesimWide narrow = training->fp8_parameters ? linear : 0;
 	const PipesimWide parameters =
 		elements * bytes.parameter - narrow * (bytes.parameter - 1);
+	/* A ring moves all but one share. */
+	const PipesimWide moved[] = {parameters * (ranks - 1) / ranks,
+		elements * bytes.gradient * (ranks - 1) / ranks};
 
 	totals->elements += elements;
-	/* A ring moves all but one share. */
 	totals->gathered += parameters;
-	totals->moved[0] += parameters * (ranks - 1) / ranks;
-	totals->moved[1] += elements * bytes.gradient * (ranks - 1) / ranks;
+	totals->moved[0] += moved[0];
+	totals->moved[1] += moved[1];
+	for (guint i = 0; i < G_N_ELEMENTS(moved) && routed; i++)
+		totals->routed[i] += moved[i];
 	totals->parameters += shared(parameters, 1, zero == PIPESIM_ZERO_3, ranks);
 	if (training->fp8 && !training->eager)
 		totals->parameters += 2 * linear - narrow;
@@ -176,25 +180,25 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 	 * puts it where the first stage's is. Its loss has a head of its own where the main one is not. */
 	if ((part == PIPESIM_PART_MTP && !cut->embedding && !training->deepseek) ||
 		(part == PIPESIM_PART_LOSS && !cut->head))
-		add_static(training, matrix, 0, training->dp * training->cp, totals);
+		add_static(training, matrix, 0, training->dp * training->cp, FALSE, totals);
 	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], n * sum.linear[0],
-		training->dp * training->cp, totals);
+		training->dp * training->cp, FALSE, totals);
 	add_static(training, n * sum.of[PIPESIM_TERM_EXPERTS], n * sum.linear[1],
-		pipesim_training_expert_dp(training), totals);
+		pipesim_training_expert_dp(training), TRUE, totals);
 }
 
 static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 {
 	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
 		totals->optimizer, totals->gathered, totals->moved[0], totals->moved[1],
-		totals->until_input, totals->until_weight, totals->between, totals->transient,
-		totals->transient_weight, totals->until_step, totals->transient_forward,
-		totals->early};
+		totals->routed[0], totals->routed[1], totals->until_input, totals->until_weight,
+		totals->between, totals->transient, totals->transient_weight,
+		totals->until_step, totals->transient_forward, totals->early};
 	gint64 *const to[] = {&stage->elements, &stage->parameters, &stage->gradients,
 		&stage->optimizer, &stage->gathered, &stage->moved[0], &stage->moved[1],
-		&stage->until_input, &stage->until_weight, &stage->between, &stage->transient,
-		&stage->transient_weight, &stage->until_step, &stage->transient_forward,
-		&stage->early};
+		&stage->routed[0], &stage->routed[1], &stage->until_input, &stage->until_weight,
+		&stage->between, &stage->transient, &stage->transient_weight,
+		&stage->until_step, &stage->transient_forward, &stage->early};
 
 	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
 		if (amounts[i] >= MOST)

@@ -311,6 +311,59 @@ START_TEST(dispatches_as_recipes_do)
 }
 END_TEST
 
+/* 28 bytes an element of the rows forward and 40 backward, by kernels for each of 2 experts and two for all; none of the
+ * host's where a graph holds them, and nothing at all in the kernels of MXFP8 that such a step has. */
+START_TEST(adds_biases_of_experts)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("mixtral-8x7b");
+	PipesimTraining training = training_of(3);
+	const PipesimGraphs graphs[] = {PIPESIM_GRAPHS_NONE, PIPESIM_GRAPHS_STEP};
+	const double rows = (double)pipesim_training_tokens(&training) * 2 * 4096;
+
+	for (guint i = 0; i < 6; i++) {
+		g_autoptr(GArray) kernels = NULL;
+		double bytes[2] = {0};
+		guint plain = 0;
+
+		model->ffn_bias = i < 4;
+		training.graphs = graphs[i % 2];
+		training.precision = i / 2 == 1 ? PIPESIM_FP8_MX : PIPESIM_BF16;
+		training.fp8 = i / 2 == 1;
+		kernels = pipesim_kernels(model, &training, PIPESIM_PART_SPARSE);
+		for (guint k = 0; k < kernels->len; k++) {
+			const PipesimKernel *one = &g_array_index(kernels, PipesimKernel, k);
+
+			if (strcmp(one->what, "bias of experts") == 0)
+				bytes[one->phase] += one->bytes;
+			plain += one->plain;
+		}
+		ck_assert_double_eq(bytes[F], i < 3 ? 28 * rows : 0);
+		ck_assert_double_eq(bytes[I], i < 3 ? 40 * rows : 0);
+		ck_assert_uint_eq(plain, i == 0 || i == 2 ? 6 + 14 : 0);
+	}
+}
+END_TEST
+
+/* On nodes of 8 with TP 2 and EP 8 four ranks of a node share gradients of dense layers, each with a NIC, and one those of an
+ * expert; in one node both go over links. */
+START_TEST(reduces_experts_apart)
+{
+	PipesimDevice *device = shipped_device("h100");
+	PipesimTraining training = training_of(0);
+
+	training.tp = 2;
+	training.ep = 8;
+	training.dp = 16;
+	for (guint routed = 0; routed < 2; routed++)
+		ck_assert_double_eq(pipesim_device_reduce(device, &training, routed != 0),
+			(routed ? 1 : 4) * device->far * device->network);
+	training.ep = training.dp = 4;
+	for (guint routed = 0; routed < 2; routed++)
+		ck_assert_double_eq(pipesim_device_reduce(device, &training, routed != 0),
+			device->link * device->ring);
+}
+END_TEST
+
 /* What parts add to a stage at least is never more than the stage takes, whether its GPUs or its
  * hosts bind it, or one in some parts and the other in others. */
 START_TEST(adds_up_to_no_more_than_stages)
@@ -430,6 +483,8 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_loop_test(tests, takes_less_where_it_should, 0, 5);
 	tcase_add_test(tests, graphs_launch_what_they_hold);
 	tcase_add_test(tests, dispatches_as_recipes_do);
+	tcase_add_test(tests, adds_biases_of_experts);
+	tcase_add_test(tests, reduces_experts_apart);
 	tcase_add_loop_test(tests, adds_up_to_no_more_than_stages, 0, 6);
 	tcase_add_test(tests, fills_the_chip);
 	tcase_add_test(tests, refuses_devices);
