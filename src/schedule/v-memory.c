@@ -7,7 +7,7 @@
 #include "schedule/search/slots.h"
 
 /* The authors put the way back off by 3 slots at even PP: ops would share slots. */
-static void lay_half(guint ranks, guint rank, PipesimSlotPattern *out)
+void pipesim_v_half_block(guint ranks, guint rank, PipesimSlotPattern *out)
 {
 	const guint gap = ranks % 2 == 0 ? 3 : 0;
 
@@ -44,7 +44,7 @@ static gboolean plan(const PipesimShape *shape,
 static gboolean plan_half(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
 	PipesimEmitter *out, GError **error)
 {
-	return plan(shape, lay_half, out, error);
+	return plan(shape, pipesim_v_half_block, out, error);
 }
 
 static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,

@@ -301,6 +301,8 @@ static const struct {
 	{"grouped-interleaved", "gis-h", "group_size=PP/2", 10},
 	{"vocab-1-two-barriers", "vocab-1", "", 14},
 	{"vocab-2-one-barrier", "vocab-2", "", 17},
+	{"v-half-vocab-1", "v-half-vocab-1", "", 5},
+	{"v-half-vocab-2", "v-half-vocab-2", "", 5},
 };
 
 /* Whether an order is in groups of @group: PP or half of it; "": of any. */

@@ -72,6 +72,26 @@ START_TEST(orders_do_what_they_say)
 }
 END_TEST
 
+/* On every rank a micro-batch more than V-Half for each barrier: two chunks. */
+START_TEST(barriers_hold_activations)
+{
+	static const char *const names[] = {"v-half", "v-half-vocab-2", "v-half-vocab-1"};
+	const PipesimScenario scenario = {
+		.ranks = (guint)_i, .microbatches = 2 * (guint)_i + (guint)_i % 3};
+	g_autoptr(PipesimCosts) costs = costs_of("F=1,B=2,S=0.3,T=0.3");
+	guint plain = 0;
+
+	for (guint barriers = 0; barriers <= 2; barriers++) {
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(
+			pipesim_schedule_find(names[barriers], NULL), &scenario, costs);
+
+		plain = barriers == 0 ? run->report->held.max_peak : plain;
+		for (guint rank = 0; rank < scenario.ranks; rank++)
+			ck_assert_uint_eq(run->report->held.peak[rank], plain + 2 * barriers);
+	}
+}
+END_TEST
+
 /* Runs side by side share an order only where it does not go by their times. */
 START_TEST(points_have_orders_of_their_own)
 {
@@ -99,6 +119,7 @@ Suite *schedule_vocab_suite(void)
 	TCase *tcase = tcase_create("passes");
 
 	tcase_add_loop_test(tcase, orders_do_what_they_say, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(tcase, barriers_hold_activations, 2, 13);
 	tcase_add_test(tcase, points_have_orders_of_their_own);
 	suite_add_tcase(suite, tcase);
 	return suite;

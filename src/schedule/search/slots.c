@@ -415,3 +415,50 @@ const guint8 *pipesim_slots_whole(PipesimArena *arena, const PipesimSlotPattern 
 	move_ops(&t);
 	return take_order(&t);
 }
+
+/* Behind the op before it on its rank, and after the message that it needs. */
+static void find_starts(Table *t, gint64 *starts, gint64 *ends, gint64 *free)
+{
+	const gsize each = PIPESIM_V_CODES * (gsize)t->m;
+	g_autofree guint32 *n_ops = g_new0(guint32, t->ranks);
+
+	memset(t->count, 0, (gsize)t->ranks * KINDS * sizeof(*t->count));
+	for (guint s = 0; s < t->width; s++)
+		for (guint rank = 0; rank < t->ranks; rank++) {
+			const guint kind = cells_of(t, rank)[s];
+			const guint from = kind == F0 || kind == I1 ? rank - 1 : rank + 1;
+			gint64 start = free[rank];
+
+			if (kind == FREE)
+				continue;
+			if (kind < W) {
+				const guint32 k = t->count[(gsize)rank * KINDS + kind]++;
+
+				if (from < t->ranks)
+					start = MAX(start,
+						ends[((gsize)from * W + kind) * t->m + k] + 1);
+				ends[((gsize)rank * W + kind) * t->m + k] =
+					start + PIPESIM_SLOT_TIME;
+			}
+			starts[rank * each + n_ops[rank]++] = start;
+			free[rank] = start + PIPESIM_SLOT_TIME;
+		}
+}
+
+const guint8 *pipesim_slots_laid(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, gint64 **starts, GError **error)
+{
+	Table t = {.whole = FALSE};
+	gint64 *ends, *free;
+
+	*starts = pipesim_arena_array(
+		arena, gint64, PIPESIM_V_CODES * (gsize)ranks * microbatches);
+	ends = pipesim_arena_array(arena, gint64, W * (gsize)ranks * microbatches);
+	free = pipesim_arena_array(arena, gint64, ranks);
+	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
+		return NULL;
+	lay_pattern(&t, pattern);
+	put_weights(&t, TRUE);
+	find_starts(&t, *starts, ends, free);
+	return take_order(&t);
+}

@@ -10,6 +10,9 @@ typedef struct {
 
 #define PIPESIM_SLOT_PERIOD 6
 
+/** pipesim_v_half_block: the pattern of V-Half on @rank of @ranks (v-memory.c). */
+void pipesim_v_half_block(guint ranks, guint rank, PipesimSlotPattern *out);
+
 /**
  * pipesim_slots_split, pipesim_slots_whole: the order that @pattern, of @ranks ranks, becomes; with
  * W in whatever slot is free, or with full backwards, which take the slot of their I and the one
@@ -23,3 +26,10 @@ const guint8 *pipesim_slots_split(PipesimArena *arena, const PipesimSlotPattern 
 	guint ranks, guint microbatches, GError **error);
 const guint8 *pipesim_slots_whole(PipesimArena *arena, const PipesimSlotPattern *pattern,
 	guint ranks, guint microbatches, GError **error);
+
+/** pipesim_slots_laid: the same with split backwards, in which no op moves from its slot.
+ * @starts: when each op begins if every op takes PIPESIM_SLOT_TIME and a message 1; in @arena */
+const guint8 *pipesim_slots_laid(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, gint64 **starts, GError **error);
+
+#define PIPESIM_SLOT_TIME 1000
