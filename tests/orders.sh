@@ -1,5 +1,5 @@
 #!/bin/sh
-# Orders beside what others found: bubbles of steps without a barrier as the zero-bubble authors published them, and
+# Orders beside what others found: bubbles and steps without a barrier as the zero-bubble authors published them, and
 # orders of unequal micro-batches by brute force. Both tables lie beside the project.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -43,6 +43,15 @@ while IFS=, read -r model pp _ _ m f i w hop b1 _ bh1 bh2 b1p b2p; do
 		fi
 	done
 done <"$scratch/rows"
+
+# Steps of these times: the bubbles are those of the paper's own simulation, the steps were measured.
+if command -v python3 >/dev/null && [ -r "$shared/throughput/rows.csv" ]; then
+	if PIPESIM="$PIPESIM" python3 "$TOP_SRCDIR/tests/zero-bubble.py" --check "$shared/throughput" >/dev/null; then
+		pass
+	else
+		fail "steps of the zero-bubble paper"
+	fi
+fi
 
 # schedule pp chunks p2p average best given ascending descending lengths
 sed 's/^\[*{//; s/}[],]*$//' "$cases" | awk '
