@@ -74,39 +74,43 @@ static void append_name(GString *names, const char *name)
 	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
 }
 
-/* Sorts one way of communicating into @fates; says on standard error where messages hang or meet the wrong
- * ones and that decides. */
-static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
-	const PipesimLowering *lowering, GString *const *fates, GError **error)
+/* Sorts one way of communicating, of @runtime or by @file's own @lowering, into @fates; says on standard error where
+ * messages hang or meet the wrong ones and that decides. */
+static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, const char *path,
+	const PipesimRuntime *runtime, const PipesimLowering *lowering, GString *const *fates,
+	GError **error)
 {
-	const char *name =
-		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
+	const char *name = lowering != NULL ? "the messages of the file" : runtime->name;
 	g_autoptr(GError) fault = NULL;
-	const PipesimIssuing asked =
-		pipesim_runtime_asked(lowering->runtime, validation->issuing);
+	const PipesimIssuing asked = pipesim_runtime_asked(runtime, validation->issuing);
 	/* A hang decides under rules that were asked for, or that a file is run by where it says
 	 * nothing else. PyTorch runs files by its own rules; orders of several stages per rank are not made
 	 * for the other rules, and most hang under them. */
-	const gboolean decides =
-		!validation->all || lowering->from_file || !lowering->runtime->waits ||
-		lowering->runtime == pipesim_runtime_resolve(
-					     &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
+	const gboolean decides = !validation->all || lowering != NULL || !runtime->waits ||
+				 runtime == pipesim_runtime_resolve(&pipesim_native_runtime,
+						    PIPESIM_RUNTIME_OF_FILES);
 	/* The way round a cycle is told where it decides. */
-	const gboolean runs = pipesim_lowering_check(lowering, asked.channels,
-		!decides              ? NULL
-		: lowering->from_file ? pipesim_schedule_file_locate_action
-				      : pipesim_schedule_file_locate_op,
-		file, &fault);
-	const guint fate = runs ? RUN
+	const gboolean runs =
+		lowering != NULL ? pipesim_lowering_check(lowering, asked.channels,
+					   pipesim_schedule_file_locate_action, file, &fault)
+				 : pipesim_runtime_runs(file->program, runtime, &asked,
+					   decides ? pipesim_schedule_file_locate_op : NULL,
+					   file, &fault);
+	const gboolean none = g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT);
+	const guint fate = runs   ? RUN
+			   : none ? NONE
 			   : g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK)
 				   ? HANG
 				   : CROSS;
 
-	if (!runs && !is_answer(fault)) {
+	if (!runs && !none && !is_answer(fault)) {
 		g_propagate_error(error, g_steal_pointer(&fault));
 		return FALSE;
 	}
-	if (!runs && decides) {
+	if (none && !validation->all) {
+		pipesim_say("%s: %s", path, fault->message);
+		*validation->worst = PIPESIM_EXIT_NO;
+	} else if (!runs && !none && decides) {
 		pipesim_say("%s", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
 	}
@@ -151,34 +155,16 @@ static gboolean report(
 	*validation->worst = PIPESIM_EXIT_DONE;
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
-		g_autoptr(PipesimLowering) lowering = NULL;
-		g_autoptr(GError) fault = NULL;
-		PipesimIssuing issuing;
 
-		if (!wanted || (file->lowering != NULL && runtimes[i]->waits))
-			continue;
-		issuing = pipesim_runtime_asked(runtimes[i], validation->issuing);
-		lowering = pipesim_lower(file->program, runtimes[i], &issuing, &fault);
-		if (lowering == NULL &&
-			g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
-			append_name(none, runtimes[i]->name);
-			if (validation->all)
-				continue;
-			pipesim_say("%s: %s", path, fault->message);
-			*validation->worst = PIPESIM_EXIT_NO;
-			continue;
-		}
-		if (lowering == NULL) {
-			g_propagate_error(error, g_steal_pointer(&fault));
-			return FALSE;
-		}
-		if (!try_comm(validation, file, lowering, fates, error))
+		if (wanted && (file->lowering == NULL || !runtimes[i]->waits) &&
+			!try_comm(validation, file, path, runtimes[i], NULL, fates, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && !is_for(validation, file->lowering, path))
 		*validation->worst = PIPESIM_EXIT_NO;
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
-		!try_comm(validation, file, file->lowering, fates, error))
+		!try_comm(validation, file, path, file->lowering->runtime, file->lowering,
+			fates, error))
 		return FALSE;
 	failed = *validation->worst != PIPESIM_EXIT_DONE;
 	*validation->worst = MAX(before, *validation->worst);

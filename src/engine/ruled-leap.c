@@ -326,10 +326,6 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 			.time = (gint64)try.common / (COMMON / try.period)};
 	}
 	step->makespan = figures.makespan;
-	step->split =
-		*done && step->job.runtime->splits_pairs && pipesim_order_has_pairs(order);
-	if (step->split)
-		step->parted = pipesim_order_split_pairs(order);
 	return !*done || figures.makespan < PIPESIM_MAX_END ||
 	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 		       "the step takes longer than 146 years; give shorter times or fewer "

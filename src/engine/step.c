@@ -7,6 +7,7 @@
 #include "engine/fast.h"
 #include "engine/lanes.h"
 #include "engine/mixed.h"
+#include "engine/ruled-flow.h"
 #include "engine/ruled-leap.h"
 #include "engine/slowdown.h"
 #include "engine/step.h"
@@ -251,6 +252,12 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 
 		if (steady)
 			ok = pipesim_ruled_leap(step, &done, error);
+		if (ok && steady && !done && job->order->n_ops <= job->most_ops)
+			ok = pipesim_ruled_flow(step, &done, error);
+		if (done && job->runtime->splits_pairs && pipesim_order_has_pairs(job->order)) {
+			step->split = TRUE;
+			step->parted = pipesim_order_split_pairs(job->order);
+		}
 		if (ok && !done && job->order->n_ops > job->most_ops / (steady ? 1 : BY_EVENTS))
 			ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 				"%" G_GUINT64_FORMAT " ops are too many to run one by one",

@@ -4,10 +4,12 @@
 
 #include "runtime/runtime.h"
 
-static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
+static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 
+	if (!pipesim_lower_begin(lowerer, 0, error))
+		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint32 end = program->rank_begin[rank + 1];
 

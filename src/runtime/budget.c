@@ -26,11 +26,11 @@ typedef struct {
 	guint32 *wait_at; /* by node, of a send: the node before which it is waited for; the end
 			     of its rank: behind all */
 	guint8 *moved;    /* by node, of a send: its wait has come forward */
-	PipesimEnds *send_of;
-	guint32 *place;  /* by node: in the topological order */
-	guint32 *stack;  /* nodes */
-	guint32 *degree; /* nodes before a node that are not in the order yet */
-	guint32 *seen;   /* by node: the last search that came by */
+	guint32 *send_of; /* by 2 * the op whose result leaves, + 1 of a gradient */
+	guint32 *place;   /* by node: in the topological order */
+	guint32 *stack;   /* nodes */
+	guint32 *degree;  /* nodes before a node that are not in the order yet */
+	guint32 *seen;    /* by node: the last search that came by */
 	guint32 search;
 } Graph;
 
@@ -134,50 +134,48 @@ static gboolean add_nodes(Graph *graph, PipesimArena *arena, GError **error)
 	return TRUE;
 }
 
+/* Which of the messages of the op that @action is about. */
+static gsize end_of(const PipesimAction *action)
+{
+	return 2 * (gsize)action->op + pipesim_action_is_backward(action->kind);
+}
+
 /* Sends to receives, and these to what waits for them. */
 static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 {
 	const guint ranks = graph->program->shape.ranks;
-	PipesimEnds *receives = pipesim_ends_new(graph->program, arena);
+	const gsize n_ends = 2 * (gsize)graph->program->n_ops;
+	guint32 *receives = pipesim_arena_array(arena, guint32, n_ends);
 
-	graph->send_of = pipesim_ends_new(graph->program, arena);
+	graph->send_of = pipesim_arena_array(arena, guint32, n_ends);
 	if (!pipesim_arena_check(arena, error, "%u ops", graph->program->n_ops))
 		return FALSE;
-	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
-			const PipesimAction *action = &graph->action[i];
-			PipesimMessage message;
-
-			graph->next[i] = NONE;
-			if (!pipesim_action_is_message(action->kind))
-				continue;
-			message = pipesim_message_of(graph->program, rank, action);
-			*pipesim_end_of(pipesim_action_is_send(action->kind) ? graph->send_of
-									     : receives,
-				&message) = i;
-		}
+	for (guint32 i = 0; i < graph->n; i++) {
+		graph->next[i] = NONE;
+		if (pipesim_action_is_message(graph->action[i].kind))
+			(pipesim_action_is_send(graph->action[i].kind)
+					? graph->send_of
+					: receives)[end_of(&graph->action[i])] = i;
+	}
 	for (guint rank = 0; rank < ranks; rank++) {
 		const PipesimList *list = &graph->lowerer->lists[rank];
 		guint32 node = graph->begin[rank];
 
 		for (guint32 i = 0; i < list->n; i++) {
 			const PipesimAction *action = &list->actions[i];
-			PipesimMessage message;
-			guint32 receive;
+			const gboolean wait = pipesim_action_is_wait(action->kind);
 
-			node += !pipesim_action_is_wait(action->kind);
-			if (!pipesim_action_is_wait(action->kind) &&
-				!pipesim_action_is_send(action->kind))
+			node += !wait;
+			if (wait)
+				graph->wait_at[graph->send_of[end_of(action)]] = node;
+			else if (pipesim_action_is_send(action->kind))
+				graph->next[node - 1] =
+					receives[2 * (gsize)action->peer +
+						 pipesim_action_is_backward(action->kind)];
+			else
 				continue;
-			message = pipesim_message_of(graph->program, rank, action);
-			receive = *pipesim_end_of(receives, &message);
-			if (pipesim_action_is_send(action->kind)) {
-				graph->next[node - 1] = receive;
-				continue;
-			}
-			graph->wait_at[*pipesim_end_of(graph->send_of, &message)] = node;
-			if (node < graph->begin[rank + 1])
-				graph->next[receive] = node;
+			if (wait && node < graph->begin[rank + 1])
+				graph->next[graph->next[graph->send_of[end_of(action)]]] = node;
 		}
 	}
 	return TRUE;
@@ -259,10 +257,7 @@ static void write_rank(Graph *graph, guint rank)
 		const PipesimAction *action = &old.actions[i];
 
 		if (pipesim_action_is_wait(action->kind)) {
-			const PipesimMessage message =
-				pipesim_message_of(graph->program, rank, action);
-
-			if (graph->moved[*pipesim_end_of(graph->send_of, &message)])
+			if (graph->moved[graph->send_of[end_of(action)]])
 				continue;
 		} else if (moved_to[node++] != NONE) {
 			PipesimAction wait = graph->action[moved_to[node - 1]];

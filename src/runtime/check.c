@@ -4,8 +4,8 @@
 
 #include "order/cycle.h"
 #include "runtime/cell.h"
+#include "runtime/rounds.h"
 #include "runtime/rules.h"
-#include "runtime/runtime.h"
 
 #define NO_CHANNEL G_MAXUINT32
 
@@ -13,22 +13,25 @@ typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	PipesimChannels channels;
-	guint32 *stack;  /* of ranks to look at */
-	guint8 *stacked; /* by rank: on the stack */
-	guint height;
+	guint32 *queue; /* ring of ranks to look at */
+	guint8 *queued; /* by rank: in the queue */
+	guint head, n_queued, ranks;
 	guint32 n_done; /* ops */
 } Check;
 
-static void push(Check *check, guint rank)
+static inline void push(Check *check, guint rank)
 {
-	if (check->stacked[rank])
+	const guint at = check->head + check->n_queued;
+
+	if (check->queued[rank])
 		return;
-	check->stacked[rank] = TRUE;
-	check->stack[check->height++] = rank;
+	check->queued[rank] = TRUE;
+	check->queue[at >= check->ranks ? at - check->ranks : at] = rank;
+	check->n_queued++;
 }
 
 /* What is issued at both ends has moved. Returns whether there was any. */
-static gboolean post(Check *check, guint rank, guint32 channel)
+static inline gboolean post(Check *check, guint rank, guint32 channel)
 {
 	const PipesimAction *actions = check->lowering->actions;
 	PipesimRules *rules = &check->rules;
@@ -41,8 +44,8 @@ static gboolean post(Check *check, guint rank, guint32 channel)
 			!pipesim_rules_issue(rules, i))
 			continue;
 		pipesim_rules_arrive(rules, rank, i);
-		pipesim_rules_arrive(rules, actions[i].peer_rank, actions[i].peer);
-		push(check, actions[i].peer_rank);
+		if (pipesim_rules_arrive(rules, actions[i].peer_rank, actions[i].peer))
+			push(check, actions[i].peer_rank);
 	}
 	return TRUE;
 }
@@ -74,18 +77,21 @@ static gboolean play(Check *check, const PipesimLowering *lowering, PipesimChann
 
 	check->lowering = lowering;
 	check->channels = channels;
-	check->stack = pipesim_arena_array(arena, guint32, ranks);
-	check->stacked = pipesim_arena_array(arena, guint8, ranks);
+	check->ranks = ranks;
+	check->queue = pipesim_arena_array(arena, guint32, ranks);
+	check->queued = pipesim_arena_array(arena, guint8, ranks);
 	pipesim_rules_begin(&check->rules, lowering, channels, arena);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
-	for (guint rank = ranks; rank-- > 0;)
+	for (guint rank = 0; rank < ranks; rank++)
 		push(check, rank);
-	while (check->height > 0) {
-		const guint rank = check->stack[--check->height];
+	while (check->n_queued > 0) {
+		const guint rank = check->queue[check->head];
 
-		check->stacked[rank] = FALSE;
+		check->head = check->head + 1 == ranks ? 0 : check->head + 1;
+		check->n_queued--;
+		check->queued[rank] = FALSE;
 		advance(check, rank);
 	}
 	return TRUE;
@@ -293,15 +299,39 @@ static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 
 	}
 }
 
+/* Whether what each rank receives from another one stands in the order in which that sends it. @last: by rank */
+static gboolean turns_agree(const PipesimLowering *lowering, guint64 *last)
+{
+	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			const PipesimAction *action = &lowering->actions[i];
+			const guint64 turn = (guint64)rank << 32 | action->peer;
+
+			if (action->kind != PIPESIM_ACTION_RECV_F &&
+				action->kind != PIPESIM_ACTION_RECV_B)
+				continue;
+			/* What other ranks received is lower. */
+			if (turn < last[action->peer_rank])
+				return FALSE;
+			last[action->peer_rank] = turn;
+		}
+	return TRUE;
+}
+
 /* Whether the right messages meet. */
 static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena,
 	const PipesimFaultPlaces *places, GError **error)
 {
 	const PipesimAction *actions = lowering->actions;
 	const guint ranks = lowering->program->shape.ranks;
-	guint32 *turn = pipesim_arena_array(arena, guint32, lowering->n_actions);
-	guint32 *count = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks);
+	guint64 *last = pipesim_arena_array(arena, guint64, ranks);
+	guint32 *turn, *count;
 
+	if (last != NULL && turns_agree(lowering, last))
+		return TRUE;
+	turn = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	count = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
@@ -384,6 +414,20 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 		: channels == PIPESIM_CHANNEL_EDGE ? "pair of ranks and direction"
 						   : "");
 	return pipesim_fail_cycle(&waiting, cycle, what, error);
+}
+
+gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error)
+{
+	g_autoptr(PipesimLowering) lowering = NULL;
+
+	if (!runtime->waits)
+		return TRUE;
+	if (!program->has_more && pipesim_rounds_apply(runtime, issuing))
+		return pipesim_rounds_check(program, issuing, error);
+	lowering = pipesim_lower(program, runtime, issuing, error);
+	return lowering != NULL &&
+	       pipesim_lowering_check(lowering, issuing->channels, locate, data, error);
 }
 
 gboolean pipesim_lowering_stops(

@@ -161,12 +161,14 @@ static guint32 issue_steps(Issuer *issuer, const Steps *steps)
 	return op + 2;
 }
 
-static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
+static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	gboolean eight_steps = TRUE;
 	Steps steps;
 
+	if (!pipesim_lower_begin(lowerer, 0, error))
+		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks && eight_steps; rank++)
 		eight_steps = find_steps(program, rank, &steps);
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {

@@ -8,12 +8,11 @@
 #include <string.h>
 
 typedef struct {
-	PipesimLowering *lowering;
-	PipesimEnds *ends;
+	PipesimLowerer lowerer;
 	const PipesimProgram *program;
 	const PipesimCell *written;
 	guint32 *place_of; /* by op: its action; PIPESIM_NO_OP: still to come */
-	guint32 n_joined;  /* messages of which both ends are there */
+	guint32 n_ends;    /* of messages, that are there */
 	PipesimFaultPlaces places;
 } Linker;
 
@@ -82,25 +81,18 @@ static gboolean find_message(Linker *linker, const PipesimCell *written, guint r
 	return TRUE;
 }
 
-/* Whether the other end of @end, which stands in a list or is PIPESIM_NO_OP, is there too. */
-static gboolean is_joined(const Linker *linker, guint32 end)
-{
-	return end != PIPESIM_NO_OP && linker->lowering->actions[end].peer != PIPESIM_NO_OP;
-}
-
 static void link_message(Linker *linker, guint rank, guint32 index)
 {
 	const PipesimCell *written = &linker->written[index];
 	const gboolean send = pipesim_action_is_send(written->action);
 	PipesimMessage message;
-	guint32 end, own;
+	guint32 own;
 
 	if (!find_message(linker, written, rank, index, &message))
 		return;
-	end = *pipesim_end_of(linker->ends, &message);
 	own = send ? message.from : message.to;
-	if (is_joined(linker, end) ||
-		(end != PIPESIM_NO_OP && linker->written[end].action == written->action)) {
+	if ((send ? linker->lowerer.sends
+		  : linker->lowerer.receives)[2 * (gsize)own + message.backward] > 0) {
 		message_fault(linker, index, " appears twice; each message goes once");
 		return;
 	}
@@ -113,19 +105,22 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 			     : " comes after %s, which needs it; put it before",
 			op->str);
 	}
-	linker->n_joined += end != PIPESIM_NO_OP;
-	linker->lowering->actions[index].op = own;
-	pipesim_lowering_meet(linker->lowering, index, &message, linker->ends);
+	linker->n_ends++;
+	linker->lowerer.waited = written->waited;
+	pipesim_lower_end(&linker->lowerer, &message, send, written->joined);
 }
 
 /* Both ends of every message must be there. */
 static void check_message(Linker *linker, const PipesimMessage *message)
 {
-	const guint32 end = *pipesim_end_of(linker->ends, message);
+	const gboolean sent =
+		linker->lowerer.sends[2 * (gsize)message->from + message->backward] > 0;
+	const gboolean received =
+		linker->lowerer.receives[2 * (gsize)message->to + message->backward] > 0;
 	g_autoptr(GString) from = NULL;
 	g_autoptr(GString) to = NULL;
 
-	if (is_joined(linker, end))
+	if (sent && received)
 		return;
 	from = g_string_new(NULL);
 	to = g_string_new(NULL);
@@ -133,11 +128,11 @@ static void check_message(Linker *linker, const PipesimMessage *message)
 		&linker->program->ops[message->from], from);
 	pipesim_op_print(
 		linker->program, message->to_rank, &linker->program->ops[message->to], to);
-	if (end == PIPESIM_NO_OP || !pipesim_action_is_send(linker->written[end].action))
+	if (!sent)
 		pipesim_fault(&linker->places, linker->place_of[message->from],
 			"no send behind %s on rank %u, although %s on rank %u needs its result",
 			from->str, message->from_rank, to->str, message->to_rank);
-	if (end == PIPESIM_NO_OP || pipesim_action_is_send(linker->written[end].action))
+	if (!received)
 		pipesim_fault(&linker->places, linker->place_of[message->to],
 			"no receive before %s on rank %u, although it needs the result of %s "
 			"on rank %u",
@@ -171,25 +166,33 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 static void link_action(Linker *linker, guint rank, guint32 index)
 {
 	const PipesimCell *written = &linker->written[index];
-	PipesimAction *action = &linker->lowering->actions[index];
 	PipesimCell message = *written;
+	PipesimMessage about;
 
-	*action = (PipesimAction){.peer = PIPESIM_NO_OP,
-		.kind = written->action,
-		.joined = written->joined,
-		.waited = written->waited};
 	if (pipesim_action_is_message(written->action)) {
 		link_message(linker, rank, index);
-	} else if (pipesim_action_is_wait(written->action)) {
-		PipesimMessage about;
-
+	} else if (!pipesim_action_is_wait(written->action)) {
+		pipesim_lower_action(&linker->lowerer, rank, written->action, written->stage);
+	} else {
 		message.action -= PIPESIM_ACTION_TO_WAIT;
 		if (find_message(linker, &message, rank, index, &about))
-			action->op =
-				pipesim_action_is_send(message.action) ? about.from : about.to;
-	} else {
-		action->stage = written->stage;
+			pipesim_lower_action(&linker->lowerer, rank, written->action,
+				pipesim_action_is_send(message.action) ? about.from : about.to);
 	}
+}
+
+/* The first version of PyTorch, or Megatron, whose lists have such waits. */
+static const PipesimRuntime *runtime_of(const PipesimCell *written, guint32 n)
+{
+	const PipesimRuntime *runtime = &pipesim_runtime_pytorch_2_11;
+
+	for (guint32 i = 0; i < n && runtime != &pipesim_runtime_megatron; i++)
+		if (pipesim_action_is_wait(written[i].action))
+			runtime = pipesim_action_is_send(
+					  written[i].action - PIPESIM_ACTION_TO_WAIT)
+					  ? &pipesim_runtime_pytorch_2_15
+					  : &pipesim_runtime_megatron;
+	return runtime;
 }
 
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
@@ -200,28 +203,19 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	Linker linker = {.program = program,
+	Linker linker = {.lowerer = {.program = program,
+				 .runtime = runtime_of(written, rank_begin[ranks]),
+				 .arena = arena},
+		.program = program,
 		.written = written,
-		.ends = pipesim_ends_new(program, arena),
 		.place_of = pipesim_arena_array(arena, guint32, program->n_ops),
 		.places = {faults, locate, data}};
-	const PipesimRuntime *runtime = &pipesim_runtime_pytorch_2_11;
 	guint32 op = 0;
 
-	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
+	if (!pipesim_lower_begin(&linker.lowerer, rank_begin[ranks], error))
 		return NULL;
-	for (guint32 i = 0; i < rank_begin[ranks] && runtime != &pipesim_runtime_megatron; i++)
-		if (pipesim_action_is_wait(written[i].action))
-			runtime = pipesim_action_is_send(
-					  written[i].action - PIPESIM_ACTION_TO_WAIT)
-					  ? &pipesim_runtime_pytorch_2_15
-					  : &pipesim_runtime_megatron;
-	lowering = linker.lowering =
-		pipesim_lowering_new(program, runtime, rank_begin[ranks], error);
-	if (lowering == NULL)
-		return NULL;
+	lowering = linker.lowerer.lowering;
 	lowering->from_file = TRUE;
-	memcpy(lowering->rank_begin, rank_begin, (ranks + 1) * sizeof *rank_begin);
 	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32)); /* PIPESIM_NO_OP */
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
@@ -230,14 +224,13 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 				continue;
 			}
 			linker.place_of[op] = i;
-			lowering->actions[i] =
-				(PipesimAction){.op = op++, .kind = PIPESIM_ACTION_OP};
+			pipesim_lower_op(&linker.lowerer, rank, op++);
 		}
 	}
-	if (visit_messages(&linker, FALSE) > linker.n_joined)
+	if (2 * (guint64)visit_messages(&linker, FALSE) > linker.n_ends)
 		visit_messages(&linker, TRUE);
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
-	pipesim_lowering_set_waits(lowering, linker.ends);
+	memcpy(lowering->rank_begin, rank_begin, (ranks + 1) * sizeof *rank_begin);
 	return g_steal_pointer(&lowering);
 }

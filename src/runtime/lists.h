@@ -6,8 +6,8 @@
 
 /* What one rank issues, while it is made. */
 typedef struct {
-	/* Op or stage, kind, joined and waited are set; of messages also the rank of the other end, and of sends in
-	 * `peer` the op that needs them. */
+	/* Op or stage, kind, joined and waited are set; of messages also the rank of the other end and, in `peer`, the op
+	 * there. */
 	PipesimAction *actions;
 	guint32 n, room;
 } PipesimList;
@@ -17,10 +17,16 @@ typedef struct _PipesimLowerer {
 	const PipesimProgram *program;
 	const PipesimRuntime *runtime;
 	const PipesimIssuing *issuing;
-	PipesimLowering *joined; /* in the end: all, with links; NULL: follows from the lists */
-	gboolean waited;         /* of every message (PipesimAction) */
-	PipesimList *lists;      /* by rank */
-	gboolean no_memory;      /* something did not fit */
+	gboolean waited; /* of every message (PipesimAction) */
+	PipesimLowering
+		*lowering; /* all lists, with links, as far as they go; NULL: none yet */
+	/* By 2 * the op whose result leaves, or that needs it, + 1 of a gradient: 1 + the action that sends it, or
+	 * receives it; 0: none yet. */
+	guint32 *sends, *receives;
+	guint32 room;        /* actions that the lowering has room for */
+	PipesimArena *arena; /* of what is here */
+	PipesimList *lists;  /* by rank: what goes there behind passes over all of them */
+	gboolean no_memory;  /* something did not fit */
 } PipesimLowerer;
 
 /** pipesim_lower_grow: room for more in @list, a new one for @lowerer, which remembers where memory does not
@@ -35,42 +41,82 @@ static inline void pipesim_lower_take(
 		list->actions[list->n++] = *action;
 }
 
-/** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the
- * list of @rank. */
-void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op);
+/** pipesim_lower_count: adds to @n[rank + 1] how many messages @rank sends and receives. */
+void pipesim_lower_count(const PipesimProgram *program, guint64 *n);
 
-/** pipesim_lower_op: @op goes to the end of the list of @rank. */
-void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
+/** pipesim_lower_begin: a lowering with room for @most actions; 0: for all ops and messages, and a wait for each
+ * end of these. FALSE with PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_lower_begin(PipesimLowerer *lowerer, guint64 most, GError **error);
 
-/** pipesim_lower_end: one end of @message, its @send or its receive, goes to the end of the
- * list of its rank, in one group with what stands there if @joined. */
-void pipesim_lower_end(
-	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined);
+/** pipesim_lower_put: @action, as a PipesimList has it, goes to the end of the list of @rank, and is linked with what
+ * stands there. Ranks come in order; a receive stands before what waits for it, a send too. */
+static inline void pipesim_lower_put(PipesimLowerer *lowerer, guint rank, PipesimAction action)
+{
+	PipesimLowering *lowering = lowerer->lowering;
+	const guint32 index = lowering->n_actions;
+	const gboolean gradient = pipesim_action_is_backward(action.kind);
+	const guint32 *own = &lowerer->receives[2 * (gsize)action.op];
+
+	if (index == lowerer->room) {
+		lowerer->no_memory = TRUE;
+		return;
+	}
+	if (pipesim_action_is_message(action.kind)) {
+		const gboolean send = pipesim_action_is_send(action.kind);
+		guint32 *ends = send ? lowerer->sends : lowerer->receives;
+		const guint32 *others = send ? lowerer->receives : lowerer->sends;
+
+		ends[2 * (gsize)action.op + gradient] = index + 1;
+		action.peer = others[2 * (gsize)action.peer + gradient] - 1;
+		if (action.peer != PIPESIM_NO_OP)
+			lowering->actions[action.peer].peer = index;
+	} else if (action.kind == PIPESIM_ACTION_OP) {
+		const gboolean pair = lowerer->program->ops[action.op].kind == PIPESIM_FB;
+
+		/* None is PIPESIM_NO_OP. */
+		action.wait = own[pair || own[0] > 0 ? 0 : 1] - 1;
+		action.b_wait = pair ? own[1] - 1 : PIPESIM_NO_OP;
+	} else if (pipesim_action_is_wait(action.kind)) {
+		if (pipesim_action_is_send(action.kind - PIPESIM_ACTION_TO_WAIT))
+			own = &lowerer->sends[2 * (gsize)action.op];
+		action.peer = own[gradient] - 1;
+	}
+	lowering->actions[index] = action;
+	lowering->n_actions = lowering->rank_begin[rank + 1] = index + 1;
+}
+
+/** pipesim_lower_action: one of @kind about @op, or about a whole stage, the same way. */
+static inline void pipesim_lower_action(
+	PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)
+{
+	pipesim_lower_put(lowerer, rank, (PipesimAction){.op = op, .kind = (guint8)kind});
+}
+
+/** pipesim_lower_op: @op the same way. */
+static inline void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
+{
+	pipesim_lower_action(lowerer, rank, PIPESIM_ACTION_OP, op);
+}
+
+/** pipesim_lower_end: one end of @message, its @send or its receive, the same way, in one group with what stands
+ * there if @joined. */
+static inline void pipesim_lower_end(
+	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
+{
+	pipesim_lower_put(lowerer, send ? message->from_rank : message->to_rank,
+		(PipesimAction){
+			.op = send ? message->from : message->to,
+			.peer = send ? message->to : message->from,
+			.peer_rank = send ? message->to_rank : message->from_rank,
+			.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F
+					       : PIPESIM_ACTION_RECV_F) +
+					 (message->backward ? 2 : 0)),
+			.joined = (guint8)joined,
+			.waited = (guint8)lowerer->waited,
+		});
+}
 
 /** pipesim_lowering_new: an empty lowering of @n_actions, its rank_begin not filled in. NULL
  * with PIPESIM_ERROR_LIMIT. */
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	const PipesimRuntime *runtime, guint64 n_actions, GError **error);
-
-/* Which end of which message stands where: by 2 * the op that needs it, + 1 where it is a
- * gradient, the one end that is there, by index; the receive once both are. PIPESIM_NO_OP:
- * none. */
-typedef guint32 PipesimEnds;
-
-/** pipesim_ends_new: room for the ends of all messages of @program, from @arena; may be
- * NULL. */
-PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena);
-
-/** pipesim_end_of: where @ends keeps the end of @message. */
-static inline PipesimEnds *pipesim_end_of(PipesimEnds *ends, const PipesimMessage *message)
-{
-	return &ends[2 * (gsize)message->to + message->backward];
-}
-
-/** pipesim_lowering_meet: action @index of @lowering is an end of @message: the second one
- * learns of the first, and the first of it. */
-void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
-	const PipesimMessage *message, PipesimEnds *ends);
-
-/** pipesim_lowering_set_waits: what ops and WAITs wait for, once all messages have met. */
-void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends);

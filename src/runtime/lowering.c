@@ -48,12 +48,19 @@ PipesimMessage pipesim_message_of(
 	const guint kind = pipesim_action_is_wait(action->kind)
 				   ? action->kind - PIPESIM_ACTION_TO_WAIT
 				   : action->kind;
-	PipesimMessage messages[2] = {{0}};
-	const guint n = pipesim_messages(
-		program, rank, action->op, pipesim_action_is_send(kind), messages);
-	const guint backward = pipesim_action_is_backward(kind);
+	const gboolean send = pipesim_action_is_send(kind);
+	const gboolean backward = pipesim_action_is_backward(kind);
+	const PipesimOp *op = &program->ops[action->op];
+	const gsize m = program->shape.microbatches;
+	const gsize slot = backward ? pipesim_op_backward_slot(program, rank, op)
+				    : pipesim_op_forward_slot(program, rank, op);
+	PipesimMessage message;
 
-	return messages[n == 2 && messages[1].backward == backward];
+	look(program, rank, action->op,
+		(backward ? program->backward
+			  : program->forward)[send != backward ? slot + m : slot - m],
+		send, backward, &message);
+	return message;
 }
 
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
@@ -96,13 +103,7 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 
 gboolean pipesim_lower_grow(PipesimLowerer *lowerer, PipesimList *list)
 {
-	const guint32 *ops = lowerer->program->rank_begin;
-	const gsize rank = (gsize)(list - lowerer->lists); /* where it is of one */
-	/* At first what most ranks need. */
-	const gsize first = rank < lowerer->program->shape.ranks
-				    ? 4 * (gsize)(ops[rank + 1] - ops[rank])
-				    : 0;
-	const gsize room = list->room > 0 ? 2 * (gsize)list->room : MAX(first, 64u);
+	const gsize room = list->room > 0 ? 2 * (gsize)list->room : 64;
 	PipesimAction *more = NULL;
 
 	if (room < PIPESIM_NO_OP)
@@ -115,104 +116,45 @@ gboolean pipesim_lower_grow(PipesimLowerer *lowerer, PipesimList *list)
 	return TRUE;
 }
 
-void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)
+void pipesim_lower_count(const PipesimProgram *program, guint64 *n)
 {
-	pipesim_lower_take(lowerer, &lowerer->lists[rank],
-		&(PipesimAction){.op = op, .kind = (guint8)kind});
-}
+	const guint32 *forward = program->forward;
+	const guint32 m = program->shape.microbatches;
+	guint near = 0, next_near = 0;
 
-void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
-{
-	pipesim_lower_action(lowerer, rank, PIPESIM_ACTION_OP, op);
-}
-
-void pipesim_lower_end(
-	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
-{
-	pipesim_lower_take(lowerer,
-		&lowerer->lists[send ? message->from_rank : message->to_rank],
-		&(PipesimAction){
-			.op = send ? message->from : message->to,
-			.peer = message->to,
-			.peer_rank = send ? message->to_rank : message->from_rank,
-			.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F
-					       : PIPESIM_ACTION_RECV_F) +
-					 (message->backward ? 2 : 0)),
-			.joined = (guint8)joined,
-			.waited = (guint8)lowerer->waited,
-		});
-}
-
-PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena)
-{
-	const gsize n = 2 * (gsize)program->n_ops;
-	PipesimEnds *ends = pipesim_arena_array(arena, PipesimEnds, n);
-
-	if (ends != NULL)
-		memset(ends, 0xff, n * sizeof *ends); /* PIPESIM_NO_OP */
-	return ends;
-}
-
-void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
-	const PipesimMessage *message, PipesimEnds *ends)
-{
-	PipesimAction *action = &lowering->actions[index];
-	const gboolean send = pipesim_action_is_send(action->kind);
-	guint32 *end = pipesim_end_of(ends, message);
-
-	action->peer = *end;
-	action->peer_rank = send ? message->to_rank : message->from_rank;
-	if (*end != PIPESIM_NO_OP)
-		lowering->actions[*end].peer = index;
-	if (*end == PIPESIM_NO_OP || !send)
-		*end = index;
-}
-
-/* The end of the message that @wait of @rank is about. */
-static PipesimEnds *end_of_wait(
-	const PipesimProgram *program, guint rank, const PipesimAction *wait, PipesimEnds *ends)
-{
-	const gboolean backward = pipesim_action_is_backward(wait->kind);
-	const gsize m = program->shape.microbatches;
-	const PipesimOp *op = &program->ops[wait->op];
-	guint32 to = wait->op;
-
-	if (pipesim_action_is_send(wait->kind - PIPESIM_ACTION_TO_WAIT))
-		to = backward
-			     ? program->backward[pipesim_op_backward_slot(program, rank, op) -
-						 m]
-			     : program->forward[pipesim_op_forward_slot(program, rank, op) + m];
-	return pipesim_end_of(ends, &(PipesimMessage){.to = to, .backward = (guint)backward});
-}
-
-void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends)
-{
-	const PipesimProgram *program = lowering->program;
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
-			PipesimAction *action = &lowering->actions[i];
-			const guint32 *own;
-
-			if (pipesim_action_is_wait(action->kind)) {
-				const guint kind = action->kind - PIPESIM_ACTION_TO_WAIT;
-
-				action->peer = *end_of_wait(program, rank, action, ends);
-				if (pipesim_action_is_send(kind))
-					action->peer = lowering->actions[action->peer].peer;
-			}
-			if (action->kind != PIPESIM_ACTION_OP)
-				continue;
-			own = &ends[2 * (gsize)action->op];
-			action->wait = own[0];
-			action->b_wait = PIPESIM_NO_OP;
-			if (program->ops[action->op].kind == PIPESIM_FB)
-				action->b_wait = own[1];
-			else if (own[0] == PIPESIM_NO_OP)
-				action->wait = own[1];
-		}
+	for (gsize slot = 0; slot < (gsize)(program->shape.stages - 1) * m; slot++) {
+		near = pipesim_program_rank_near(program, forward[slot], near);
+		next_near = pipesim_program_rank_near(program, forward[slot + m], next_near);
+		/* Forth and back. */
+		n[near + 1] += near != next_near ? 2u : 0;
+		n[next_near + 1] += near != next_near ? 2u : 0;
 	}
+}
+
+gboolean pipesim_lower_begin(PipesimLowerer *lowerer, guint64 most, GError **error)
+{
+	const PipesimProgram *program = lowerer->program;
+	const guint ranks = program->shape.ranks;
+	guint64 *n = pipesim_arena_array(lowerer->arena, guint64, (gsize)ranks + 1);
+
+	lowerer->sends =
+		pipesim_arena_array(lowerer->arena, guint32, 2 * (gsize)program->n_ops);
+	lowerer->receives =
+		pipesim_arena_array(lowerer->arena, guint32, 2 * (gsize)program->n_ops);
+	if (!pipesim_arena_check(lowerer->arena, error, "%u ops", program->n_ops))
+		return FALSE;
+	if (most == 0) {
+		pipesim_lower_count(program, n);
+		for (guint rank = 0; rank < ranks; rank++)
+			most += 2 * n[rank + 1];
+		most += program->n_ops;
+	}
+	lowerer->lowering = pipesim_lowering_new(program, lowerer->runtime, most, error);
+	if (lowerer->lowering == NULL)
+		return FALSE;
+	lowerer->lowering->n_actions = 0;
+	lowerer->room = (guint32)most;
+	return TRUE;
 }
 
 PipesimCell pipesim_cell_of(

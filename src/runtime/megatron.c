@@ -26,8 +26,11 @@ typedef struct {
 
 /* What may be sent and received after an op; of a send the op that it comes from, of a receive the one that
  * needs it. */
-typedef struct {
-	guint32 send_next, recv_prev, send_prev, recv_next; /* as PipesimActionKind has them */
+typedef union {
+	struct {
+		guint32 send_next, recv_prev, send_prev, recv_next;
+	};
+	guint32 ops[4]; /* as PipesimActionKind has them */
 } Exchange;
 
 /* @op, where it has a message of @kind: of stages that go round the ranks (check_order()). */
@@ -114,10 +117,7 @@ static const guint8 *order_of(const Seat *seat)
 
 static guint32 op_of(const Exchange *what, guint kind)
 {
-	const guint32 ops[] = {
-		what->send_next, what->recv_prev, what->send_prev, what->recv_next};
-
-	return ops[kind - PIPESIM_ACTION_SEND_F];
+	return what->ops[kind - PIPESIM_ACTION_SEND_F];
 }
 
 /* One batch, or one by one. */
@@ -159,12 +159,12 @@ static void run(const Seat *seat, guint32 op)
 
 static Exchange after_forward(const Seat *seat, guint32 k)
 {
-	return (Exchange){seat->forward[k], next_input(seat, k, FALSE), NONE, NONE};
+	return (Exchange){{seat->forward[k], next_input(seat, k, FALSE), NONE, NONE}};
 }
 
 static Exchange after_backward(const Seat *seat, guint32 k)
 {
-	return (Exchange){NONE, NONE, seat->backward[k], next_input(seat, k, TRUE)};
+	return (Exchange){{NONE, NONE, seat->backward[k], next_input(seat, k, TRUE)}};
 }
 
 static void run_batched(const Seat *seat)
@@ -180,7 +180,7 @@ static void run_batched(const Seat *seat)
 		exchange(seat, what);
 	}
 	if (seat->warm_up == 0 || steady == 0)
-		exchange(seat, (Exchange){NONE, NONE, NONE, seat->backward[0]});
+		exchange(seat, (Exchange){{NONE, NONE, NONE, seat->backward[0]}});
 	for (guint32 i = 0; i < steady; i++) {
 		const Exchange forward = after_forward(seat, seat->warm_up + i);
 		Exchange what = after_backward(seat, i);
@@ -207,7 +207,7 @@ static void run_ahead(const Seat *seat, guint32 k, gboolean backward, guint32 *s
 	const guint32 op = backward ? seat->backward[k] : seat->forward[k];
 	const guint send = backward ? PIPESIM_ACTION_SEND_B : PIPESIM_ACTION_SEND_F;
 	Exchange what = backward ? after_backward(seat, k) : after_forward(seat, k);
-	Exchange receive = {NONE, NONE, NONE, NONE};
+	Exchange receive = {{NONE, NONE, NONE, NONE}};
 
 	wait_for(seat, backward ? PIPESIM_ACTION_RECV_B : PIPESIM_ACTION_RECV_F, op);
 	if (backward ? seat->rank + 1 < seat->ranks : seat->rank > 0) {
@@ -265,7 +265,7 @@ static void run_overlapped(const Seat *seat)
 {
 	const PipesimIssuing *issuing = seat->lowerer->issuing;
 	const guint32 steady = seat->n - seat->warm_up;
-	const Exchange first = {NONE, NONE, NONE, seat->backward[0]};
+	const Exchange first = {{NONE, NONE, NONE, seat->backward[0]}};
 	Sent sent = {NONE, NONE};
 
 	for (guint32 k = 0; k < seat->warm_up; k++) {
@@ -310,23 +310,23 @@ static void run_plain(const Seat *seat)
 	if (seat->pairs)
 		return;
 	for (guint32 k = 0; k < seat->warm_up; k++) {
-		exchange(seat, (Exchange){NONE, forward[k], NONE, NONE});
+		exchange(seat, (Exchange){{NONE, forward[k], NONE, NONE}});
 		run(seat, forward[k]);
-		exchange(seat, (Exchange){forward[k], NONE, NONE, NONE});
+		exchange(seat, (Exchange){{forward[k], NONE, NONE, NONE}});
 	}
 	if (steady > 0)
-		exchange(seat, (Exchange){NONE, forward[seat->warm_up], NONE, NONE});
+		exchange(seat, (Exchange){{NONE, forward[seat->warm_up], NONE, NONE}});
 	for (guint32 i = 0, k = seat->warm_up; i < steady; i++, k++) {
 		run(seat, forward[k]);
-		exchange(seat, (Exchange){forward[k], NONE, NONE, backward[i]});
+		exchange(seat, (Exchange){{forward[k], NONE, NONE, backward[i]}});
 		run(seat, backward[i]);
-		exchange(seat, (Exchange){NONE, k + 1 < seat->n ? forward[k + 1] : NONE,
-				       backward[i], NONE});
+		exchange(seat, (Exchange){{NONE, k + 1 < seat->n ? forward[k + 1] : NONE,
+				       backward[i], NONE}});
 	}
 	for (guint32 i = steady; i < seat->n; i++) {
-		exchange(seat, (Exchange){NONE, NONE, NONE, backward[i]});
+		exchange(seat, (Exchange){{NONE, NONE, NONE, backward[i]}});
 		run(seat, backward[i]);
-		exchange(seat, (Exchange){NONE, NONE, backward[i], NONE});
+		exchange(seat, (Exchange){{NONE, NONE, backward[i], NONE}});
 	}
 }
 
@@ -433,6 +433,8 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 		return FALSE;
 	if (n == 0)
 		return refuse(error, 0, "there are no ops");
+	if (!pipesim_lower_begin(lowerer, 0, error))
+		return FALSE;
 	for (guint rank = 0; rank < ranks; rank++) {
 		Seat seat = {.lowerer = lowerer,
 			.program = program,
@@ -476,7 +478,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 				"Megatron overlaps messages of virtual stages over 2 ranks or "
 				"fewer: a batch would hold two messages between the same "
 				"ranks; leave out --no-overlap-p2p");
-		exchange(&seat, (Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
+		exchange(&seat, (Exchange){{NONE, rank > 0 ? forward[0] : NONE, NONE, NONE}});
 		if (seat.batched)
 			run_batched(&seat);
 		else

@@ -18,10 +18,8 @@ static void write_out(Deferral *deferral, guint32 op, guint from)
 
 	for (guint32 i = 0; i < aside->n; i++) {
 		const PipesimAction receive = aside->actions[i];
-		const PipesimMessage message = pipesim_message_of(
-			deferral->lowerer->program, deferral->rank, &receive);
 
-		if (op != PIPESIM_NO_OP ? receive.op == op : message.from_rank == from)
+		if (op != PIPESIM_NO_OP ? receive.op == op : receive.peer_rank == from)
 			pipesim_lower_take(deferral->lowerer, deferral->out, &receive);
 		else
 			aside->actions[kept++] = receive;
@@ -48,14 +46,10 @@ void pipesim_pass_defer_receives(PipesimLowerer *lowerer)
 			}
 			if (action->kind == PIPESIM_ACTION_OP)
 				write_out(&deferral, action->op, 0);
-			if (pipesim_action_is_send(action->kind)) {
-				const PipesimMessage message = pipesim_message_of(
-					lowerer->program, deferral.rank, action);
-
-				/* Two ranks that both send first would wait for each other. */
-				if (deferral.rank < message.to_rank)
-					write_out(&deferral, PIPESIM_NO_OP, message.to_rank);
-			}
+			/* Two ranks that both send first would wait for each other. */
+			if (pipesim_action_is_send(action->kind) &&
+				deferral.rank < action->peer_rank)
+				write_out(&deferral, PIPESIM_NO_OP, action->peer_rank);
 			pipesim_lower_take(lowerer, &list, action);
 		}
 		g_free(old.actions);

@@ -3,24 +3,6 @@
 #include "runtime/rules.h"
 #include "runtime/runtime.h"
 
-/* The first stop of @rank from @at on, or its end, and what may be issued before it. */
-static void seat(PipesimRules *rules, guint rank, guint32 at)
-{
-	const PipesimLowering *lowering = rules->lowering;
-	const guint32 end = lowering->rank_begin[rank + 1];
-
-	while (at < end && !pipesim_rules_is_stop(rules, at, end))
-		at++;
-	/* The end of a group waits for messages that have to be issued for that. */
-	rules->seats[rank] = (PipesimSeat){
-		at, at + (at < end && pipesim_action_is_message(lowering->actions[at].kind))};
-}
-
-void pipesim_rules_pass(PipesimRules *rules, guint rank)
-{
-	seat(rules, rank, rules->seats[rank].stop_at + 1);
-}
-
 guint32 pipesim_rules_number(const PipesimLowering *lowering, PipesimChannels channels,
 	PipesimArena *arena, guint32 **channel_begin, guint32 **channel_of)
 {
@@ -76,52 +58,9 @@ void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 	for (guint rank = 0; rules->issued != NULL && rank < ranks; rank++) {
 		const guint32 begin = lowering->rank_begin[rank];
 
-		seat(rules, rank, begin);
+		pipesim_rules_seat(rules, rank, begin);
 		for (guint32 c = pipesim_rules_channels(rules, rank);
 			c < pipesim_rules_channels(rules, rank + 1); c++)
 			rules->channels[c] = (PipesimChannel){begin, begin, 0};
 	}
-}
-
-gboolean pipesim_rules_post(
-	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end)
-{
-	const PipesimAction *actions = rules->lowering->actions;
-	const guint32 released = rules->seats[rank].released;
-	PipesimChannel *queue = &rules->channels[channel];
-	guint32 at = queue->post_at;
-
-	if (queue->open > 0)
-		return FALSE;
-	while (at < released && (!pipesim_action_is_message(actions[at].kind) ||
-					pipesim_rules_channel(rules, rank, at) != channel))
-		at++;
-	queue->post_at = at;
-	if (at >= released)
-		return FALSE;
-	*begin = at;
-	do {
-		queue->open += pipesim_rules_channel(rules, rank, at) == channel;
-		at++;
-	} while (at < rules->lowering->rank_begin[rank + 1] && actions[at].joined);
-	*end = queue->post_at = at;
-	return TRUE;
-}
-
-gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank)
-{
-	const PipesimLowering *lowering = rules->lowering;
-	guint32 at = rules->seats[rank].stop_at;
-	const PipesimAction *actions = lowering->actions;
-
-	if (at == lowering->rank_begin[rank + 1] || actions[at].kind == PIPESIM_ACTION_OP)
-		return FALSE;
-	if (pipesim_action_is_sharding(actions[at].kind))
-		return TRUE;
-	if (pipesim_action_is_wait(actions[at].kind))
-		return pipesim_rules_is_done(rules, rank, actions[at].peer);
-	for (; pipesim_rules_is_done(rules, rank, at); at--)
-		if (!actions[at].joined)
-			return TRUE;
-	return FALSE;
 }

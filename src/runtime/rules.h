@@ -42,9 +42,6 @@ guint32 pipesim_rules_number(const PipesimLowering *lowering, PipesimChannels ch
 void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 	PipesimChannels channels, PipesimArena *arena);
 
-/** pipesim_rules_pass: the next stop of @rank is done. */
-void pipesim_rules_pass(PipesimRules *rules, guint rank);
-
 /** pipesim_rules_is_stop: whether the action @at of a list that ends before @end is one. */
 static inline gboolean pipesim_rules_is_stop(const PipesimRules *rules, guint32 at, guint32 end)
 {
@@ -54,6 +51,25 @@ static inline gboolean pipesim_rules_is_stop(const PipesimRules *rules, guint32 
 		return action->waited && (at + 1 == end || !action[1].joined);
 	return action->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(action->kind) ||
 	       (rules->sharding && pipesim_action_is_sharding(action->kind));
+}
+
+/** pipesim_rules_seat: @rank comes to its first stop from @at on, or its end. */
+static inline void pipesim_rules_seat(PipesimRules *rules, guint rank, guint32 at)
+{
+	const PipesimLowering *lowering = rules->lowering;
+	const guint32 end = lowering->rank_begin[rank + 1];
+
+	while (at < end && !pipesim_rules_is_stop(rules, at, end))
+		at++;
+	/* The end of a group waits for messages that have to be issued for that. */
+	rules->seats[rank] = (PipesimSeat){
+		at, at + (at < end && pipesim_action_is_message(lowering->actions[at].kind))};
+}
+
+/** pipesim_rules_pass: the next stop of @rank is done. */
+static inline void pipesim_rules_pass(PipesimRules *rules, guint rank)
+{
+	pipesim_rules_seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
 /** pipesim_rules_channel: the channel that @message of @rank belongs to. */
@@ -72,8 +88,30 @@ static inline guint32 pipesim_rules_channels(const PipesimRules *rules, guint ra
 /** pipesim_rules_post: whether the turn of the next messages of @channel of @rank has come;
  * then those among actions *begin to *end that belong to it are due for
  * pipesim_rules_issue(). */
-gboolean pipesim_rules_post(
-	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end);
+static inline gboolean pipesim_rules_post(
+	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end)
+{
+	const PipesimAction *actions = rules->lowering->actions;
+	const guint32 released = rules->seats[rank].released;
+	PipesimChannel *queue = &rules->channels[channel];
+	guint32 at = queue->post_at;
+
+	if (queue->open > 0)
+		return FALSE;
+	while (at < released && (!pipesim_action_is_message(actions[at].kind) ||
+					pipesim_rules_channel(rules, rank, at) != channel))
+		at++;
+	queue->post_at = at;
+	if (at >= released)
+		return FALSE;
+	*begin = at;
+	do {
+		queue->open += pipesim_rules_channel(rules, rank, at) == channel;
+		at++;
+	} while (at < rules->lowering->rank_begin[rank + 1] && actions[at].joined);
+	*end = queue->post_at = at;
+	return TRUE;
+}
 
 /** pipesim_rules_issue: issues one message. Returns whether its other end has been issued too,
  * so that it moves from now on. */
@@ -84,13 +122,15 @@ static inline gboolean pipesim_rules_issue(PipesimRules *rules, guint32 message)
 }
 
 /** pipesim_rules_arrive: @message of @rank, which has been issued, is done; due for both of its
- * ends. */
-static inline void pipesim_rules_arrive(PipesimRules *rules, guint rank, guint32 message)
+ * ends. Returns whether all that was issued with it is. */
+static inline gboolean pipesim_rules_arrive(PipesimRules *rules, guint rank, guint32 message)
 {
 	PipesimChannel *channel = &rules->channels[pipesim_rules_channel(rules, rank, message)];
 
-	if (--channel->open == 0)
-		channel->done_to = channel->post_at;
+	if (--channel->open > 0)
+		return FALSE;
+	channel->done_to = channel->post_at;
+	return TRUE;
 }
 
 /** pipesim_rules_is_done: whether @message of @rank is; PIPESIM_NO_OP: no message. */
@@ -123,4 +163,20 @@ static inline gboolean pipesim_rules_may_run(
 
 /** pipesim_rules_may_pass: whether @rank has a next stop that is no op, and what that waits for
  * is there. */
-gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank);
+static inline gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank)
+{
+	const PipesimLowering *lowering = rules->lowering;
+	guint32 at = rules->seats[rank].stop_at;
+	const PipesimAction *actions = lowering->actions;
+
+	if (at == lowering->rank_begin[rank + 1] || actions[at].kind == PIPESIM_ACTION_OP)
+		return FALSE;
+	if (pipesim_action_is_sharding(actions[at].kind))
+		return TRUE;
+	if (pipesim_action_is_wait(actions[at].kind))
+		return pipesim_rules_is_done(rules, rank, actions[at].peer);
+	for (; pipesim_rules_is_done(rules, rank, at); at--)
+		if (!actions[at].joined)
+			return TRUE;
+	return FALSE;
+}

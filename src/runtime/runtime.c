@@ -98,87 +98,53 @@ PipesimIssuing pipesim_runtime_asked(
 	return asked;
 }
 
-/* The lists of all ranks, one behind the other, and who meets whom. Takes what is in @lists. */
-static PipesimLowering *join(const PipesimProgram *program, const PipesimRuntime *runtime,
-	PipesimList *lists, GError **error)
-{
-	const guint ranks = program->shape.ranks;
-	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	PipesimEnds *ends = pipesim_ends_new(program, arena);
-	g_autoptr(PipesimLowering) lowering = NULL;
-	guint64 n = 0;
-
-	for (guint rank = 0; rank < ranks; rank++)
-		n += lists[rank].n;
-	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
-		return NULL;
-	lowering = pipesim_lowering_new(program, runtime, n, error);
-	if (lowering == NULL)
-		return NULL;
-	n = 0;
-	for (guint rank = 0; rank < ranks; rank++) {
-		PipesimAction *actions = &lowering->actions[n];
-
-		if (lists[rank].n > 0)
-			memcpy(actions, lists[rank].actions, lists[rank].n * sizeof *actions);
-		n += lists[rank].n;
-		lowering->rank_begin[rank + 1] = (guint32)n;
-		g_clear_pointer(&lists[rank].actions, g_free);
-	}
-	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
-			const PipesimAction *action = &lowering->actions[i];
-			const gboolean send = pipesim_action_is_send(action->kind);
-
-			if (pipesim_action_is_message(action->kind))
-				pipesim_lowering_meet(lowering, i,
-					&(PipesimMessage){
-						.to = send ? action->peer : action->op,
-						.to_rank = action->peer_rank,
-						.from_rank = action->peer_rank,
-						.backward = pipesim_action_is_backward(
-							action->kind)},
-					ends);
-		}
-	pipesim_lowering_set_waits(lowering, ends);
-	return g_steal_pointer(&lowering);
-}
-
 PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, GError **error)
 {
 	static const PipesimIssuing unasked;
 	const guint ranks = program->shape.ranks;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimLowerer lowerer = {.program = program,
+		.runtime = runtime,
+		.issuing = issuing != NULL ? issuing : &unasked,
+		.waited = runtime->waits_for_groups,
+		.arena = arena};
+	PipesimLowering *lowering;
+	guint64 n = 0;
+	gboolean ok;
 
 	if (program->has_more && runtime->waits)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s runs no ops beyond F, I, W, B and pairs: recomputation, copies and "
 			"passes run where messages do not wait",
 			runtime->name);
-	PipesimLowerer lowerer = {.program = program,
-		.runtime = runtime,
-		.issuing = issuing != NULL ? issuing : &unasked,
-		.waited = runtime->waits_for_groups,
-		.lists = g_new0(PipesimList, ranks)};
-	PipesimLowering *lowering = NULL;
-	gboolean ok;
-
 	g_return_val_if_fail(runtime->lower != NULL, NULL);
+	lowerer.lists = g_new0(PipesimList, ranks);
 	ok = runtime->lower(&lowerer, error);
+	for (guint rank = 0; rank < ranks; rank++)
+		n += lowerer.lists[rank].n;
+	ok = ok && (n == 0 || pipesim_lower_begin(&lowerer, n, error));
+	lowering = lowerer.lowering;
+	for (guint rank = 0; rank < ranks; rank++) {
+		PipesimList *list = &lowerer.lists[rank];
+
+		for (guint32 i = 0; ok && i < list->n; i++)
+			pipesim_lower_put(&lowerer, rank, list->actions[i]);
+		g_free(list->actions);
+		/* Where a rank issues nothing. */
+		if (ok)
+			lowering->rank_begin[rank + 1] =
+				MAX(lowering->rank_begin[rank], lowering->rank_begin[rank + 1]);
+	}
+	g_free(lowerer.lists);
 	if (ok && lowerer.no_memory)
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops and their sends and receives do not fit in memory; take fewer "
 			"ranks or micro-batches",
 			program->n_ops);
-	else if (ok && lowerer.joined != NULL)
-		lowering = lowerer.joined;
-	else if (ok)
-		lowering = join(program, runtime, lowerer.lists, error);
-	if (lowering != NULL)
+	if (ok)
 		lowering->issuing = *lowerer.issuing;
-	for (guint rank = 0; rank < ranks; rank++)
-		g_free(lowerer.lists[rank].actions);
-	g_free(lowerer.lists);
-	return lowering;
+	else
+		pipesim_lowering_free(lowering);
+	return ok ? lowering : NULL;
 }

@@ -106,3 +106,9 @@ static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
  */
 PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, GError **error);
+
+/** pipesim_runtime_runs: whether @program, as pipesim_lower() takes it, runs as @runtime issues it over the channels of
+ * @issuing, which pipesim_runtime_asked() gave: pipesim_lower() and pipesim_lowering_check(), where rules do not
+ * settle it. Errors as of both. */
+gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error);

@@ -14,6 +14,10 @@ static void use(Uses *uses, guint8 chunk, guint32 op)
 {
 	guint place = 0;
 
+	if (uses->n > 0 && uses->chunk[0] == chunk) {
+		uses->at[0] = op;
+		return;
+	}
 	while (place < uses->n && uses->chunk[place] != chunk)
 		place++;
 	if (place == uses->n)
@@ -96,6 +100,23 @@ static void change_open(Walk *walk, const guint8 *window)
 		unshard(walk, window[2 + k]);
 }
 
+/* Where all chunks of a rank stay while they are used: those that are from op @at on, by the first use of each. */
+static void fill(guint8 *window, const Uses *uses, const guint32 *last, guint32 at)
+{
+	guint8 n = 0;
+
+	for (guint k = 0; k < uses->n; k++)
+		if (last[uses->chunk[k]] >= at)
+			window[2 + n++] = uses->chunk[k];
+	window[0] = window[1] = n;
+}
+
+/* Whether @op, which stands there, is the last to use one of its chunks. */
+static gboolean is_last(const PipesimOp *op, const guint32 *last, guint32 at)
+{
+	return last[op->chunk] == at || last[pipesim_op_backward_chunk(op)] == at;
+}
+
 gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	const PipesimShardingRules *rules, PipesimList *out, GError **error)
 {
@@ -104,33 +125,46 @@ gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	/* By op: how many chunks stay, how many are brought, and the chunks that come next, nearest
 	 * first. */
 	const gsize width = MIN(rules->active, program->shape.chunks) + 3;
-	g_autofree guint8 *windows = g_try_malloc_n((gsize)(end - begin) + 1, width);
+	/* Then these change only where a chunk is used no more, and one is kept. */
+	const gboolean all =
+		program->shape.chunks <= rules->active && rules->ahead == rules->active;
+	g_autofree guint8 *windows = g_try_malloc_n(all ? 1 : (gsize)(end - begin) + 1, width);
 	Walk walk = {.lowerer = lowerer, .rules = rules, .rank = rank, .out = out};
-	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0};
+	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0}, last[PIPESIM_MAX_CHUNKS] = {0};
 	Uses uses = {.n = 0};
 
 	if (windows == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
-	memset(&windows[(end - begin) * width], 0, 2);
+	memset(&windows[all ? 0 : (end - begin) * width], 0, 2);
 	for (guint32 i = end; i-- > begin;) {
 		const PipesimOp *op = &program->ops[i];
-		guint8 *window = &windows[(i - begin) * width];
+		guint8 *window = &windows[all ? 0 : (i - begin) * width];
 
 		if (op->kind == PIPESIM_FB)
 			use(&uses, op->b_chunk, i);
 		use(&uses, op->chunk, i);
+		if (all) {
+			last[op->chunk] = MAX(last[op->chunk], i);
+			if (op->kind == PIPESIM_FB)
+				last[op->b_chunk] = MAX(last[op->b_chunk], i);
+			continue;
+		}
 		window[0] = (guint8)count(&uses, rules->active);
 		window[1] = (guint8)count(&uses, rules->ahead);
 		memcpy(window + 2, uses.chunk, window[0]);
 	}
 	for (guint32 i = begin; i <= end; i++) {
-		const guint8 *window = &windows[(i - begin) * width];
+		guint8 *window = &windows[all ? 0 : (i - begin) * width];
 		const PipesimOp *op = &program->ops[i];
+		const gboolean changes = !all || i == begin || is_last(op - 1, last, i - 1);
 		guint chunk;
 
 		walk.at = i;
-		change_open(&walk, window);
+		if (all && changes)
+			fill(window, &uses, last, i);
+		if (changes)
+			change_open(&walk, window);
 		if (i == end)
 			break;
 		walk.at = i + 1;

@@ -254,6 +254,28 @@ START_TEST(equals_oracle)
 }
 END_TEST
 
+/* What PyTorch issues runs, whatever shares a queue: rounds tell it in such an order. */
+START_TEST(rounds_run)
+{
+	static const PipesimRuntime *const of[] = {
+		&pipesim_runtime_pytorch_2_11, &pipesim_runtime_pytorch_2_15};
+	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
+
+	for (guint i = 0; i < G_N_ELEMENTS(of) && !program->has_more; i++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, of[i], NULL, NULL);
+
+		for (guint channels = PIPESIM_CHANNEL_RANK; channels <= PIPESIM_CHANNEL_EDGE;
+			channels++) {
+			const PipesimIssuing issuing = {.channels = channels};
+
+			ck_assert(pipesim_lowering_check(lowering, channels, NULL, NULL, NULL));
+			ck_assert(pipesim_runtime_runs(
+				program, of[i], &issuing, NULL, NULL, NULL));
+		}
+	}
+}
+END_TEST
+
 /* What always holds. --- */
 
 /* A pair in two halves is what queue and single run: against that nothing is shorter than
@@ -602,6 +624,7 @@ Suite *engine_comm_suite(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(grid, 60);
 	tcase_add_loop_test(grid, equals_oracle, 0, count);
+	tcase_add_loop_test(grid, rounds_run, 0, count);
 	tcase_add_loop_test(grid, waiting_never_shortens, 0, count);
 	tcase_add_loop_test(grid, latency_never_shortens, 0, count);
 	tcase_add_loop_test(grid, native_runs, 0, count);

@@ -1,0 +1,10 @@
+/* Figures under PyTorch's rules as its rounds go by, without lists. */
+#pragma once
+#include "engine/step.h"
+
+/** pipesim_ruled_flow: figures of @step, in which nothing varies with what runs. What rounds tell stands behind all
+ * that it waits for (runtime/rounds.h), so that it is known when it is done as soon as it is told.
+ * @done: (out): FALSE where its rules, or its times, are to be run by lists
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error);
