@@ -5,11 +5,13 @@
  * nodes of it.
  *
  * A topological order of the graph bounds each search for a path: only what stands between its
- * ends in that order can be on it. */
+ * ends in that order can be on it. A new edge against it moves those alone that stand between its ends and hang on
+ * them (Pearce and Kelly, doi:10.1145/1187436.1210590). */
 #include "config.h"
 
 #include "base/arena.h"
 #include "runtime/passes.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define NONE G_MAXUINT32
@@ -27,10 +29,14 @@ typedef struct {
 			     of its rank: behind all */
 	guint8 *moved;    /* by node, of a send: its wait has come forward */
 	guint32 *send_of; /* by 2 * the op whose result leaves, + 1 of a gradient */
-	guint32 *place;   /* by node: in the topological order */
-	guint32 *stack;   /* nodes */
-	guint32 *degree;  /* nodes before a node that are not in the order yet */
-	guint32 *seen;    /* by node: the last search that came by */
+	/* By node, the first receive whose wait it stands behind, and by receive the one after it; NONE. */
+	guint32 *first, *more;
+	guint32 *place; /* by node: in the topological order */
+	guint32 *at;    /* by place: the node */
+	guint32 *stack; /* nodes */
+	guint32 *
+		degree; /* nodes before a node that are not in the order yet; then room for places */
+	guint32 *seen; /* by node: the last search that came by */
 	guint32 search;
 } Graph;
 
@@ -43,9 +49,8 @@ static gboolean is_last(const Graph *graph, guint32 node, guint rank)
 static gboolean sort(Graph *graph)
 {
 	const guint ranks = graph->program->shape.ranks;
-	guint32 height = 0, n = 0;
+	guint32 n = 0, n_known = 0;
 
-	memset(graph->degree, 0, graph->n * sizeof *graph->degree);
 	for (guint rank = 0; rank < ranks; rank++)
 		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
 			graph->degree[i] += i > graph->begin[rank];
@@ -55,19 +60,106 @@ static gboolean sort(Graph *graph)
 	for (guint rank = 0; rank < ranks; rank++)
 		if (graph->begin[rank] < graph->begin[rank + 1] &&
 			graph->degree[graph->begin[rank]] == 0)
-			graph->stack[height++] = graph->begin[rank];
-	while (height > 0) {
-		const guint32 node = graph->stack[--height];
+			graph->at[n_known++] = graph->begin[rank];
+	for (; n < n_known; n++) {
+		const guint32 node = graph->at[n], other = graph->next[node];
 		const guint rank = pipesim_rank_in(graph->begin, ranks, node);
-		const guint32 other = graph->next[node];
 
-		graph->place[node] = n++;
+		graph->place[node] = n;
 		if (!is_last(graph, node, rank) && --graph->degree[node + 1] == 0)
-			graph->stack[height++] = node + 1;
+			graph->at[n_known++] = node + 1;
 		if (other != NONE && --graph->degree[other] == 0)
-			graph->stack[height++] = other;
+			graph->at[n_known++] = other;
 	}
 	return n == graph->n;
+}
+
+/* Where a search goes on at @node, if it has not been there and that does not stand beyond @most in the order. */
+static void visit(Graph *graph, guint32 node, gboolean back, guint32 most, guint32 *height)
+{
+	if (node == NONE || graph->seen[node] == graph->search ||
+		(back ? graph->place[node] < most : graph->place[node] > most))
+		return;
+	graph->seen[node] = graph->search;
+	graph->stack[(*height)++] = node;
+}
+
+/* The places of @node and of what comes behind it, or before it if @back, as far as @most, into @found. Returns how
+ * many. */
+static guint32 collect(Graph *graph, guint32 node, gboolean back, guint32 most, guint32 *found)
+{
+	const guint ranks = graph->program->shape.ranks;
+	guint32 height = 0, n = 0;
+
+	graph->search++;
+	visit(graph, node, back, most, &height);
+	while (height > 0) {
+		const guint32 here = graph->stack[--height];
+		const guint rank = pipesim_rank_in(graph->begin, ranks, here);
+		const PipesimAction *action = &graph->action[here];
+
+		found[n++] = graph->place[here];
+		if (!back) {
+			visit(graph, is_last(graph, here, rank) ? NONE : here + 1, back, most,
+				&height);
+			visit(graph, graph->next[here], back, most, &height);
+			continue;
+		}
+		if (here > graph->begin[rank])
+			visit(graph, here - 1, back, most, &height);
+		if (pipesim_action_is_message(action->kind) &&
+			!pipesim_action_is_send(action->kind))
+			visit(graph,
+				graph->send_of[2 * (gsize)action->peer +
+					       pipesim_action_is_backward(action->kind)],
+				back, most, &height);
+		for (guint32 i = graph->first[here]; i != NONE; i = graph->more[i])
+			visit(graph, i, back, most, &height);
+	}
+	return n;
+}
+
+static int compare_places(gconstpointer a, gconstpointer b)
+{
+	const guint32 x = *(const guint32 *)a, y = *(const guint32 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* @receive comes before @send from now on, from which no path leads there. */
+static void put_before(Graph *graph, guint32 receive, guint32 send)
+{
+	const guint32 low = graph->place[send], high = graph->place[receive];
+	guint32 *places = graph->degree, *nodes = graph->stack, n_back, n;
+
+	if (high < low)
+		return;
+	n_back = collect(graph, receive, TRUE, low, places);
+	n = n_back + collect(graph, send, FALSE, high, places + n_back);
+	qsort(places, n_back, sizeof *places, compare_places);
+	qsort(places + n_back, n - n_back, sizeof *places, compare_places);
+	for (guint32 i = 0; i < n; i++)
+		nodes[i] = graph->at[places[i]];
+	qsort(places, n, sizeof *places, compare_places);
+	for (guint32 i = 0; i < n; i++) {
+		graph->place[nodes[i]] = places[i];
+		graph->at[places[i]] = nodes[i];
+	}
+}
+
+/* The send that @receive belongs to is waited for before @node. */
+static void set_wait(Graph *graph, guint32 receive, guint32 node)
+{
+	guint32 *link =
+		graph->next[receive] != NONE ? &graph->first[graph->next[receive]] : NULL;
+
+	while (link != NULL && *link != receive)
+		link = &graph->more[*link];
+	if (link != NULL)
+		*link = graph->more[receive];
+	graph->next[receive] = node;
+	graph->more[receive] = graph->first[node];
+	graph->first[node] = receive;
 }
 
 /* Whether there is a path; the way of @from to another rank is left out if @along its own
@@ -118,6 +210,9 @@ static gboolean add_nodes(Graph *graph, PipesimArena *arena, GError **error)
 	graph->moved = pipesim_arena_array(arena, guint8, n);
 	graph->place = pipesim_arena_array(arena, guint32, n);
 	graph->stack = pipesim_arena_array(arena, guint32, n);
+	graph->first = pipesim_arena_array(arena, guint32, n);
+	graph->more = pipesim_arena_array(arena, guint32, n);
+	graph->at = pipesim_arena_array(arena, guint32, n);
 	graph->degree = pipesim_arena_array(arena, guint32, n);
 	graph->seen = pipesim_arena_array(arena, guint32, n);
 	if (!pipesim_arena_check(arena, error, "%u ops, sends and receives", n))
@@ -151,7 +246,7 @@ static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 	if (!pipesim_arena_check(arena, error, "%u ops", graph->program->n_ops))
 		return FALSE;
 	for (guint32 i = 0; i < graph->n; i++) {
-		graph->next[i] = NONE;
+		graph->next[i] = graph->first[i] = NONE;
 		if (pipesim_action_is_message(graph->action[i].kind))
 			(pipesim_action_is_send(graph->action[i].kind)
 					? graph->send_of
@@ -175,7 +270,8 @@ static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 			else
 				continue;
 			if (wait && node < graph->begin[rank + 1])
-				graph->next[graph->next[graph->send_of[end_of(action)]]] = node;
+				set_wait(graph, graph->next[graph->send_of[end_of(action)]],
+					node);
 		}
 	}
 	return TRUE;
@@ -224,10 +320,10 @@ static gboolean limit_rank(Graph *graph, guint rank, guint most, GError **error)
 			if (chosen == NONE)
 				return fail(graph, rank, i, most, error);
 			receive = graph->next[chosen];
-			graph->next[receive] = graph->wait_at[chosen] = i;
+			set_wait(graph, receive, i);
+			graph->wait_at[chosen] = i;
 			graph->moved[chosen] = TRUE;
-			if (graph->place[receive] > graph->place[i] && !sort(graph))
-				return fail(graph, rank, i, most, error);
+			put_before(graph, receive, i);
 			for (kept = 0; pending[kept] != chosen; kept++)
 				;
 			memmove(pending + kept, pending + kept + 1,
