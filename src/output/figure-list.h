@@ -66,11 +66,11 @@ FIGURE(IMBALANCE, TIME, imbalance_of(run), .object = "bubble", .json = "imbalanc
 
 FIGURE(HELD_OF_RANK, ACTIVATIONS, pipesim_figure_activations(report, report->held.peak[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_per_rank",
-	.text = {PIPESIM_OF_RANKS, 3, "activations held", "to W"})
+	.text = {PIPESIM_OF_RANKS, 3, "activations held", "until wgrad"})
 FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
 	pipesim_figure_activations(report, report->held.peak_until_input[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_until_input_per_rank",
-	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I"})
+	.text = {PIPESIM_OF_RANKS, 4, "activations held", "until dgrad"})
 SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
 	.object = "activations", .json = "peak", .csv = "activations_peak",
 	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 13, "activations", "peak"},

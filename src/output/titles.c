@@ -147,9 +147,9 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	if (!pipesim_costs_has_bytes(costs))
 		return;
 	append_amount(text, costs, PIPESIM_UNTIL_INPUT);
-	g_string_append(text, " freed after I + ");
+	g_string_append(text, " freed after dgrad + ");
 	append_amount(text, costs, PIPESIM_UNTIL_WEIGHT);
-	g_string_append(text, " freed after W; parameters ");
+	g_string_append(text, " freed after wgrad; parameters ");
 	append_amount(text, costs, PIPESIM_PARAMETERS);
 	if (costs->part_bytes != NULL)
 		g_string_append_printf(
