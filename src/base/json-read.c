@@ -116,17 +116,25 @@ static gboolean refill(PipesimJsonReader *reader, const char *keep, GError **err
 static gint look(PipesimJsonReader *reader, GError **error)
 {
 	for (;;) {
-		for (; reader->at < reader->end; reader->at++) {
-			reader->token_offset =
-				reader->window_offset + (gsize)(reader->at - reader->window);
-			if (*reader->at == '\n') {
+		const char *const window = reader->window;
+		const char *at = reader->at;
+
+		for (; at < reader->end; at++) {
+			if (*at == '\n') {
 				reader->line++;
-				reader->line_offset = reader->token_offset + 1;
-			} else if (*reader->at != ' ' && *reader->at != '\t' &&
-				   *reader->at != '\r') {
-				return (guchar)*reader->at;
+				reader->line_offset =
+					reader->window_offset + (gsize)(at - window) + 1;
+			} else if (*at != ' ' && *at != '\t' && *at != '\r') {
+				break;
 			}
 		}
+		/* Where the file ends its last byte counts. */
+		if (at > reader->at || at < reader->end)
+			reader->token_offset = reader->window_offset + (gsize)(at - window) -
+					       (at == reader->end);
+		reader->at = at;
+		if (at < reader->end)
+			return (guchar)*at;
 		if (!refill(reader, reader->at, error) || reader->at == reader->end)
 			return -1;
 	}

@@ -10,8 +10,8 @@
 static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
 
 typedef struct {
-	PipesimTrace *const *traces;
-	guint n, stages;
+	GPtrArray *rows; /* of PipesimTraceRow: of hosts */
+	guint stages;
 	gint64 *times; /* [stage * PIPESIM_FB + kind], ns; PIPESIM_UNKNOWN: nobody looked */
 } Launches;
 
@@ -26,13 +26,9 @@ static gint64 measure(const Launches *launches, guint stage, PipesimKind kind)
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 	PipesimDistribution figures;
 
-	for (guint t = 0; t < launches->n; t++)
-		pipesim_each (const PipesimTraceRow, row, launches->traces[t]->rows)
-			if (g_str_equal(row->what.component, PIPESIM_HOST_COMPONENT) &&
-				row->status == PIPESIM_STATUS_OK &&
-				row->what.phase == (gint)kind &&
-				row->what.stage == (gint64)stage)
-				g_array_append_val(times, row->duration);
+	pipesim_each_in (const PipesimTraceRow, row, launches->rows)
+		if (row->what.phase == (gint)kind && row->what.stage == (gint64)stage)
+			g_array_append_val(times, row->duration);
 	if (times->len == 0)
 		return PIPESIM_UNKNOWN;
 	pipesim_distribution_init(&figures, (const gint64 *)(gpointer)times->data, times->len);
@@ -95,10 +91,16 @@ void pipesim_launches_calibrate(PipesimTrace *const *traces, guint n, guint stag
 	PipesimCosts *costs, GPtrArray *notices)
 {
 	g_autofree gint64 *times = g_new(gint64, (gsize)stages * PIPESIM_FB + 1);
-	const Launches launches = {traces, n, stages, times};
+	g_autoptr(GPtrArray) rows = g_ptr_array_new();
+	const Launches launches = {rows, stages, times};
 	gboolean any = FALSE;
 	guint lacks = stages;
 
+	for (guint t = 0; t < n; t++)
+		pipesim_each (PipesimTraceRow, row, traces[t]->rows)
+			if (g_str_equal(row->what.component, PIPESIM_HOST_COMPONENT) &&
+				row->status == PIPESIM_STATUS_OK)
+				g_ptr_array_add(rows, row);
 	for (guint stage = 0; stage < stages; stage++)
 		for (guint k = 0; k < G_N_ELEMENTS(kinds); k++) {
 			const gint64 time = measure(&launches, stage, kinds[k]);

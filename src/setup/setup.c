@@ -127,12 +127,16 @@ typedef struct {
 	char *what;
 	char *path;
 	gboolean once; /* nothing else may name it */
+	char *full;
+	gboolean is_there;
+	GStatBuf file; /* where it is */
 } NamedPath;
 
 static void clear_named(gpointer data)
 {
 	g_free(((NamedPath *)data)->what);
 	g_free(((NamedPath *)data)->path);
+	g_free(((NamedPath *)data)->full);
 }
 
 gboolean pipesim_setup_names_file(const char *name)
@@ -162,13 +166,26 @@ char **pipesim_setup_files(const PipesimSetup *setup, const char *text, PipesimS
 	return (char **)g_ptr_array_free(files, FALSE);
 }
 
+/* Of a file that is not there its folder decides. */
+static char *full_path(const char *path)
+{
+	g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	char *real = realpath(folder, NULL);
+	char *full = real != NULL ? g_build_filename(real, name, NULL)
+				  : g_canonicalize_filename(path, NULL);
+
+	free(real);
+	return full;
+}
+
 /* @path, which is then of @paths. */
 static G_GNUC_PRINTF(4, 5) void add_path(
 	GArray *paths, char *path, gboolean once, const char *what, ...)
 {
-	NamedPath named = {.path = path, .once = once};
+	NamedPath named = {.path = path, .once = once, .full = full_path(path)};
 	va_list args;
 
+	named.is_there = g_stat(path, &named.file) == 0;
 	va_start(args, what);
 	named.what = g_strdup_vprintf(what, args);
 	va_end(args);
@@ -191,28 +208,13 @@ static void add_text(const PipesimSetup *setup, GArray *paths, const char *what,
 			"the .%s file of %s", beside[i], what);
 }
 
-/* Of a file that is not there its folder decides. */
-static char *full_path(const char *path)
-{
-	g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
-	char *real = realpath(folder, NULL);
-	char *full = real != NULL ? g_build_filename(real, name, NULL)
-				  : g_canonicalize_filename(path, NULL);
-
-	free(real);
-	return full;
-}
-
 /* Devices and pipes take what several options write. */
-static gboolean same_file(const char *a, const char *b)
+static gboolean same_file(const NamedPath *a, const NamedPath *b)
 {
-	g_autofree char *full_a = full_path(a), *full_b = full_path(b);
-	GStatBuf stat_a, stat_b;
-
-	if (g_stat(a, &stat_a) != 0 || g_stat(b, &stat_b) != 0)
-		return strcmp(full_a, full_b) == 0;
-	return S_ISREG(stat_a.st_mode) && stat_a.st_dev == stat_b.st_dev &&
-	       stat_a.st_ino == stat_b.st_ino;
+	if (!a->is_there || !b->is_there)
+		return strcmp(a->full, b->full) == 0;
+	return S_ISREG(a->file.st_mode) && a->file.st_dev == b->file.st_dev &&
+	       a->file.st_ino == b->file.st_ino;
 }
 
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
@@ -252,7 +254,7 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 		for (guint j = i + 1; j < paths->len && a->once; j++) {
 			const NamedPath *b = &g_array_index(paths, NamedPath, j);
 
-			if (same_file(a->path, b->path))
+			if (same_file(a, b))
 				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 					"%s and %s are the same file '%s'; name each file once",
 					a->what, b->what, a->path);
