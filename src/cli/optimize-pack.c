@@ -81,6 +81,7 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 	const char *path = packed->setup->text[PIPESIM_SET_LENGTHS];
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimOpTimes *lengths;
+	guint longest = 0;
 
 	if (!pipesim_op_times_read(costs, pipesim_input_open(path, error), 1, error))
 		return FALSE;
@@ -102,13 +103,14 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 				"--lengths: --pack counts whole tokens, sequence %u in %s has "
 				"none",
 				i, path);
-		if (packed->tokens[i] > packed->of.limit)
-			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				"sequence %u has %" G_GINT64_FORMAT
-				" tokens, more than a micro-batch; nearest: --pack "
-				"%" G_GINT64_FORMAT,
-				i, packed->tokens[i], packed->tokens[i]);
+		if (packed->tokens[i] > packed->tokens[longest])
+			longest = i;
 	}
+	if (packed->tokens[longest] > packed->of.limit)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"sequence %u has %" G_GINT64_FORMAT
+			" tokens, more than a micro-batch; nearest: --pack %" G_GINT64_FORMAT,
+			longest, packed->tokens[longest], packed->tokens[longest]);
 	return TRUE;
 }
 
