@@ -76,6 +76,10 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 	gboolean uneven = FALSE;
 
 	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
+	/* Those of orders with copies, or of other groups, are not published. */
+	if (schedule != NULL && (shape->offload + shape->recompute > 0 ||
+					(schedule->slot != NULL && shape->group > 0)))
+		schedule = NULL;
 	if (schedule != NULL && schedule->bubble.text != NULL) {
 		report->published.has_bubble = TRUE;
 		report->published.bubble =

@@ -177,10 +177,10 @@ void pipesim_run_points(
 		g_autoptr(PipesimOrder) order = NULL;
 
 		/* Those that go by its order: some are made for the times. */
-		for (next = first + 1; next < n && run->error == NULL &&
-				       runs[next]->error == NULL &&
-				       !pipesim_schedule_goes_by_times(schedule) &&
-				       pipesim_shape_equal(&run->shape, &runs[next]->shape);)
+		for (next = first + 1;
+			next < n && run->error == NULL && runs[next]->error == NULL &&
+			!pipesim_schedule_goes_by_times(schedule) && run->shape.offload == 0 &&
+			pipesim_shape_equal(&run->shape, &runs[next]->shape);)
 			next++;
 		if (run->error == NULL)
 			order = pipesim_best_order(schedule, &run->shape, run->times,

@@ -146,11 +146,12 @@ struct _PipesimCosts {
 	/* Of ops beyond these, by PipesimOpKind: a recomputation (0 = as F) and a copy of one rank's
 	 * share; of passes and collectives one of a micro-batch. Of this run, not in a costs file. */
 	gint64 own[PIPESIM_N_OPS];
-	guint copy_engines; /* of a rank: 1 for both ways, 2 one each; 0 = 1 */
-	gboolean has_pair;  /* FB was given or measured, not derived */
-	gboolean unit;      /* F, I, W and B are those of pipesim_costs_default() */
-	gboolean halved;    /* B alone was given: I and W are shares of it */
-	gint64 p2p;         /* added to every dependency that crosses ranks, ns */
+	gint64 offload_bandwidth; /* that copies follow from, bytes per second; 0 = not told */
+	guint copy_engines;       /* of a rank: 1 for both ways, 2 one each; 0 = 1 */
+	gboolean has_pair;        /* FB was given or measured, not derived */
+	gboolean unit;            /* F, I, W and B are those of pipesim_costs_default() */
+	gboolean halved;          /* B alone was given: I and W are shares of it */
+	gint64 p2p;               /* added to every dependency that crosses ranks, ns */
 
 	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the
 	 * backward for input (or full backward) ends, and when the weight gradient ends. Both 0

@@ -38,8 +38,11 @@ typedef struct {
 	guint ranks, microbatches;
 	guint chunks; /* per rank, for schedules that let one choose; 0 = their own default */
 	guint group;  /* micro-batches of a group of interleaved schedules; 0 = their default */
-	gboolean pairs;  /* interleaved 1F1B runs F and B of its steady phase as one op */
-	guint slices;    /* of a sequence; 0 = the schedule's own default */
+	gboolean pairs; /* interleaved 1F1B runs F and B of its steady phase as one op */
+	guint slices;   /* of a sequence; 0 = the schedule's own default */
+	/* Chunks of each rank, the first ones, whose activations go to the host, or are computed
+	 * once more; 0 = the schedule's default */
+	guint offload, recompute;
 	guint pipelines; /* of Chimera, both directions together; 0 = 2 */
 	/* Whole-stage activations that a rank may hold, for schedules that are found by a
 	 * search; num 0 = PP, as 1F1B. */

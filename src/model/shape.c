@@ -36,7 +36,8 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 	return a->ranks == b->ranks && a->chunks == b->chunks &&
 	       a->microbatches == b->microbatches && a->stages == b->stages &&
 	       a->copies == b->copies && a->parts == b->parts && a->sliced == b->sliced &&
-	       a->group == b->group && a->pairs == b->pairs &&
+	       a->group == b->group && a->pairs == b->pairs && a->offload == b->offload &&
+	       a->recompute == b->recompute &&
 	       a->max_activations.num == b->max_activations.num &&
 	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
 }

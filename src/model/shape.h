@@ -29,6 +29,9 @@ typedef struct {
 	gboolean sliced;
 	guint group;    /* micro-batches of a group, as asked for; 0 = the schedule's own */
 	gboolean pairs; /* F and B of the steady phase are one op, where one may choose */
+	guint offload,
+		recompute; /* chunks of each rank, the first ones, whose activations are copied to
+				     the host, or computed once more */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;

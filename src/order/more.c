@@ -14,10 +14,14 @@ typedef struct {
 	gsize slots, m1;
 } Linker;
 
-/* Ops of one stage and micro-batch that come in this order on its rank, between its F and its backward
- * (or behind it, of RELOAD_DONE); each needs the one before it. */
-static const guint8 copies[] = {PIPESIM_OP_OFFLOAD_START, PIPESIM_OP_OFFLOAD_END,
-	PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_RELOAD_START};
+/* Ops of one stage and micro-batch between its F and its backward: each needs another before it. Room may be
+ * made for what comes back before it is gone. */
+static const struct {
+	guint8 kind, needs;
+} copies[] = {{PIPESIM_OP_OFFLOAD_START, PIPESIM_F},
+	{PIPESIM_OP_OFFLOAD_END, PIPESIM_OP_OFFLOAD_START},
+	{PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_OFFLOAD_START},
+	{PIPESIM_OP_RELOAD_START, PIPESIM_OP_OFFLOAD_END}};
 
 static guint32 *slot(const Linker *linker, guint kind, guint place, guint32 microbatch)
 {
@@ -82,7 +86,9 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 {
 	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
 	const guint32 r = *slot(linker, PIPESIM_OP_RECOMPUTE, stage, microbatch);
-	guint32 before = linker->forward[at];
+	const guint32 before = linker->forward[at];
+	const guint32 first = *slot(linker, PIPESIM_OP_OFFLOAD_START, stage, microbatch);
+	const guint32 back = *slot(linker, PIPESIM_OP_RELOAD_START, stage, microbatch);
 	PipesimNumber unit;
 
 	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
@@ -93,24 +99,25 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 			linker->program->ops[before].b_chunk = PIPESIM_RECOMPUTED;
 	}
 	for (guint i = 0; i < G_N_ELEMENTS(copies); i++) {
-		const guint32 op = *slot(linker, copies[i], stage, microbatch);
-		const guint32 first = *slot(linker, copies[0], stage, microbatch);
+		const guint32 op = *slot(linker, copies[i].kind, stage, microbatch);
 
-		check_behind(linker, rank, before, op);
+		check_behind(linker, rank,
+			i == 0 ? before : *slot(linker, copies[i].needs, stage, microbatch),
+			op);
 		if (first != PIPESIM_NO_OP && op == PIPESIM_NO_OP)
 			pipesim_fault(linker->places, first,
 				"no %u%s%s: what stage %u copies to the host never comes back; "
 				"add "
 				"it",
-				stage, pipesim_op_rows[copies[i]].word, unit, stage);
+				stage, pipesim_op_rows[copies[i].kind].word, unit, stage);
 		if (first == PIPESIM_NO_OP && op != PIPESIM_NO_OP)
 			pipesim_fault(linker->places, op,
 				"%u%s%s without %uOFFLOAD_START%s before it", stage,
-				pipesim_op_rows[copies[i]].word, unit, stage, unit);
-		before = op != PIPESIM_NO_OP ? op : before;
+				pipesim_op_rows[copies[i].kind].word, unit, stage, unit);
 	}
-	if (before != linker->forward[at])
-		check_behind(linker, rank, before, linker->backward[at]);
+	check_behind(
+		linker, rank, *slot(linker, PIPESIM_OP_RELOAD_ALLOC, stage, microbatch), back);
+	check_behind(linker, rank, back, linker->backward[at]);
 }
 
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)

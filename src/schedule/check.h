@@ -22,6 +22,11 @@ void pipesim_one_f_one_b(const PipesimShape *shape, guint rank, PipesimEmitter *
 /** pipesim_interleaved_slices: that of interleaved 1F1B in groups of PP slices: of whole micro-batches. */
 void pipesim_interleaved_slices(const PipesimShape *shape, guint rank, PipesimEmitter *out);
 
+/** pipesim_interleaved_split: that of interleaved 1F1B in groups of @group, each I with its W behind it, for
+ * which one forward a hop is far enough ahead. */
+void pipesim_interleaved_split(
+	const PipesimShape *shape, guint group, guint index, PipesimEmitter *out);
+
 /* What a formula, or a condition of one, says of a shape and the times of a chunk, as an
  * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value
  * and PipesimCondition.holds. */

@@ -207,6 +207,23 @@ void pipesim_interleaved_slices(const PipesimShape *shape, guint index, PipesimE
 	emit(&rank);
 }
 
+void pipesim_interleaved_split(
+	const PipesimShape *shape, guint group, guint index, PipesimEmitter *out)
+{
+	PipesimShape grouped = *shape;
+
+	grouped.group = group;
+	const Groups groups = groups_of(&grouped);
+	const Rank rank = {
+		.groups = &groups,
+		.warmup = warmup_of(&groups, shape->ranks - 1 - index),
+		.split = TRUE,
+		.out = out,
+	};
+
+	emit(&rank);
+}
+
 static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
 {
 	const Groups groups = groups_of(shape);
@@ -366,130 +383,4 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "
 		 "interleaved-1f1b. The grid that PyTorch prints of this schedule leaves out "
 		 "the dependencies of backwards, its runtime does not.",
-};
-
-/* Grouped interleaved schedules: groups of @group, each I with its W behind it. */
-static void emit_grouped(
-	const PipesimShape *shape, guint group, guint index, PipesimEmitter *out)
-{
-	PipesimShape grouped = *shape;
-
-	grouped.group = group;
-	const Groups groups = groups_of(&grouped);
-	const Rank rank = {
-		.groups = &groups,
-		.warmup = warmup_of(&groups, shape->ranks - 1 - index),
-		.split = TRUE,
-		.out = out,
-	};
-
-	emit(&rank);
-}
-
-static void generate_gis(const PipesimShape *shape, guint index, PipesimEmitter *out)
-{
-	emit_grouped(shape, shape->ranks, index, out);
-}
-
-static void generate_gis_h(const PipesimShape *shape, guint index, PipesimEmitter *out)
-{
-	emit_grouped(shape, (shape->ranks + 1) / 2, index, out);
-}
-
-static gboolean check_gis(const PipesimShape *shape, GError **error)
-{
-	return pipesim_check_microbatches(
-		shape, shape->ranks, shape->ranks, "M a multiple of PP", error);
-}
-
-static gboolean check_gis_h(const PipesimShape *shape, GError **error)
-{
-	const guint group = (shape->ranks + 1) / 2;
-
-	return pipesim_check_microbatches(
-		shape, group, group, "M a multiple of half of PP, rounded up", error);
-}
-
-PIPESIM_BUBBLE(bubble_gis, (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I]))
-PIPESIM_BUBBLE(bubble_gis_h, (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I]) +
-				     (gint64)(shape->chunks - 1) * (shape->ranks / 2) *
-					     (t[PIPESIM_F] + t[PIPESIM_I] - t[PIPESIM_W]))
-PIPESIM_CONDITION(holds_even_ranks, shape->ranks % 2 == 0 && shape->ranks >= 4)
-PIPESIM_CONDITION(holds_i_w_ge_f, t[PIPESIM_F] + t[PIPESIM_I] >= t[PIPESIM_W])
-
-static PipesimFraction activations_gis(const PipesimShape *shape)
-{
-	return (PipesimFraction){(gint64)MIN((guint64)shape->ranks * shape->chunks,
-					 (guint64)shape->microbatches * shape->chunks),
-		shape->chunks};
-}
-
-static PipesimFraction activations_gis_h(const PipesimShape *shape)
-{
-	const guint64 held =
-		(guint64)(shape->ranks + 1) / 2 * (shape->chunks - 1) + shape->ranks;
-
-	return (PipesimFraction){
-		(gint64)MIN(held, (guint64)shape->microbatches * shape->chunks), shape->chunks};
-}
-
-static const char letters_gis[] =
-	"F, I (dgrad) and W (wgrad) are of one chunk for one micro-batch; V chunks per rank "
-	"(--chunks).";
-
-const PipesimSchedule pipesim_schedule_gis = {
-	.name = "gis",
-	.summary =
-		"interleaved 1F1B with a split backward and a shorter warm-up: 1F1B's memory",
-	.constraints = "M a multiple of PP; --chunks V (2)",
-	.idea = "Interleaved 1F1B in groups of PP whose backward is split into I, which the "
-		"previous rank waits for, and W directly behind it. Because the gradient goes "
-		"on "
-		"after I alone, ranks need to run only one forward per hop ahead instead of "
-		"two. "
-		"The first rank so holds no more than in 1F1B, at a bubble of F and I.",
-	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
-		     "generator makes it",
-	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS,
-	.runtime = "pytorch-2.11",
-	.check = check_gis,
-	.generate = generate_gis,
-	.bubble.text = "(PP-1)(F+I)",
-	.bubble.letters = letters_gis,
-	.bubble.value = bubble_gis,
-	.bubble.exact = "Exact on every rank when all stages take the same time and W <= F+I.",
-	.bubble.conditions = {{"W <= F + I", holds_i_w_ge_f, pipesim_w_too_long}},
-	.activations.text = "min(M, PP)",
-	.activations.value = activations_gis,
-	.activations.exact = "Exact on rank 0; each rank further on holds 1/V less.",
-};
-
-const PipesimSchedule pipesim_schedule_gis_h = {
-	.name = "gis-h",
-	.summary = "gis in groups of half of PP: fewer activations for a longer bubble",
-	.constraints = "M a multiple of half of PP, rounded up; --chunks V (2)",
-	.idea = "gis whose groups have half as many micro-batches as there are ranks. A rank "
-		"runs fewer forwards of its first chunks ahead, which brings what it holds "
-		"towards half of 1F1B's with many chunks. A group then returns for its next "
-		"chunk later than the rank could run it, which lengthens the bubble.",
-	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
-		     "generator makes it",
-	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS,
-	.runtime = "pytorch-2.11",
-	.check = check_gis_h,
-	.generate = generate_gis_h,
-	.bubble.text = "(PP-1)(F+I)+(V-1)(PP/2)(F+I-W)",
-	.bubble.letters = letters_gis,
-	.bubble.value = bubble_gis_h,
-	.bubble.conditions = {{"PP even, at least 4", holds_even_ranks, NULL},
-		{"F = I = W", pipesim_holds_times_equal,
-			"groups of half of PP then return sooner or later than the rank has "
-			"time for them"}},
-	.bubble.exact = "Exact when PP is even and at least 4 and F = I = W.",
-	.activations.text = "min(M, PP(V+1)/(2V))",
-	.activations.value = activations_gis_h,
-	.activations.exact = "Exact on rank 0 when PP is even; each rank further on holds 1/V "
-			     "less.",
 };

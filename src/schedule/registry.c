@@ -112,12 +112,49 @@ static gboolean cut_microbatches(const PipesimSchedule *schedule,
 		       shape->microbatches, slices, PIPESIM_MAX_MICROBATCHES);
 }
 
+/* Whose activations go to the host, or are computed once more. */
+static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScenario *scenario,
+	PipesimShape *shape, GError **error)
+{
+	const guint half = schedule->offloads == PIPESIM_OFFLOADS_HALF ? 2 : 1;
+	const gboolean offloads = (schedule->takes & PIPESIM_TAKES_OFFLOAD) != 0;
+	const char *which = "--offload-chunks";
+	guint asked;
+
+	if (offloads && schedule->offloads != PIPESIM_OFFLOADS_NOTHING)
+		shape->offload = MAX(shape->chunks / half, 1u);
+	if (offloads && scenario->offload > 0)
+		shape->offload = scenario->offload;
+	if (schedule->takes & PIPESIM_TAKES_RECOMPUTE)
+		shape->recompute = scenario->recompute;
+	asked = shape->offload;
+	if (asked <= shape->chunks) {
+		which = "--recompute-chunks";
+		asked = shape->recompute;
+	}
+	if (asked > shape->chunks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s %u of %u stage%s on each rank; nearest: %s %u", which, asked,
+			shape->chunks, shape->chunks == 1 ? "" : "s", which, shape->chunks);
+	if (shape->offload > 0 && shape->recompute > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"what is recomputed holds nothing that --offload-chunks could copy; "
+			"leave out either");
+	return (shape->offload == 0 && shape->recompute == 0) ||
+	       (!shape->pairs && shape->parts == 1) ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		       "%s is of whole micro-batches without pairs; leave out %s",
+		       shape->offload > 0 ? "--offload-chunks" : "--recompute-chunks",
+		       shape->pairs ? "--overlap-fb" : "--slices");
+}
+
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
 {
 	if (!pipesim_shape_init(shape, scenario, chunks_of(schedule, scenario),
 		    schedule->placement, error) ||
 		!cut_microbatches(schedule, scenario, shape, error) ||
+		!choose_chunks(schedule, scenario, shape, error) ||
 		(schedule->check != NULL && !schedule->check(shape, error))) {
 		g_prefix_error(error, "%s: ", schedule->name);
 		return FALSE;

@@ -1,6 +1,102 @@
 #include "config.h"
 
+#include "order/offload.h"
 #include "schedule/schedule.h"
+
+/* Planned times of @program's ops by its order alone, or by the slots of @schedule. */
+static gboolean plan_ops(const PipesimSchedule *schedule, const PipesimProgram *program,
+	const PipesimTimes *times, PipesimOffload *how, GError **error)
+{
+	const PipesimShape *shape = &program->shape;
+	g_autofree guint32 *sequence = g_new(guint32, program->n_ops);
+	gint64 slot = 0;
+
+	for (guint stage = 0; stage < shape->stages; stage++)
+		slot = MAX(slot, times->stage[PIPESIM_F][stage]);
+	/* Messages take some time: what comes at one moment is else in no order. */
+	how->p2p = MAX(times->p2p, slot / 1000);
+	if (pipesim_program_sequence(program, sequence, error) == G_MAXUINT32)
+		return FALSE;
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		const guint32 index = sequence[i];
+		const PipesimOp *op = &program->ops[index];
+		const guint rank = pipesim_program_rank(program, index);
+		const gint64 at = schedule->slot != NULL ? schedule->slot(shape, rank, op) : -1;
+		gint64 start = index > program->rank_begin[rank] ? how->end[index - 1] : 0;
+		guint32 inputs[2];
+
+		if (pipesim_program_inputs(program, rank, op, inputs) > 0)
+			start = MAX(start, how->end[inputs[0]] + (pipesim_program_rank(program,
+									  inputs[0]) != rank
+										 ? how->p2p
+										 : 0));
+		how->start[index] = at < 0 ? start : at * slot;
+		how->end[index] =
+			how->start[index] +
+			(at < 0 ? pipesim_op_duration(program, times, rank, op) : slot);
+	}
+	return TRUE;
+}
+
+/* @program with copies of @chunks of each rank; where there is no time for so many, says for how many there is. */
+static PipesimProgram *offload(const PipesimSchedule *schedule, const PipesimProgram *program,
+	const PipesimTimes *times, guint chunks, GError **error)
+{
+	g_autofree gint64 *ns = g_new(gint64, 2 * (gsize)program->n_ops);
+	PipesimOffload how = {.start = ns,
+		.end = ns + program->n_ops,
+		.copy = times->own[PIPESIM_OP_OFFLOAD_START],
+		.chunks = chunks,
+		.engines = times->engines,
+		.slots = schedule->slot != NULL};
+	g_autoptr(GError) fault = NULL;
+	g_autoptr(PipesimProgram) copied = NULL;
+
+	for (; copied == NULL; how.chunks--) {
+		if (!plan_ops(schedule, program, times, &how, error))
+			return NULL;
+		copied = pipesim_program_offload(program, &how, fault == NULL ? &fault : NULL);
+		if (fault == NULL)
+			return g_steal_pointer(&copied);
+		if (!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
+			g_propagate_error(error, g_steal_pointer(&fault));
+			return NULL;
+		}
+	}
+	return how.chunks + 1 == 0 ? pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+					     "%s; copies must be faster", fault->message)
+				   : pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+					     "%s; nearest: --offload-chunks %u", fault->message,
+					     how.chunks + 1);
+}
+
+/* @order, which it frees, with what its shape asks for besides. */
+static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *order,
+	const PipesimShape *shape, const PipesimTimes *times, GError **error)
+{
+	static const char unknown[] = "copies to the host are left out: nothing says what one "
+				      "takes (COPY of --times, or "
+				      "--offload-bandwidth)";
+	g_autoptr(PipesimOrder) plain = order;
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimProgram) more = NULL;
+
+	if (shape->recompute == 0 && times->own[PIPESIM_OP_OFFLOAD_START] == 0) {
+		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING)
+			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+				"--offload-chunks needs the time of a copy; give COPY of "
+				"--times, or "
+				"--offload-bandwidth");
+		plain->note = g_strdup(unknown);
+		return g_steal_pointer(&plain);
+	}
+	program = pipesim_order_expand(plain, error);
+	if (program != NULL && shape->recompute > 0)
+		more = pipesim_program_recompute(program, shape->recompute, error);
+	else if (program != NULL)
+		more = offload(schedule, program, times, shape->offload, error);
+	return more != NULL ? pipesim_order_of_program(more) : NULL;
+}
 
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error)
@@ -32,6 +128,8 @@ PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const Pipe
 		pipesim_order_unref(order);
 		order = trimmed;
 	}
+	if (order != NULL && (shape->recompute > 0 || (shape->offload > 0 && times != NULL)))
+		order = add_more(schedule, g_steal_pointer(&order), shape, times, error);
 	if (order == NULL)
 		g_prefix_error(error, "%s: ", schedule->name);
 	return g_steal_pointer(&order);

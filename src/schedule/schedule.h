@@ -57,12 +57,27 @@ typedef enum {
 	PIPESIM_TAKES_LIMIT = 1 << 3,     /* --max-activations */
 	PIPESIM_TAKES_PAIRS = 1 << 4,     /* --overlap-fb */
 	PIPESIM_TAKES_SLICES = 1 << 5,    /* --slices */
+	PIPESIM_TAKES_OFFLOAD = 1 << 6,   /* --offload-chunks */
+	PIPESIM_TAKES_RECOMPUTE = 1 << 7, /* --recompute-chunks */
+	PIPESIM_TAKES_COPIES =
+		1 << 8, /* --offload-bandwidth: of the one before the last, and files */
 } PipesimTakes;
 
 #define PIPESIM_SLICES_PP G_MAXUINT
 
+/* What a schedule copies to the host where nothing is asked for. */
+typedef enum {
+	PIPESIM_OFFLOADS_NOTHING,
+	PIPESIM_OFFLOADS_HALF, /* of the chunks of a rank, rounded down, but one */
+	PIPESIM_OFFLOADS_ALL,
+} PipesimOffloads;
+
 /* Schedules that cut sequences, as messages name them. */
 #define PIPESIM_SLICED "gpipe, 1f1b, zb-h1, seq1f1b, slimpipe and terapipe"
+
+/* Those that may copy chunks to the host, and compute them once more. */
+#define PIPESIM_OFFLOADING  "gis, gis-h, po-h and po-f"
+#define PIPESIM_RECOMPUTING "gis and gis-h"
 
 struct _PipesimSchedule {
 	const char *name;        /* canonical, [a-z0-9-], unique over all names and aliases */
@@ -75,6 +90,7 @@ struct _PipesimSchedule {
 	PipesimPlacement placement;
 	guint parts; /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
 	guint slices; /* of a sequence where none are asked for; 0 = it is not cut, PIPESIM_SLICES_PP = PP */
+	PipesimOffloads offloads;
 	guint takes; /* PipesimTakes, of what a scenario may ask for */
 	gboolean
 		has_passes; /* over parts of the vocabulary: its order goes by F and B, and is simulated by
@@ -90,6 +106,9 @@ struct _PipesimSchedule {
 	 * for memory. */
 	PipesimGenerate generate;
 	PipesimPlan plan;
+	/* Where copies to the host are planned in slots (PipesimOffload.slots): in which one, as long as an F,
+	 * @op runs; < 0: where the order alone puts it. NULL = copies are not. */
+	gint64 (*slot)(const PipesimShape *shape, guint rank, const PipesimOp *op);
 	/* Of a plan that searches: those made by hand for the same placement, whose orders are
 	 * taken where they are shorter (analysis/best-order.h); ends with NULL. */
 	const PipesimSchedule *starts[5];
@@ -113,14 +132,16 @@ static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedul
 /** pipesim_schedule_goes_by_times: whether its order may be another one at other times. */
 static inline gboolean pipesim_schedule_goes_by_times(const PipesimSchedule *schedule)
 {
-	return pipesim_schedule_is_search(schedule) || schedule->has_passes;
+	return pipesim_schedule_is_search(schedule) || schedule->has_passes ||
+	       schedule->offloads != PIPESIM_OFFLOADS_NOTHING;
 }
 
 /** pipesim_schedule_is_plain: whether it runs whole micro-batches, each as F, I, W and B alone; others are
  * taken where they are asked for. */
 static inline gboolean pipesim_schedule_is_plain(const PipesimSchedule *schedule)
 {
-	return schedule->slices == 0 && !schedule->has_passes;
+	return schedule->slices == 0 && !schedule->has_passes &&
+	       schedule->offloads == PIPESIM_OFFLOADS_NOTHING;
 }
 
 #define SCHEDULE(id) extern const PipesimSchedule pipesim_schedule_##id;
@@ -144,7 +165,8 @@ const char *pipesim_schedule_extension(
 	const PipesimSchedule *schedule, const PipesimShape *shape);
 
 /** pipesim_schedule_order: the order at @shape; of a search what it finds itself.
- * @times: of @shape; what schedules with a plan go by, others do not look
+ * @times: of @shape; what schedules with a plan go by, and copies to the host; others do not look. NULL: without
+ *   copies
  *
  * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: "). */
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,

@@ -50,6 +50,9 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 			(PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
+	if (choice->schedule == NULL ? choice->file->program->has_more
+				     : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
+		takes |= PIPESIM_TAKES_COPIES;
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
 
@@ -152,10 +155,17 @@ guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *sc
 	return all;
 }
 
-static gboolean is_dropped(const PipesimChoice *choice, guint slices)
+/* Those that were not asked for: without what makes them others than the rest. */
+static gboolean is_dropped(const PipesimChoice *choice, const PipesimSetup *setup)
 {
+	const guint slices = setup->scenario.slices;
+	const char *times = setup->text[PIPESIM_SET_TIMES];
+
 	if (!choice->implied)
 		return FALSE;
+	if (choice->schedule->offloads != PIPESIM_OFFLOADS_NOTHING && slices <= 1)
+		return setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH] == NULL &&
+		       (times == NULL || strstr(times, "COPY=") == NULL);
 	return slices > 1 ? (choice->schedule->takes & PIPESIM_TAKES_SLICES) == 0
 			  : !pipesim_schedule_is_plain(choice->schedule);
 }
@@ -165,7 +175,7 @@ gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError
 	guint takes = 0;
 
 	for (guint i = choices->len; i-- > 0;)
-		if (is_dropped(choices->pdata[i], setup->scenario.slices))
+		if (is_dropped(choices->pdata[i], setup))
 			g_ptr_array_remove_index(choices, i);
 	for (guint i = 0; i < choices->len; i++)
 		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);

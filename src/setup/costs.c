@@ -400,6 +400,34 @@ static gboolean check_sharding(
 	return TRUE;
 }
 
+/* What a copy of a rank's share takes, where a bandwidth says it. */
+static gboolean read_copies(PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	const gint64 bytes =
+		pipesim_add_capped(costs->bytes_until_input, costs->bytes_until_weight);
+	gint64 *const copy = &costs->own[PIPESIM_OP_OFFLOAD_START];
+
+	if (setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH] == NULL)
+		return TRUE;
+	if (costs->offload_bandwidth == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--offload-bandwidth: nothing moves at 0 bytes per second; give a "
+			"bandwidth, for example 25GB/s");
+	if (*copy > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--offload-bandwidth and COPY of --times both say what a copy takes; "
+			"give "
+			"one of them");
+	if (bytes == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--offload-bandwidth needs to know how much is copied; give "
+			"--activation-bytes, or --model");
+	*copy = MIN(pipesim_time_scale(bytes, 1000000000, costs->offload_bandwidth),
+		PIPESIM_MAX_TIME_NS);
+	costs->own[PIPESIM_OP_RELOAD_START] = *copy;
+	return TRUE;
+}
+
 /* Whether the costs say what the scenario asks for. */
 static gboolean check_costs(
 	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
@@ -548,8 +576,8 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 		!pipesim_setup_model(setup, costs, error) ||
 		!read_costs(setup, costs, &replaced, error) ||
 		!read_layers(setup, costs, replaced, error) ||
-		!finish_slicing(setup, costs, error) || !read_network(setup, costs, error) ||
-		!check_costs(setup, costs, error))
+		!finish_slicing(setup, costs, error) || !read_copies(setup, costs, error) ||
+		!read_network(setup, costs, error) || !check_costs(setup, costs, error))
 		return FALSE;
 	name_source(setup, costs);
 	pipesim_costs_free(setup->costs);

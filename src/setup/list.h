@@ -36,6 +36,16 @@ SETTING(SLICES, "--slices", 0, "K",
 	"schedule's)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.slices, PIPESIM_MAX_SLICES), SWEPT(WHOLE),
 	HEED(TAKES_SLICES), .heeded_by = PIPESIM_SLICED, .brief = "slices of a sequence")
+SETTING(OFFLOAD_CHUNKS, "--offload-chunks", 0, "N",
+	"first stages of each rank whose activations go to the host (default: the schedule's)",
+	ALL_SHAPE, SHAPE, COUNT(scenario.offload, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
+	HEED(TAKES_OFFLOAD), .heeded_by = PIPESIM_OFFLOADING,
+	.brief = "stages per rank that are copied to the host")
+SETTING(RECOMPUTE_CHUNKS, "--recompute-chunks", 0, "N",
+	"first stages of each rank whose forward runs again before the backward (default: 0)",
+	ALL_SHAPE, SHAPE, COUNT(scenario.recompute, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
+	HEED(TAKES_RECOMPUTE), .heeded_by = PIPESIM_RECOMPUTING,
+	.brief = "stages per rank that are recomputed")
 SETTING(PIPELINES, "--pipelines", 0, "N",
 	"pipelines of chimera, over both directions (default: 2)", ALL_SHAPE, SHAPE,
 	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), HEED(TAKES_PIPELINES),
@@ -210,6 +220,10 @@ SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
 SETTING(COPY_ENGINES, "--copy-engines", 0, "N",
 	"engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)",
 	ALL_COSTS, TIMES, READ(Costs, copy_engines), .values = "1 2")
+SETTING(OFFLOAD_BANDWIDTH, "--offload-bandwidth", 0, "N",
+	"bandwidth of copies to the host, one way, such as 25GB/s: COPY from activation bytes",
+	ALL_COSTS, TIMES, AMOUNT(Costs, offload_bandwidth, bandwidth), SWEPT(WITHIN),
+	HEED(TAKES_COPIES), .heeded_by = PIPESIM_OFFLOADING ", and files with copies")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "stragglers: 3=1.1 makes rank 3 10 % slower",
 	ALL_COSTS, TIMES, READ(Costs, slow), SWEPT(WITHIN))
 SETTING(SPEED, "--speed", 0, "LIST",

@@ -1,0 +1,36 @@
+/* What ranks hold, in part on the host or computed once more: put into an order of F, I, W and B. */
+#pragma once
+#include "order/program.h"
+
+/* How copies are planned. */
+typedef struct {
+	gint64 *start, *end; /* by op of the program, ns: when it is planned to run */
+	gint64 p2p;          /* of a message in that plan, ns */
+	gint64 copy;         /* of a chunk of a micro-batch, one way, ns; > 0 */
+	guint chunks;        /* of each rank, the first ones, whose activations are copied */
+	guint engines;       /* of a rank: 2, one each way; else one. Slots are of one */
+	/* In slots, as PipeOffload has it (arXiv:2503.01328); else out right behind F, and back from when
+	 * the op before the backward begins. */
+	gboolean slots;
+} PipesimOffload;
+
+/**
+ * pipesim_program_offload: @program, of whole micro-batches without pairs, with copies.
+ *
+ * Slots: a rank has one engine, whose slots go out, in, out, in. Forwards of the warm-up are taken as late as
+ * what needs them allows (@how->start and @how->end change). From the first rank's first F on, each F takes the
+ * next free slot out, and from the end back each backward the last free slot in that ends as long before it as
+ * it takes; what both have less than six copies between them stays on the device. Ranks 2i and 2i + 1 share a link: the
+ * slots of the second are half a period later, and each has a barrier where the other begins a copy. Before the
+ * first copy back there are no gaps, and a copy takes 0.7 of one beside another.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where a copy could not be back in time, or
+ *   PIPESIM_ERROR_LIMIT.
+ */
+PipesimProgram *pipesim_program_offload(
+	const PipesimProgram *program, const PipesimOffload *how, GError **error);
+
+/** pipesim_program_recompute: @program with an R right before each backward of the first @chunks of
+ * each rank. NULL with PIPESIM_ERROR_LIMIT. */
+PipesimProgram *pipesim_program_recompute(
+	const PipesimProgram *program, guint chunks, GError **error);
