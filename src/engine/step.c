@@ -279,61 +279,100 @@ static gboolean take_ruled(const PipesimJob *jobs, guint n)
 	return same;
 }
 
-/* Steps of one list. */
-static gboolean run_ruled(
-	const PipesimJob *jobs, guint n, PipesimProgram *whole, PipesimStep *const *steps)
+struct _PipesimShared {
+	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
+	PipesimLowering *lowering;
+	PipesimRuled *ruled;
+};
+
+PipesimShared *pipesim_shared_new(const PipesimJob *job)
 {
-	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(whole, jobs->runtime, &jobs->issuing, NULL);
-	g_autoptr(PipesimRuled) ruled =
-		lowering != NULL ? pipesim_ruled_new(lowering, &jobs->issuing, NULL) : NULL;
-	g_autoptr(PipesimProgram) program = ruled != NULL && ruled->split
-						    ? pipesim_program_split_pairs(whole, NULL)
-						    : pipesim_program_ref(whole);
+	g_autoptr(PipesimShared) shared = NULL;
+
+	if (!take_ruled(job, 1) || job->order->n_ops > MOST_OPS)
+		return NULL;
+	shared = g_new0(PipesimShared, 1);
+	shared->whole = pipesim_order_expand(job->order, NULL);
+	if (shared->whole == NULL || shared->whole->has_more)
+		return NULL;
+	shared->lowering = pipesim_lower(shared->whole, job->runtime, &job->issuing, NULL);
+	if (shared->lowering != NULL)
+		shared->ruled = pipesim_ruled_new(shared->lowering, &job->issuing, NULL);
+	if (shared->ruled == NULL)
+		return NULL;
+	shared->program = shared->ruled->split
+				  ? pipesim_program_split_pairs(shared->whole, NULL)
+				  : pipesim_program_ref(shared->whole);
+	return shared->program != NULL ? g_steal_pointer(&shared) : NULL;
+}
+
+void pipesim_shared_free(PipesimShared *shared)
+{
+	if (shared == NULL)
+		return;
+	g_clear_pointer(&shared->ruled, pipesim_ruled_free);
+	g_clear_pointer(&shared->lowering, pipesim_lowering_free);
+	g_clear_pointer(&shared->program, pipesim_program_unref);
+	g_clear_pointer(&shared->whole, pipesim_program_unref);
+	g_free(shared);
+}
+
+gboolean pipesim_shared_run(
+	const PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps)
+{
 	g_autofree PipesimRuledFigures *figures = g_new0(PipesimRuledFigures, n);
 	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
+	gboolean ok = take_ruled(jobs, n), done = FALSE;
 
-	if (ruled == NULL || program == NULL)
-		return FALSE;
 	for (guint i = 0; i < n; i++) {
+		steps[i] = new_step(&jobs[i]);
 		times[i] = jobs[i].times;
 		figures[i] = (PipesimRuledFigures){.busy = steps[i]->busy,
 			.first_start = steps[i]->first_start,
 			.last_end = steps[i]->last_end};
 	}
-	if (!pipesim_ruled_lanes(ruled, times, n, figures))
-		return FALSE;
-	for (guint i = 0; i < n; i++) {
+	if (ok && n == 1)
+		ok = pipesim_ruled_figures(shared->ruled, jobs->times, figures, &done, NULL) &&
+		     done;
+	else
+		ok = ok && pipesim_ruled_lanes(shared->ruled, times, n, figures);
+	for (guint i = 0; i < n && ok; i++) {
 		steps[i]->makespan = figures[i].makespan;
-		steps[i]->whole = pipesim_program_ref(whole);
-		steps[i]->program = pipesim_program_ref(program);
-		steps[i]->derived = pipesim_lowering_ref(lowering);
-		steps[i]->split = program->n_ops > whole->n_ops;
+		steps[i]->whole = pipesim_program_ref(shared->whole);
+		steps[i]->program = pipesim_program_ref(shared->program);
+		steps[i]->derived = pipesim_lowering_ref(shared->lowering);
+		steps[i]->split = shared->program->n_ops > shared->whole->n_ops;
 	}
-	return TRUE;
+	for (guint i = 0; i < n && !ok; i++)
+		pipesim_step_free(steps[i]);
+	return ok;
 }
 
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps)
 {
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLanes) lanes = NULL;
-	const gboolean ruled = n > 1 && take_ruled(jobs, n);
 	gboolean ok;
 
-	if (jobs->order->n_ops > (ruled ? MOST_OPS : MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH)))
+	if (n > 1 && take_ruled(jobs, n)) {
+		g_autoptr(PipesimShared) shared = pipesim_shared_new(jobs);
+
+		return shared != NULL && pipesim_shared_run(shared, jobs, n, steps);
+	}
+	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
 		return FALSE;
 	for (guint i = 0; i < n; i++)
-		if (!ruled && !takes_figures_alone(&jobs[i]))
+		if (!takes_figures_alone(&jobs[i]))
 			return FALSE;
 	program = pipesim_order_expand(jobs->order, NULL);
 	if (program == NULL)
 		return FALSE;
-	lanes = ruled ? NULL : pipesim_lanes_new(program, NULL);
-	if (lanes == NULL && !ruled)
+	lanes = pipesim_lanes_new(program, NULL);
+	if (lanes == NULL)
 		return FALSE;
 	for (guint i = 0; i < n; i++)
 		steps[i] = new_step(&jobs[i]);
-	ok = ruled ? run_ruled(jobs, n, program, steps) : pipesim_lanes_run(lanes, steps, n);
+	ok = pipesim_lanes_run(lanes, steps, n);
 	for (guint i = 0; i < n && !ok; i++)
 		pipesim_step_free(steps[i]);
 	return ok;

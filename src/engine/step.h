@@ -82,6 +82,20 @@ void pipesim_step_free(PipesimStep *step);
  * Returns: FALSE, and no step, where they are to be run one by one. */
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
 
+/* What steps of one order share under a runtime's rules: its ops and its list. */
+typedef struct _PipesimShared PipesimShared;
+
+/** pipesim_shared_new: of the order of @job and its runtime, where nothing hangs on when it runs.
+ * (transfer full) (nullable): where jobs like it are to be run one by one. */
+PipesimShared *pipesim_shared_new(const PipesimJob *job);
+void pipesim_shared_free(PipesimShared *shared);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimShared, pipesim_shared_free)
+
+/** pipesim_shared_run: the same as pipesim_step_run_beside() of @n jobs that differ from that of @shared in times alone, all
+ * with stages that are gathered or all without. From any thread. */
+gboolean pipesim_shared_run(
+	const PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps);
+
 /** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan,
  * busy, first start and last end. */
 void pipesim_step_measure(PipesimStep *step);

@@ -4,14 +4,12 @@
 #include "analysis/parts.h"
 #include "engine/lanes.h"
 #include "layout/family.h"
+#include "layout/moments.h"
 #include "model/split.h"
 #include <math.h>
 #include <string.h>
 
 /* What ranks hold ------------------------------------------------------------------------ */
-
-/* Sums of bytes stay below it. */
-#define MOST_BYTES ((double)(G_GINT64_CONSTANT(1) << 61))
 
 /* Ops of one rank that change what it holds alike. */
 typedef struct {
@@ -32,11 +30,6 @@ typedef struct {
 	guint *begin;      /* ranks + 1: into ids */
 	guint *sort_begin; /* ranks + 1: into sorts */
 } Footprint;
-
-/* The fullest moment of a rank, bytes; as in PipesimMemory. */
-typedef struct {
-	gint64 peak, parameters, transient;
-} Fullest;
 
 /* What a rank holds, counted. */
 typedef struct {
@@ -173,39 +166,10 @@ static Weight weight_of(
 	return (Weight){most, up + most, up - down};
 }
 
-/* Parameters of @rank and what else stays; FALSE where what it may hold does not fit. */
-static gboolean begin_rank(const Footprint *footprint, const PipesimTimes *times,
-	const PipesimCosts *costs, guint rank, Fullest *fullest)
-{
-	const PipesimShape *shape = &footprint->shape;
-	double most = 0;
-	guint sorts = 0;
-
-	*fullest = (Fullest){0};
-	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-		const guint stage = pipesim_shape_stage(shape, rank, chunk);
-
-		for (PipesimBytes sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
-			most += (double)bytes_of(times, sort, stage) *
-				((double)shape->microbatches + 1);
-		fullest->parameters = pipesim_add_capped(
-			fullest->parameters, bytes_of(times, PIPESIM_PARAMETERS, stage));
-		sorts |= times->sorts != NULL ? times->sorts[stage] : 0;
-		/* Rounds that are left out would add to it. */
-		if (bytes_of(times, PIPESIM_UNTIL_STEP, stage) > 0)
-			return FALSE;
-	}
-	if (times->sorts != NULL)
-		fullest->parameters = pipesim_add_capped(
-			fullest->parameters, costs->cutter->fixed(costs->cutter, sorts));
-	fullest->peak = fullest->parameters;
-	return most + (double)fullest->parameters < MOST_BYTES;
-}
-
 /* Into @fullest, by rank, what pipesim_report_memory() says of each where no runtime's list tells
  * of messages. FALSE where sums might not fit, or something stays until the step ends. */
 static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
-	const PipesimCosts *costs, Fullest *fullest)
+	const PipesimCosts *costs, PipesimFullest *fullest)
 {
 	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
 	g_autofree Weight *weights = g_new(Weight, MAX(footprint->sorts->len, 1u));
@@ -214,7 +178,7 @@ static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
 		const guint first = footprint->sort_begin[rank];
 		gint64 held, peak, transient = 0;
 
-		if (!begin_rank(footprint, times, costs, rank, &fullest[rank]))
+		if (!pipesim_held_always(&footprint->shape, times, costs, rank, &fullest[rank]))
 			return FALSE;
 		for (guint i = first; i < footprint->sort_begin[rank + 1]; i++)
 			weights[i - first] = weight_of(footprint, times, rank,
@@ -240,6 +204,9 @@ static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
 /* Ops of an order that is run op by op: what repeats in a longer one is leapt over instead. */
 #define MOST_OPS 65536
 
+/* Patterns of stages that hold nothing between I and W, of a family. */
+#define PATTERNS 4
+
 struct _PipesimFamily {
 	const PipesimSchedule *schedule;
 	PipesimScenario scenario;
@@ -251,6 +218,9 @@ struct _PipesimFamily {
 	PipesimProgram *program;
 	PipesimLanes *lanes;
 	Footprint *footprint;
+	/* Or under a runtime's rules, besides the order. */
+	PipesimShared *shared;
+	PipesimMoments *moments[PATTERNS]; /* the first are there */
 };
 
 PipesimFamily *pipesim_family_new(
@@ -274,6 +244,9 @@ void pipesim_family_forget(PipesimFamily *family)
 		g_free(family->footprint->sort_begin);
 	}
 	g_clear_pointer(&family->footprint, g_free);
+	for (guint i = 0; i < PATTERNS; i++)
+		g_clear_pointer(&family->moments[i], pipesim_moments_free);
+	g_clear_pointer(&family->shared, pipesim_shared_free);
 	g_clear_pointer(&family->lanes, pipesim_lanes_free);
 	g_clear_pointer(&family->program, pipesim_program_unref);
 	g_clear_pointer(&family->order, pipesim_order_unref);
@@ -291,7 +264,22 @@ void pipesim_family_free(PipesimFamily *family)
 
 guint64 pipesim_family_ops(const PipesimFamily *family)
 {
-	return family->program != NULL ? family->program->n_ops : 0;
+	return family->program != NULL || family->shared != NULL ? family->order->n_ops : 0;
+}
+
+static const PipesimRuntime *runtime_of(const PipesimFamily *family)
+{
+	return pipesim_runtime_resolve(family->scenario.runtime, family->schedule->runtime);
+}
+
+static PipesimJob job_of(const PipesimFamily *family, const PipesimTimes *times)
+{
+	const PipesimRuntime *runtime = runtime_of(family);
+
+	return (PipesimJob){.order = family->order,
+		.times = times,
+		.runtime = runtime,
+		.issuing = pipesim_runtime_asked(runtime, &family->scenario.issuing)};
 }
 
 /* What candidates share, where a longest path over one order tells all that is asked. */
@@ -302,8 +290,6 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 
 	family->is_made = TRUE;
 	if (family->expected < 2 || pipesim_schedule_goes_by_times(family->schedule) ||
-		pipesim_runtime_waits(pipesim_runtime_resolve(
-			scenario->runtime, family->schedule->runtime)) ||
 		scenario->samples > 0 || scenario->compare_at != PIPESIM_AT_RANKS)
 		return;
 	family->order =
@@ -311,6 +297,12 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 	if (family->order == NULL || family->order->program != NULL ||
 		family->order->n_ops > MOST_OPS)
 		return;
+	if (pipesim_runtime_waits(runtime_of(family))) {
+		const PipesimJob job = job_of(family, times);
+
+		family->shared = pipesim_shared_new(&job);
+		return;
+	}
 	family->program = pipesim_order_expand(family->order, NULL);
 	if (family->program == NULL)
 		return;
@@ -362,12 +354,12 @@ static void take_run(const PipesimRun *run, PipesimBrief *brief)
 /* Side by side ------------------------------------------------------------------------- */
 
 static void take_step(const PipesimFamily *family, const PipesimStep *step,
-	const PipesimCosts *costs, const Fullest *ranks, PipesimBrief *brief)
+	const PipesimCosts *costs, const PipesimFullest *ranks, PipesimBrief *brief)
 {
 	const PipesimSubject subject = {
 		.step = step, .schedule = family->schedule, .costs = costs};
 	PipesimReport report = {
-		.ranks = family->program->shape.ranks, .makespan = step->makespan};
+		.ranks = family->order->shape.ranks, .makespan = step->makespan};
 	const gint64 limit = family->scenario.memory_limit;
 	double idle = 0;
 	guint fullest = 0;
@@ -398,7 +390,7 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 	g_autofree PipesimStep *room = g_new0(PipesimStep, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
 	g_autofree gint64 *figures = g_new0(gint64, (gsize)n * 3 * ranks);
-	g_autofree Fullest *fullest = g_new(Fullest, ranks);
+	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, ranks);
 	gboolean ok;
 
 	for (guint i = 0; i < n; i++) {
@@ -418,6 +410,59 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 		if (ok)
 			take_step(family, &room[i], costs[i], fullest, &briefs[i]);
 		pipesim_times_free((PipesimTimes *)room[i].job.times);
+	}
+	return ok;
+}
+
+/* What ranks hold in @step, by the moments of its list. */
+static gboolean weigh_step(PipesimFamily *family, const PipesimStep *step,
+	const PipesimCosts *costs, PipesimFullest *fullest)
+{
+	const PipesimMoments *moments;
+
+	for (guint i = 0; i < PATTERNS; i++) {
+		g_mutex_lock(&family->lock);
+		if (family->moments[i] == NULL)
+			family->moments[i] = pipesim_moments_new(step, costs);
+		moments = family->moments[i];
+		g_mutex_unlock(&family->lock);
+		if (moments == NULL)
+			return FALSE;
+		if (pipesim_moments_weigh(moments, step->job.times, costs, fullest))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* The same under a runtime's rules, of those of @costs where stages are gathered, or are not. */
+static gboolean run_shared(PipesimFamily *family, const PipesimCosts *const *costs, guint n,
+	gboolean gathered, PipesimBrief *briefs)
+{
+	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
+	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
+	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, family->order->shape.ranks);
+	g_autofree guint *of = g_new(guint, n);
+	gboolean ok = TRUE, ran;
+	guint some = 0;
+
+	for (guint i = 0; i < n; i++) {
+		PipesimTimes *times = pipesim_times_new(costs[i], &family->order->shape);
+
+		if ((times->unshard != NULL || times->reduce != NULL) == gathered) {
+			of[some] = i;
+			jobs[some++] = job_of(family, times);
+		} else {
+			pipesim_times_free(times);
+		}
+	}
+	ran = ok = some == 0 || pipesim_shared_run(family->shared, jobs, some, steps);
+	for (guint i = 0; i < some; i++) {
+		ok = ok && weigh_step(family, steps[i], costs[of[i]], fullest);
+		if (ok)
+			take_step(family, steps[i], costs[of[i]], fullest, &briefs[of[i]]);
+		if (ran)
+			pipesim_step_free(steps[i]);
+		pipesim_times_free((PipesimTimes *)jobs[i].times);
 	}
 	return ok;
 }
@@ -446,6 +491,9 @@ void pipesim_family_run(
 	}
 	g_mutex_unlock(&family->lock);
 	if (plain && family->footprint != NULL && run_lanes(family, costs, n, briefs))
+		return;
+	if (plain && family->shared != NULL && run_shared(family, costs, n, FALSE, briefs) &&
+		run_shared(family, costs, n, TRUE, briefs))
 		return;
 	points = g_new(PipesimPoint, n);
 	runs = g_new(PipesimRun *, n);

@@ -1,0 +1,26 @@
+/* What ranks hold under a runtime's rules, as far as its list decides that: the moments at which it may be most, counted
+ * once, and weighed at any number of costs. */
+#pragma once
+#include "analysis/report.h"
+
+typedef struct _PipesimMoments PipesimMoments;
+
+/* The fullest moment of a rank, bytes; as in PipesimMemory. */
+typedef struct {
+	gint64 peak, parameters, transient;
+} PipesimFullest;
+
+/** pipesim_moments_new: of @step, which has ops and a list. (transfer full): NULL where counts do not tell: buffers that take
+ * in activations, more chunks than there are digits, or no memory. */
+PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts *costs);
+void pipesim_moments_free(PipesimMoments *moments);
+
+/** pipesim_moments_weigh: into @fullest, by rank, what pipesim_report_memory() says of a step of the same list at @times. FALSE
+ * where @moments do not tell. */
+gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes *times,
+	const PipesimCosts *costs, PipesimFullest *fullest);
+
+/** pipesim_held_always: parameters of @rank and what else stays, into @fullest, which holds nothing more. FALSE where what it may
+ * hold does not fit, or something stays until the step ends. */
+gboolean pipesim_held_always(const PipesimShape *shape, const PipesimTimes *times,
+	const PipesimCosts *costs, guint rank, PipesimFullest *fullest);
