@@ -223,10 +223,12 @@ static gboolean is_watched(const struct stat *file)
 gboolean pipesim_input_was_opened(const char *path)
 {
 	struct stat file;
-	gboolean was = stat(path, &file) == 0;
+	gboolean was;
 
+	if (stat(path, &file) != 0)
+		return FALSE;
 	g_mutex_lock(&watched.lock);
-	was &= is_watched(&file);
+	was = is_watched(&file);
 	g_mutex_unlock(&watched.lock);
 	return was;
 }
