@@ -144,7 +144,8 @@ static void find_causes(PipesimDoctor *doctor)
 	Wide work = 0;
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
-		out->cause[kind] = (PipesimCause){0, -1, -1, g_new0(gint64, ranks)};
+		out->cause[kind] =
+			(PipesimCause){0, -1, PIPESIM_NO_OP, -1, g_new0(gint64, ranks)};
 	out->busy = g_new0(gint64, ranks);
 	for (guint rank = 0; rank < ranks; rank++) {
 		work += busy_at(doctor, rank, PIPESIM_LEVEL_EVEN);
@@ -196,10 +197,17 @@ static void find_losses(PipesimDoctor *doctor)
 	g_autoptr(GArray) losses = g_array_new(FALSE, FALSE, sizeof(PipesimOpLoss));
 
 	for (guint level = PIPESIM_LEVEL_OPS; level < PIPESIM_N_LEVELS; level++) {
-		out->lost[level - PIPESIM_LEVEL_OPS] = g_new(gint64, program->n_ops);
-		for (guint32 i = 0; i < program->n_ops; i++)
-			out->lost[level - PIPESIM_LEVEL_OPS][i] =
-				doctor->level[level][i] - doctor->level[level - 1][i];
+		gint64 *lost = g_new(gint64, program->n_ops), most = 0;
+
+		out->lost[level - PIPESIM_LEVEL_OPS] = lost;
+		for (guint32 i = 0; i < program->n_ops; i++) {
+			lost[i] = doctor->level[level][i] - doctor->level[level - 1][i];
+			if (lost[i] > most && (gint)pipesim_program_rank(program, i) ==
+						      out->cause[level].rank) {
+				most = lost[i];
+				out->cause[level].op = i;
+			}
+		}
 	}
 	for (guint32 i = 0; i < program->n_ops; i++)
 		for (guint level = PIPESIM_LEVEL_OPS; level < PIPESIM_N_LEVELS; level++) {

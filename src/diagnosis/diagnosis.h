@@ -34,8 +34,9 @@ typedef enum {
 const char *pipesim_cause_name(PipesimCauseKind kind);
 
 typedef struct {
-	gint64 ns;      /* of the step; may be negative: the cause shortened it */
-	gint rank;      /* that it comes from most; -1: none more than others */
+	gint64 ns; /* of the step; may be negative: the cause shortened it */
+	gint rank; /* that it comes from most; -1: none more than others */
+	guint32 op; /* that lost most to it, of that rank; PIPESIM_NO_OP: none did, or it is of no op */
 	gint64 without; /* the step as measured less this cause alone, ns; -1: nothing to take off */
 	gint64 *idle; /* of each rank's idle time, ns */
 } PipesimCause;
