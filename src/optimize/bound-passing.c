@@ -37,7 +37,7 @@ typedef struct {
 	 * waits, from and to; of trips without waits. */
 	gint64 *latest, *earliest;
 	gint64 trip; /* of a micro-batch: all ranks and messages */
-	/* On rank 0: of a backward, of its weight gradient where a forward waits for it, and of all. */
+	/* On rank 0: of a backward, of what a forward waits for behind it, and of all between two that wait. */
 	gint64 input, weight, work;
 	gint64 *starts, *after; /* [count] */
 	gint64 *least; /* [count]: the least delay that a forward started with, in the last run */
@@ -234,6 +234,30 @@ static gint64 run(Game *game)
 	return best;
 }
 
+/* See the head of bound-passing.h. */
+static gint64 find_wait(const PipesimInstance *x, guint flight)
+{
+	gint64 wait = 0;
+
+	for (guint i = 0; i < x->n_rooms && x->kinds > 2; i++) {
+		const PipesimRoom *room = &x->room[i];
+		const gint64 held = room->held[0], rest = held - room->freed[0];
+		gint64 least = G_MAXINT64;
+
+		for (guint e = 0; e < flight && rest > 0 && room->between == NULL; e++) {
+			const gint64 left = room->limit[0] - (flight - e) * held;
+			const gint64 weights = 1 + (gint64)e - left / rest;
+
+			if (left >= 0)
+				least = MIN(
+					least, e * x->apart[I][0] + weights * x->apart[W][0]);
+		}
+		if (least < G_MAXINT64)
+			wait = MAX(wait, least);
+	}
+	return wait;
+}
+
 gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs)
 {
 	const PipesimInstance *x = needs->x;
@@ -250,6 +274,7 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
 	for (guint k = flight; k < x->count && passing->weight; k++)
 		if (pipesim_needs_of(needs, 0, F, k)[W] + flight < k + 1)
 			passing->weight = FALSE;
+	passing->wait = passing->weight ? x->apart[W][0] : find_wait(x, flight);
 	for (guint r = 0; r < x->ranks; r++) {
 		const gint64 here = x->apart[F][r] + x->apart[I][r];
 		const gint64 weight = x->kinds > 2 ? x->apart[W][r] : 0;
@@ -366,7 +391,7 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 		.flight = p->flight,
 		.latest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
 		.earliest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
-		.weight = p->weight ? x->apart[W][0] : 0,
+		.weight = p->wait,
 		.starts = pipesim_arena_array(arena, gint64, x->count),
 		.after = pipesim_arena_array(arena, gint64, x->count),
 		.least = pipesim_arena_array(arena, gint64, x->count),
@@ -376,7 +401,7 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 
 	if (!pipesim_arena_check(arena, NULL, "ways"))
 		return 0;
-	game.work = x->apart[F][0] + x->apart[I][0] + game.weight;
+	game.work = x->apart[F][0] + x->apart[I][0] + (p->wait > 0 ? x->apart[W][0] : 0);
 	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
 		game.most /= 2;
 	time = find_time(&game, p);

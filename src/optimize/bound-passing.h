@@ -16,6 +16,11 @@
  * one less), and of what delays are left only those are kept that no other is at least as good as throughout.
  * The least of what all ways come to is a bound.
  *
+ * What a forward waits for besides: let I free a part of what is held, W the rest, r; and after forward k + A starts let k + 1 + e
+ * backwards be over, so that A - e micro-batches are held whole, and those whose W has not run have room for s of r: then
+ * k + 1 + e - s of W have run. All these ops of rank 0 but k of each kind come after backward k, so the forward starts no earlier
+ * than e I + (1 + e - s) W after it; the least of all e is the wait. Of later ones as many more forwards, I and W lie between.
+ *
  * Why what each has waited may be carried from one passing to the next: where the next is further along its
  * trip, it has waited already. Where two follow each other at the same n the second one is behind the first on
  * the rank before, and so no earlier than it would be. */
@@ -27,6 +32,9 @@ typedef struct {
 	const PipesimInstance *x;
 	guint flight;    /* backward k is over before forward k + flight of rank 0 begins */
 	gboolean weight; /* so is its weight gradient */
+	/* How long after backward k forward k + flight can start, where either is waited for that gives back enough, ns; if
+	 * that is more than 0 each further forward waits for one more weight gradient. */
+	gint64 wait;
 	/* [count]: of rank 0: when forwards start, and what follows the end of backwards, at least, ns */
 	const gint64 *starts, *after;
 	const PipesimBoundUntil *until; /* (nullable) */

@@ -135,11 +135,16 @@ static void print_op(const Printer *p, const PipesimBoundStep *step)
 static void print_passing(const Printer *p, const PipesimBoundStep *step)
 {
 	const char *kind = kind_name(p->x, step->kind);
+	PipesimNumber wait;
 
 	g_string_append_printf(p->out,
 		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
-		"F %u for %s 2 and so on:",
+		"F %u for %s 2 and so on",
 		step->n + 1, kind, step->n + 2, kind);
+	if (step->kind == PIPESIM_CODE_I && step->from > 0)
+		g_string_append_printf(p->out, ", each for %s ms of I and W more",
+			pipesim_print_ms(wait, step->from));
+	g_string_append_c(p->out, ':');
 	for (guint i = 0; i < step->n_ops; i++) {
 		const PipesimBoundOps *ops = ops_at(p, step->first_ops + i);
 		PipesimNumber number;

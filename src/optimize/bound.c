@@ -167,6 +167,7 @@ static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
 	const PipesimClaim claim = {.rule = PIPESIM_BY_PASSING,
 		.kind = passing->weight ? PIPESIM_CODE_W : PIPESIM_CODE_I,
 		.n = passing->flight,
+		.from = passing->wait,
 		.time = trips->time};
 	const guint count = fill->x->count, few = MIN(passing->flight, count);
 	const gsize size = sizeof(gint64) * count;

@@ -57,8 +57,9 @@ typedef struct {
 	guint rank;
 	/* The op, as above; not of work. Of passing: before F k + n of the rank the k-th of this kind has run. */
 	guint kind, chunk, n;
-	gint64 time;            /* what it says, ns */
-	gint64 from;            /* of rank and work: that all of the ops have at least, ns */
+	gint64 time; /* what it says, ns */
+	/* Of rank and work: that all of the ops have at least; of passing: that F starts after I at least, ns. */
+	gint64 from;
 	gint64 until;           /* of work: what follows all of them, ns */
 	gint64 saved;           /* of rank and work: what pairs save of them at most, ns */
 	guint32 step;           /* of message and member: the step that it follows from */

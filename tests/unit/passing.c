@@ -54,13 +54,13 @@ static gboolean raise_trip(const Check *check, gint64 *t, guint k)
 static gboolean raise_room(const Check *check, gint64 *t, guint k)
 {
 	const PipesimInstance *x = check->c->x;
-	const gint64 weight = check->c->weight ? x->apart[W][0] : 0;
+	const gint64 wait = check->c->wait, weight = wait > 0 ? x->apart[W][0] : 0;
 	const gint64 end = *at(check, t, I, k, 0) + x->apart[I][0];
 	gboolean raised = FALSE;
 
 	for (guint j = k + check->c->flight, m = 0; j < check->count; j++, m++)
 		raised |= raise_to(at(check, t, F, j, 0),
-			end + (m + 1) * weight + m * (x->apart[F][0] + x->apart[I][0]));
+			end + wait + m * (x->apart[F][0] + x->apart[I][0] + weight));
 	return raised;
 }
 

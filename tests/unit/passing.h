@@ -4,9 +4,9 @@
 #include "order/instance.h"
 
 typedef struct {
-	const PipesimInstance *x;     /* one stage a rank */
-	guint flight;                 /* forward k + flight of rank 0 waits for backward k */
-	gboolean weight;              /* and its weight gradient */
+	const PipesimInstance *x; /* one stage a rank */
+	guint flight;             /* forward k + flight of rank 0 waits for backward k */
+	gint64 wait; /* and so long for other I and W, each one more W than the one before, ns */
 	const gint64 *starts, *after; /* [count]: of forwards and backwards of rank 0 */
 	gint64 time;
 } PassingClaim;
