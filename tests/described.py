@@ -1,6 +1,6 @@
 """Steps of described models beside published ones.
 
-    python3 described.py FOLDER [--program PIPESIM] [--table] [--cross-validate] [--fit FOLDER] [--errors FILE]
+    python3 described.py FOLDER [--program PIPESIM] [--table] [--cross-validate] [--fit FOLDER] [--errors FILE] [--ratios]
 
 FOLDER has rows.csv, one row a published step (columns: model sizes, parallel sizes, precision ..., step_s, family). Every
 row whose GPU has a file in devices/ and whose figures do not contradict themselves is simulated from its description
@@ -112,7 +112,8 @@ def options(row, columns_only=False):
     chunks = whole(row, "vp") or 1
     parallel = whole(row, "tp") > 1
     recompute = row["recompute"]
-    words = ["--pp", row["pp"], "-m", row["microbatches"], "-s", "interleaved-1f1b" if chunks > 1 else "1f1b"]
+    schedule = row["schedule"] if row["schedule"] not in ("", "none") else "interleaved-1f1b" if chunks > 1 else "1f1b"
+    words = ["--pp", row["pp"], "-m", row["microbatches"], "-s", schedule]
     for option, column in (("--seq", "seq"), ("--microbatch-size", "mbs"), ("--tp", "tp"), ("--cp", "cp"), ("--ep", "ep"), ("--dp", "dp")):
         words += [option, row[column]]
     words += ["--expert-tp", row["etp"] or "1", "--precision", row["precision"]]
@@ -123,7 +124,7 @@ def options(row, columns_only=False):
     if recompute == "selective" or row["id"].startswith("kor"):
         words += ["--attention", "unfused"]  # before FlashAttention
     for given, more in (
-        (chunks > 1, ["--chunks", row["vp"]]),
+        (schedule == "interleaved-1f1b", ["--chunks", row["vp"]]),
         (parallel and (row["sp"] == "1" or whole(row, "experts")), ["--sequence-parallel"]),
         (row["cp_comm"] == "a2a", ["--cp-comm", "a2a"]),
         (parallel and row["tp_overlap"] == "1", ["--tp-overlap"]),
@@ -308,6 +309,31 @@ def summarize(title, rows, errors):
     print()
 
 
+def print_ratios(arguments):
+    """Primus's steps over those of its 1F1B, beside simulated ones."""
+    with open(arguments.folder / "rows.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["source_group"] == "primus" and row["step_s"]]
+    rows = [row for row in rows if row["suggested_use"].startswith("ratios") and row["schedule"] != "none"]
+    first = {}
+    print("| model | schedule | measured, s | of 1F1B | computed, s | of 1F1B | off, % |\n|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(arguments.program, folder)
+        runner.write_models(rows)
+        for row in rows:
+            devices = runner.write_devices({})
+            step = runner.step({**row, "recompute": "none"}, devices), float(row["step_s"])
+            if row["schedule"] == "1f1b":
+                first[row["model"]] = step
+            if row["model"] not in first:
+                continue
+            computed, measured = (own / base for own, base in zip(step, first[row["model"]]))
+            chunks = f", {row['vp']} chunks" if row["schedule"].startswith("interleaved") else ""
+            print(
+                f"| {row['model']} | {row['schedule']}{chunks} | {step[1]:.3f} | {measured:.3f} | {step[0]:.3f} "
+                f"| {computed:.3f} | {100 * (computed / measured - 1):+.1f} |"
+            )
+
+
 def write_errors(path, shipped, left, unsaid):
     """The figures of errors.h: means by kind."""
 
@@ -342,7 +368,10 @@ def main():
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--fit", metavar="FOLDER", help="write files with shares fitted anew into FOLDER/devices")
     parser.add_argument("--errors", metavar="FILE", type=Path, help="write means into FILE, src/transformer/errors.h")
+    parser.add_argument("--ratios", action="store_true", help="steps of schedules over those of 1F1B, and nothing else")
     arguments = parser.parse_args()
+    if arguments.ratios:
+        return print_ratios(arguments)
     fits = bool(arguments.cross_validate or arguments.fit or arguments.errors)
     told = Evaluation(arguments, False, fits)
     if arguments.fit:
