@@ -664,8 +664,7 @@ START_TEST(passing_is_below_all_orders)
 }
 END_TEST
 
-/* Where known schedules leave 1.3 to 5 % to a bound that does not know of passing: what was found is optimal. */
-tatic gboolean count_down(gpointer data)
+static gboolean count_down(gpointer data)
 {
 	guint *left = data;
 
@@ -720,6 +719,8 @@ START_TEST(bounds_need_no_proof)
 	pipesim_costs_free(costs);
 }
 END_TEST
+
+/* Where known schedules leave 1.3 to 5 % to a bound that does not know of passing: what was found is optimal. */
 START_TEST(passing_closes_gaps)
 {
 	static const struct {

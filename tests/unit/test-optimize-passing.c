@@ -215,7 +215,8 @@ START_TEST(busy_ranks_end_in_time)
 	g_rand_free(random);
 }
 END_TEST
-sSuite *optimize_passing_suite(void)
+
+Suite *optimize_passing_suite(void)
 {
 	Suite *suite = suite_create("optimize-passing");
 	TCase *orders = tcase_create("orders");
