@@ -195,7 +195,7 @@ def check_schedule(pipesim, name, ranks, count, tally):
         options = ["--group", str(count // max(1, count // ranks))]  # as PyTorch's class
     path, refused = pipesim.export(name, ranks, count, *options)
     if path is None:
-        tally["inexpressible" if "two ranks" in refused else "refused"] += 1
+        tally["inexpressible" if "PyTorch cannot run" in refused else "refused"] += 1
         return
     if name in CLASSES:
         tally["classes"] += check_class(name, path)
