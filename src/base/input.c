@@ -186,7 +186,9 @@ static gboolean check_head(PipesimInput *input, GError **error)
 			return pipesim_fail_at(
 				error, input->name, 1, 1, "this is %s", others[i].what);
 	/* Which may be a trace: kind.c. */
-	if (length >= 16 && memcmp(head, "SQLite format 3", 16) == 0)
+	if ((length >= 16 && memcmp(head, "SQLite format 3", 16) == 0) ||
+		(length > 5 && head[1] == '\n' && head[2] < 16 && g_ascii_isdigit(head[3]) &&
+			head[4] == '.'))
 		return TRUE;
 	for (gsize i = 0; i < MIN(length, 64); i++)
 		zeros += head[i] == '\0';

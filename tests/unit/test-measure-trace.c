@@ -222,6 +222,7 @@ static const struct {
 	{"\xef\xbb\xbf \n{\"traceEvents\":", "pytorch"},
 	{"[{\"ph\":", "pytorch"},
 	{"SQLite format 3", "sqlite"},
+	{"\a\n\0050.0.4", "chakra"},
 	{"Generating ...\n\nStart (ns),Duration (ns),CorrId,Name\n", "nsys"},
 	{"Name,Projected Start (us),Projected Duration (us)\n", "nsys"},
 	{"# nThread 1 nGpus 2\n", "nccl"},
