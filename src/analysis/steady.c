@@ -65,9 +65,6 @@ static gboolean run(const Question *question, guint microbatches, PipesimStep **
 		return FALSE;
 	if (waits ? !order->is_closed : !pipesim_stream_takes(order))
 		return TRUE;
-	/* The period of steps is of written lists, and a limit of sends takes their square. */
-	if (waits && times->post_validation && scenario.issuing.max_sends > 0)
-		return TRUE;
 	*step = pipesim_step_run(&(PipesimJob){.order = order,
 					 .times = times,
 					 .runtime = question->runtime,

@@ -49,7 +49,7 @@ static gboolean is_last(const Graph *graph, guint32 node, guint rank)
 static gboolean sort(Graph *graph)
 {
 	const guint ranks = graph->program->shape.ranks;
-	guint32 n = 0, n_known = 0;
+	guint32 height = 0, n = 0;
 
 	for (guint rank = 0; rank < ranks; rank++)
 		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
@@ -60,16 +60,18 @@ static gboolean sort(Graph *graph)
 	for (guint rank = 0; rank < ranks; rank++)
 		if (graph->begin[rank] < graph->begin[rank + 1] &&
 			graph->degree[graph->begin[rank]] == 0)
-			graph->at[n_known++] = graph->begin[rank];
-	for (; n < n_known; n++) {
-		const guint32 node = graph->at[n], other = graph->next[node];
+			graph->stack[height++] = graph->begin[rank];
+	/* Receives soon behind their sends, before which most of them are wanted. */
+	while (height > 0) {
+		const guint32 node = graph->stack[--height], other = graph->next[node];
 		const guint rank = pipesim_rank_in(graph->begin, ranks, node);
 
-		graph->place[node] = n;
+		graph->at[n] = node;
+		graph->place[node] = n++;
 		if (!is_last(graph, node, rank) && --graph->degree[node + 1] == 0)
-			graph->at[n_known++] = node + 1;
+			graph->stack[height++] = node + 1;
 		if (other != NONE && --graph->degree[other] == 0)
-			graph->at[n_known++] = other;
+			graph->stack[height++] = other;
 	}
 	return n == graph->n;
 }

@@ -61,19 +61,23 @@ static void run(Issuer *issuer, guint32 op)
 	pipesim_lower_op(issuer->lowerer, issuer->rank, op);
 }
 
-static void send_all(Issuer *issuer, guint32 op)
+/* Of both halves. */
+static void post_all(Issuer *issuer, guint32 op, gboolean send)
 {
-	post(issuer, op, TRUE, FALSE);
-	post(issuer, op, TRUE, TRUE);
+	PipesimMessage messages[2];
+	const guint n = pipesim_messages(issuer->program, issuer->rank, op, send, messages);
+
+	g_assert(issuer->n_pending + n <= MAX_PENDING);
+	for (guint i = 0; i < n; i++)
+		issuer->pending[issuer->n_pending++] = (Pending){messages[i], send};
 }
 
 /* What every step but 2 and 3 does. */
 static void issue_plain(Issuer *issuer, guint32 op)
 {
-	post(issuer, op, FALSE, FALSE);
-	post(issuer, op, FALSE, TRUE);
+	post_all(issuer, op, FALSE);
 	run(issuer, op);
-	send_all(issuer, op);
+	post_all(issuer, op, TRUE);
 }
 
 static gboolean is(const PipesimOp *op, PipesimKind kind, guint chunk)
@@ -149,7 +153,7 @@ static guint32 issue_steps(Issuer *issuer, const Steps *steps)
 	if (!steps->middle) {
 		post(issuer, op, FALSE, TRUE);
 		run(issuer, op);
-		send_all(issuer, op);
+		post_all(issuer, op, TRUE);
 		return op + 1;
 	}
 	run(issuer, op);
