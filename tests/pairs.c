@@ -165,6 +165,7 @@ static const Option options[] = {
 		 "--overlap-grad-reduce"}},
 	{"measured", {"--model=llama-3-8b --measured=input/steps.csv"}},
 	{"tp-overlap", {"--model=llama-3-8b --device=h100 --tp=8 --dp=2 --tp-overlap"}},
+	{"vocab-parallel", {"--model=llama-3-8b --device=h100 --vocab-parallel"}},
 	{"ep-overlap", {"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --ep-overlap"}},
 	{"dispatcher",
 		{"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --dispatcher=deepep"}},

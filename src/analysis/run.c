@@ -22,6 +22,31 @@ static void divide_messages(PipesimFooting *footing, guint parts)
 	footing->own->p2p = pipesim_network_slowest_hop(network, footing->scenario.ranks);
 }
 
+/* Of a described model the vocabulary is cut where its passes are, and only there. */
+static gboolean divide_vocabulary(
+	const PipesimSchedule *schedule, PipesimFooting *footing, GError **error)
+{
+	const PipesimCutter *cutter = footing->costs->cutter;
+
+	if (schedule->barriers == 0 || cutter == NULL)
+		return TRUE;
+	if (cutter->divide == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: its passes are of an output layer that all ranks have a part of, "
+			"but "
+			"the "
+			"last stage has all of it; add --vocab-parallel",
+			schedule->name);
+	if (footing->own == NULL)
+		footing->own = pipesim_costs_copy(footing->costs);
+	footing->costs = footing->own;
+	if (cutter->divide(
+		    cutter, schedule->barriers, footing->scenario.ranks, footing->own, error))
+		return TRUE;
+	g_prefix_error(error, "%s: ", schedule->name);
+	return FALSE;
+}
+
 static void multiply(PipesimFraction *value, guint factor)
 {
 	const gint64 common = MAX(pipesim_gcd(value->num * factor, value->den), 1);
@@ -132,6 +157,7 @@ static PipesimRun *begin(
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
 			schedule, &footing->scenario, &run->shape, &run->error) ||
+		!divide_vocabulary(schedule, footing, &run->error) ||
 		!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;

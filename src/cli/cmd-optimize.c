@@ -533,7 +533,8 @@ static gboolean choose_ordered(const Optimize *o, GPtrArray *choices, GError **e
 		       pipesim_choices_add_list(choices, names != NULL ? names : "1f1b", error);
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++)
 		if ((*at)->placement == o->placement->placement && (*at)->parts <= 1 &&
-			!(*at)->has_passes && !pipesim_choices_add(choices, (*at)->name, error))
+			(*at)->barriers == 0 &&
+			!pipesim_choices_add(choices, (*at)->name, error))
 			return FALSE;
 	return TRUE;
 }

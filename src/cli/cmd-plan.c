@@ -31,10 +31,11 @@ static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 
 		if (choice->schedule == NULL || choice->label != NULL ||
+			choice->schedule->barriers > 0 ||
 			(choice->schedule->takes & PIPESIM_TAKES_LIMIT))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--schedule: '%s'; plan takes schedules by name, without "
-				"chunks, and none that is searched",
+				"chunks, and none that is searched or has passes",
 				pipesim_choice_name(choice));
 		if (any || !several ||
 			pipesim_runtime_names(plan->wish.runtime, choice->schedule->name))

@@ -36,7 +36,8 @@ PipesimCosts *pipesim_layout_choose(const PipesimSchedule *schedule,
 	gboolean found = FALSE;
 	double gap = 1;
 
-	if (cutter == NULL || !pipesim_cutter_searches(cutter))
+	/* Where the vocabulary is cut over all ranks, equal layers are balanced. */
+	if (cutter == NULL || !pipesim_cutter_searches(cutter) || schedule->barriers > 0)
 		return NULL;
 	if (pipesim_footing_init(&footing, "",
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario, costs,

@@ -91,6 +91,11 @@ struct _PipesimCutter {
 	 * static, NULL = none. Of a shape that it can cut. */
 	const char *(*transient)(const PipesimCutter *cutter, const PipesimShape *shape,
 		guint stage, PipesimKind kind);
+	/* For orders with passes over parts of the vocabulary, and so many barriers a micro-batch: takes into
+	 * @costs the same without output layer and embedding in its stages, and what the passes of @ranks take.
+	 * FALSE with PIPESIM_ERROR_CONSTRAINT or PIPESIM_ERROR_LIMIT. NULL: that was not asked for. */
+	gboolean (*divide)(const PipesimCutter *cutter, guint barriers, guint ranks,
+		PipesimCosts *costs, GError **error);
 	void (*free)(PipesimCutter *cutter);
 	gint64 message; /* bytes that a micro-batch hands from stage to stage */
 	char *words;    /* what is to be said of its layers, its own; NULL: nothing */

@@ -92,9 +92,8 @@ struct _PipesimSchedule {
 	guint slices; /* of a sequence where none are asked for; 0 = it is not cut, PIPESIM_SLICES_PP = PP */
 	PipesimOffloads offloads;
 	guint takes; /* PipesimTakes, of what a scenario may ask for */
-	gboolean
-		has_passes; /* over parts of the vocabulary: its order goes by F and B, and is simulated by
-				engine/mixed.h alone */
+	guint barriers; /* of passes over parts of the vocabulary, a micro-batch: its order goes by F and B, and
+			   is simulated by engine/mixed.h alone; 0 = it has no passes */
 	const char *runtime; /* name of the one that it comes from (runtime/list.h); NULL where
 				none is known */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
@@ -132,7 +131,7 @@ static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedul
 /** pipesim_schedule_goes_by_times: whether its order may be another one at other times. */
 static inline gboolean pipesim_schedule_goes_by_times(const PipesimSchedule *schedule)
 {
-	return pipesim_schedule_is_search(schedule) || schedule->has_passes ||
+	return pipesim_schedule_is_search(schedule) || schedule->barriers > 0 ||
 	       schedule->offloads != PIPESIM_OFFLOADS_NOTHING;
 }
 
@@ -140,7 +139,7 @@ static inline gboolean pipesim_schedule_goes_by_times(const PipesimSchedule *sch
  * taken where they are asked for. */
 static inline gboolean pipesim_schedule_is_plain(const PipesimSchedule *schedule)
 {
-	return schedule->slices == 0 && !schedule->has_passes &&
+	return schedule->slices == 0 && schedule->barriers == 0 &&
 	       schedule->offloads == PIPESIM_OFFLOADS_NOTHING;
 }
 

@@ -276,7 +276,7 @@ const PipesimSchedule pipesim_schedule_vocab_1 = {
 		"met ranks run two forwards more. That costs activations of two micro-batches "
 		"a rank; the bubble stays that of 1F1B.",
 	.reference = reference,
-	.has_passes = TRUE,
+	.barriers = 2,
 	.plan = plan_1,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = letters,
@@ -299,7 +299,7 @@ const PipesimSchedule pipesim_schedule_vocab_2 = {
 		"a micro-batch serves both. S has more to compute for that. Ranks run one "
 		"forward more than in 1F1B, not two.",
 	.reference = reference,
-	.has_passes = TRUE,
+	.barriers = 1,
 	.plan = plan_2,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = letters,

@@ -161,7 +161,8 @@ static gboolean is_dropped(const PipesimChoice *choice, const PipesimSetup *setu
 	const guint slices = setup->scenario.slices;
 	const char *times = setup->text[PIPESIM_SET_TIMES];
 
-	if (!choice->implied)
+	if (!choice->implied ||
+		(choice->schedule->barriers > 0 && setup->flag[PIPESIM_SET_VOCAB_PARALLEL]))
 		return FALSE;
 	if (choice->schedule->offloads != PIPESIM_OFFLOADS_NOTHING && slices <= 1)
 		return setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH] == NULL &&

@@ -366,6 +366,11 @@ SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL,
 SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
 	"overlap expert all-to-alls with the other op of --overlap-fb", ALL_MODEL, MODEL,
 	FLAG(Training, ep_overlap))
+SETTING(VOCAB_PARALLEL, "--vocab-parallel", 0, NULL,
+	"also compare schedules with passes, over whose ranks the output layer and the "
+	"embedding "
+	"are cut",
+	NO_GROUP, MODEL, FLAG(Training, vocab_parallel))
 SETTING(DISPATCHER, "--dispatcher", 0, "NAME",
 	"how tokens reach experts: auto, alltoall, deepep or hybridep (default: auto)",
 	ALL_MODEL, MODEL, WORD(Training, dispatcher), .values = "auto alltoall deepep hybridep")

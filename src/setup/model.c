@@ -301,7 +301,8 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 				"--model and %s both say what a stage holds; give one of them",
 				pipesim_settings[others[i]].name);
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
-		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
+		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+			    id == PIPESIM_SET_VOCAB_PARALLEL) &&
 			(setup->text[id] != NULL || setup->flag[id]))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s is of --model, which is missing; for example --model "

@@ -43,6 +43,10 @@ typedef struct {
 	GPtrArray *known;        /* of Known, owned */
 	gboolean search, placed; /* runs look for their layout; they have */
 	guint ranks;             /* of a pipeline; 0: not known yet */
+	/* Output layer and embedding are not in stages, but a share of both is on each rank; beside it
+	 * what passes hold, bytes of a rank. NULL: they are in stages. */
+	const Sum *vocabulary;
+	gint64 held;
 } Cutter;
 
 static void free_known(gpointer data)
@@ -129,6 +133,15 @@ static const Sum *find_sum(Base *base, const PipesimCut *cut, GError **error)
 	return sum;
 }
 
+static PipesimCut cut_of_stage(const Cutter *cutter, const PipesimCut *cut)
+{
+	PipesimCut own = *cut;
+
+	own.embedding &= cutter->vocabulary == NULL;
+	own.head &= cutter->vocabulary == NULL;
+	return own;
+}
+
 /* The cutter's own, for as long as it is there. */
 static Known *find_known(const PipesimCutter *base, guint stages, GError **error)
 {
@@ -174,8 +187,11 @@ static const Known *find_sums(const PipesimCutter *base, guint stages, GError **
 		known->of = g_new0(const Sum *, stages);
 	if (known != NULL && known->of[stages - 1] == NULL) {
 		g_mutex_lock(&cutter->base->lock);
-		for (guint i = 0; i < stages && fault == NULL; i++)
-			known->of[i] = find_sum(cutter->base, &known->layout->cut[i], &fault);
+		for (guint i = 0; i < stages && fault == NULL; i++) {
+			const PipesimCut of = cut_of_stage(cutter, &known->layout->cut[i]);
+
+			known->of[i] = find_sum(cutter->base, &of, &fault);
+		}
 		g_mutex_unlock(&cutter->base->lock);
 	}
 	g_mutex_unlock(&cutter->lock);
@@ -190,82 +206,6 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GE
 	const PipesimStages *layout = find_layout(base, stages, error);
 
 	return layout != NULL ? pipesim_stages_copy(layout) : NULL;
-}
-
-static gint64 nanoseconds(double seconds)
-{
-	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
-}
-
-/* What is computed again takes what a forward does. */
-double pipesim_stage_messages(
-	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
-{
-	double seconds = 0;
-
-	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
-		seconds +=
-			(double)stage->count[part] * parts[part].messages[phase] +
-			(phase == 1 ? (double)stage->redone[part] * parts[part].again_messages
-				    : 0);
-	return seconds;
-}
-
-/* An op ends when the GPU has computed it and the host has launched it: whichever is later. */
-gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
-{
-	double busy = 0, launched = 0;
-
-	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
-		const double n = (double)stage->count[part];
-		const double redone = phase == 1 ? (double)stage->redone[part] : 0;
-
-		busy += n * parts[part].busy[phase] + redone * parts[part].again;
-		launched +=
-			n * parts[part].launched[phase] + redone * parts[part].again_launched;
-	}
-	return nanoseconds(MAX(busy, launched));
-}
-
-gint64 pipesim_stage_split(
-	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
-{
-	const gint64 input = pipesim_stage_time(stage, parts, 1);
-	double seconds = 0;
-
-	if (stage->whole)
-		return phase == 1 ? 0 : input + pipesim_stage_time(stage, parts, 2);
-	if (phase == 1)
-		return input;
-	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
-		seconds += (double)(stage->redone[part] * stage->walks) * parts[part].again;
-	return pipesim_stage_time(stage, parts, 2) + nanoseconds(seconds);
-}
-
-gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,
-	const PipesimRates *rates, const PipesimPartTimes *parts)
-{
-	double seconds = 0;
-
-	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is
-	 * within the step. */
-	for (guint i = 0; i < G_N_ELEMENTS(rates->reduce); i++) {
-		const gint64 routed[] = {stage->routed[0], stage->routed[1]};
-		const gint64 gather = i == 0 ? stage->moved[0] - routed[0] : routed[0];
-		const gint64 reduce = i == 0 ? stage->moved[1] - routed[1] : routed[1];
-		const gint64 more = training->zero == PIPESIM_ZERO_0   ? reduce
-				    : training->zero == PIPESIM_ZERO_3 ? 0
-								       : gather;
-
-		if (rates->reduce[i] > 0)
-			seconds += (double)(reduce + more) / rates->reduce[i];
-	}
-	if (rates->overlap)
-		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, parts, 1) / 1e9 -
-					 (double)pipesim_stage_time(stage, parts, 2) / 1e9);
-	if (rates->memory > 0)
-		seconds += stage->updated / rates->memory;
-	return nanoseconds(seconds);
 }
 
 static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GError **error)
@@ -348,9 +288,21 @@ static void take_bytes(const PipesimStage *stage, guint i, guint pieces, Pipesim
 	}
 }
 
+/* Of what all ranks have together. */
+static void take_share(const Sum *sum, guint i, PipesimTimes *times)
+{
+	const PipesimStage *stage = &sum->stage;
+
+	times->bytes[PIPESIM_PARAMETERS][i] +=
+		(stage->parameters + stage->gradients + stage->optimizer) / times->stages;
+	if (times->tail != NULL)
+		times->tail[i] += sum->tail / times->stages;
+}
+
 static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTimes *times)
 {
 	const Base *own = ((const Cutter *)base)->base;
+	const Sum *vocabulary = ((const Cutter *)base)->vocabulary;
 	const Known *known = find_sums(base, shape->stages, NULL);
 	const guint pieces = pipesim_shape_parts(shape);
 	/* One rank makes pairs of a forward and the backward of the micro-batch before. */
@@ -379,6 +331,8 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 			take_times(known->of[i], i, pieces,
 				alone ? pair_share(&known->of[i]->stage, own->times) : 1,
 				times);
+		if (vocabulary != NULL)
+			take_share(vocabulary, i, times);
 	}
 }
 
@@ -387,27 +341,33 @@ static const char *transient(
 {
 	const Cutter *cutter = (const Cutter *)base;
 	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
+	PipesimCut of;
 
-	return layout == NULL
-		       ? NULL
-		       : pipesim_stage_transient(cutter->base->model, &cutter->base->training,
-				 cutter->base->parts, &layout->cut[stage],
-				 kind == PIPESIM_F   ? 0
-				 : kind == PIPESIM_W ? 2
-						     : 1);
+	if (layout == NULL)
+		return NULL;
+	of = cut_of_stage(cutter, &layout->cut[stage]);
+	return pipesim_stage_transient(cutter->base->model, &cutter->base->training,
+		cutter->base->parts, &of,
+		kind == PIPESIM_F   ? 0
+		: kind == PIPESIM_W ? 2
+				    : 1);
 }
 
-static gint64 fixed(const PipesimCutter *cutter, guint sorts)
+static gint64 fixed(const PipesimCutter *own, guint sorts)
 {
-	Base *base = ((const Cutter *)cutter)->base;
-	gint64 *known = &base->fixed[sorts], bytes;
+	const Cutter *cutter = (const Cutter *)own;
+	Base *base = cutter->base;
+	gint64 *known, bytes;
 
+	if (cutter->vocabulary != NULL)
+		sorts |= cutter->vocabulary->stage.parts;
+	known = &base->fixed[sorts];
 	g_mutex_lock(&base->lock);
 	if (*known < 0)
 		*known = pipesim_stage_fixed(base->model, &base->training, sorts);
 	bytes = *known;
 	g_mutex_unlock(&base->lock);
-	return bytes;
+	return bytes + cutter->held;
 }
 
 /* What figures of a step are made of. */
@@ -432,6 +392,75 @@ static void init_known(Cutter *cutter)
 {
 	cutter->known = g_ptr_array_new_with_free_func(free_known);
 	g_mutex_init(&cutter->lock);
+}
+
+/* Passes over parts of the vocabulary ------------------------------------------------------ */
+
+/* S has the forward of its part of the output layer, T its weight gradient; the gradient for the last stage
+ * is computed with the latter, or with the former where that saves a barrier. Each rank looks up all tokens
+ * in its part of the embedding, and adds to a table that is so many times smaller. The loss is a number a
+ * token: next to nothing, but awaited. Collectives move what stages hand on, sums over ranks twice. */
+static void set_passes(const Base *base, guint barriers, guint ranks, PipesimCosts *costs)
+{
+	const PipesimPartTimes *head = &base->times[PIPESIM_PART_HEAD];
+	const PipesimPartTimes *embedding = &base->times[PIPESIM_PART_EMBEDDING];
+	const gint64 input = pipesim_pass_time(head, 1, ranks);
+	const gint64 sum = pipesim_time_scale(costs->p2p, 2 * ((gint64)ranks - 1), ranks);
+	gint64 *own = costs->own;
+
+	own[PIPESIM_OP_OUTPUT] =
+		pipesim_pass_time(head, 0, ranks) + (barriers == 1 ? input : 0);
+	own[PIPESIM_OP_OUTPUT_WEIGHT] =
+		pipesim_pass_time(head, 2, ranks) + (barriers == 2 ? input : 0);
+	own[PIPESIM_OP_EMBED] = pipesim_pass_time(embedding, 0, 1);
+	own[PIPESIM_OP_EMBED_WEIGHT] =
+		pipesim_pass_time(embedding, 1, 1) + pipesim_pass_time(embedding, 2, ranks);
+	own[PIPESIM_OP_LOSS] = own[PIPESIM_OP_LOSS_BACKWARD] = 1;
+	own[PIPESIM_OP_BCAST_H] = own[PIPESIM_OP_BCAST_E] = costs->p2p;
+	own[PIPESIM_OP_REDUCE_S] = own[PIPESIM_OP_REDUCE_T] = own[PIPESIM_OP_ALLREDUCE_E] = sum;
+}
+
+/* Logits of a part from S to T, as the output layer keeps them, and the hidden state and its gradient beside
+ * them. */
+static gint64 held_by_passes(const PipesimStage *head, gint64 message, guint ranks)
+{
+	return (head->until_input + head->until_weight +
+		       MAX(MAX(head->transient, head->transient_forward),
+			       head->transient_weight)) /
+		       ranks +
+	       2 * message;
+}
+
+static gboolean divide(const PipesimCutter *base, guint barriers, guint ranks,
+	PipesimCosts *costs, GError **error)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	const PipesimCut both = {.embedding = TRUE, .head = TRUE}, head = {.head = TRUE};
+	const Sum *vocabulary, *output;
+	Cutter *divided;
+
+	if (pipesim_part_count(cutter->base->model, PIPESIM_PART_MTP) > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"multi-token prediction runs the output layer once more, which no pass "
+			"does; take a schedule without passes");
+	g_mutex_lock(&cutter->base->lock);
+	vocabulary = find_sum(cutter->base, &both, error);
+	output = vocabulary != NULL ? find_sum(cutter->base, &head, error) : NULL;
+	g_mutex_unlock(&cutter->base->lock);
+	if (output == NULL)
+		return FALSE;
+	divided = (Cutter *)pipesim_cutter_fix(base,
+		cutter->layout != NULL ? pipesim_stages_copy(cutter->layout) : NULL, NULL);
+	divided->cutter.divide = NULL;
+	divided->placed = cutter->placed;
+	divided->balance = cutter->balance;
+	memcpy(divided->weight, cutter->weight, sizeof divided->weight);
+	divided->weight[PIPESIM_PART_EMBEDDING] = divided->weight[PIPESIM_PART_HEAD] = 0;
+	divided->vocabulary = vocabulary;
+	divided->held = held_by_passes(&output->stage, base->message, ranks);
+	if (cutter->base->timed)
+		set_passes(cutter->base, barriers, ranks, costs);
+	return pipesim_cutter_take(&divided->cutter, ranks, costs, error);
 }
 
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
@@ -466,6 +495,8 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->layout = layout;
 	init_known(cutter);
 	cutter->cutter.message = pipesim_stage_message(model, training);
+	if (training->vocab_parallel)
+		cutter->cutter.divide = divide;
 	if (rates != NULL)
 		know_step(cutter);
 	return &cutter->cutter;
@@ -692,8 +723,11 @@ gboolean pipesim_cutter_take(
 
 	cutter->ranks = ranks;
 	pipesim_costs_set_cutter(costs, base);
-	if (whole == NULL || !pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
-				     cutter->base->parts, &whole->cut[0], &stage, error))
+	if (whole == NULL)
+		return FALSE;
+	whole->cut[0] = cut_of_stage(cutter, &whole->cut[0]);
+	if (!pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
+		    cutter->base->parts, &whole->cut[0], &stage, error))
 		return FALSE;
 	costs->bytes_until_input = stage.until_input / ranks;
 	costs->bytes_until_weight = stage.until_weight / ranks;

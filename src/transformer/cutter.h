@@ -102,3 +102,6 @@ gint64 pipesim_stage_time(
 /** pipesim_stage_split: ns of phase 1 or 2 (I, W) where the backward is split, which PyTorch's modules compute otherwise. */
 gint64 pipesim_stage_split(
 	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase);
+
+/** pipesim_pass_time: ns of phase 0 to 2 of a pass over one of @ranks parts of @part; launches are as many. */
+gint64 pipesim_pass_time(const PipesimPartTimes *part, guint phase, guint ranks);

@@ -133,6 +133,8 @@ typedef struct {
 	/* Collectives of tensor parallelism beside products; rows of experts beside the other op
 	 * of a pair; launches are recorded, and which. */
 	gboolean tp_overlap, ep_overlap, graph;
+	gboolean
+		vocab_parallel; /* output layer and embedding over all ranks, where orders have passes */
 	PipesimGraphs graphs;
 	gboolean guessed; /* nobody said what graphs hold */
 	PipesimDispatcher dispatcher;

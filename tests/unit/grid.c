@@ -122,7 +122,7 @@ static const GridCase *cases(CaseList *list, int *count)
 
 	if (accepted.count == 0) {
 		for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
-			if (!(*s)->has_passes)
+			if ((*s)->barriers == 0)
 				sort_schedule(*s);
 		if (stride != NULL) {
 			thin(&accepted, atoi(stride));

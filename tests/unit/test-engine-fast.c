@@ -49,7 +49,7 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	g_autoptr(PipesimTimeline) simple = NULL, fast = NULL;
 	g_autoptr(PipesimStep) stream = NULL;
 
-	if (schedule->has_passes || !pipesim_schedule_shape(schedule, scenario, &shape, NULL))
+	if (schedule->barriers > 0 || !pipesim_schedule_shape(schedule, scenario, &shape, NULL))
 		return;
 	times = pipesim_times_new(costs, &shape);
 	order = pipesim_schedule_order(schedule, &shape, times, NULL);

@@ -55,7 +55,7 @@ START_TEST(engines_agree)
 
 	costs->has_pair = TRUE;
 	ck_assert(read_times(costs, text, 4, NULL));
-	if (schedule->has_passes ||
+	if (schedule->barriers > 0 ||
 		!pipesim_op_times_fit(costs->op_times, &program->shape, NULL))
 		return; /* in parts */
 	times = pipesim_times_new(costs, &program->shape);

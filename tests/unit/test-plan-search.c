@@ -216,8 +216,8 @@ START_TEST(briefs_as_runs)
 				pipesim_planner_costs(&wish, candidate, NULL);
 			g_autoptr(PipesimRun) run = NULL;
 
-			/* Searches take too long. */
-			if (pipesim_schedule_is_search(candidate->schedule))
+			/* Searches take too long; plan takes none with passes. */
+			if (pipesim_schedule_goes_by_times(candidate->schedule))
 				continue;
 			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
 			if (_i > 0 && run->error != NULL) {

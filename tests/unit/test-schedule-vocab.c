@@ -4,7 +4,9 @@
 #include "grid.h"
 #include "order/more.h"
 #include "runtime/csv.h"
+#include "shipped.h"
 #include "suites.h"
+#include "transformer/cutter.h"
 #include <string.h>
 
 static const guint shapes[][2] = {{1, 1}, {1, 4}, {2, 1}, {2, 2}, {2, 3}, {2, 9}, {3, 1},
@@ -57,7 +59,7 @@ START_TEST(orders_do_what_they_say)
 		.keep = PIPESIM_KEEP_OPS};
 
 	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
-		for (guint k = 0; k < G_N_ELEMENTS(times) && (*s)->has_passes; k++) {
+		for (guint k = 0; k < G_N_ELEMENTS(times) && (*s)->barriers > 0; k++) {
 			g_autofree char *what = g_strdup_printf("%s at %u/%u, %s", (*s)->name,
 				scenario.ranks, scenario.microbatches, times[k]);
 			g_autoptr(PipesimCosts) costs = costs_of(times[k]);
@@ -113,6 +115,54 @@ START_TEST(points_have_orders_of_their_own)
 }
 END_TEST
 
+/* A described model as a whole is the same work, wherever its vocabulary is, and the same parameters. */
+START_TEST(cut_vocabulary_is_all_of_it)
+{
+	static const char *const names[] = {"1f1b", "vocab-1", "vocab-2", "v-half-vocab-2"};
+	const PipesimScenario scenario = {.ranks = 4, .microbatches = 8};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = pipesim_training_on_one(2048, 1);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimRates rates;
+	double busy[4] = {0}, parameters[4] = {0};
+	gint64 highest[4] = {0};
+
+	training.vocab_parallel = TRUE;
+	rates = pipesim_device_rates(shipped_device("h100"), &training);
+	costs->p2p = 1000;
+	ck_assert(pipesim_cutter_take(
+		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates),
+		scenario.ranks, costs, NULL));
+	for (guint i = 0; i < 4; i++) {
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(
+			pipesim_schedule_find(names[i], NULL), &scenario, costs);
+
+		ck_assert_msg(run->error == NULL, "%s", names[i]);
+		for (guint rank = 0; rank < scenario.ranks; rank++) {
+			busy[i] += (double)run->report->bubble.busy[rank];
+			parameters[i] += (double)run->report->memory.parameters[rank];
+			highest[i] = MAX(highest[i], run->report->bubble.busy[rank]);
+		}
+		/* All ranks look up the embedding; they hold two hidden states and logits. */
+		ck_assert_double_ge(busy[i], busy[0] * 0.999);
+		ck_assert_double_le(busy[i], busy[0] * 1.01);
+		ck_assert_double_ge(parameters[i], parameters[0]);
+		ck_assert_double_le(parameters[i], parameters[0] * 1.05);
+		ck_assert(i == 0 || highest[i] < highest[0] * 0.85);
+	}
+	training.vocab_parallel = FALSE;
+	ck_assert(pipesim_cutter_take(
+		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates),
+		scenario.ranks, costs, NULL));
+	for (guint i = 1; i < 4; i++) {
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(
+			pipesim_schedule_find(names[i], NULL), &scenario, costs);
+
+		ck_assert(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	}
+}
+END_TEST
+
 Suite *schedule_vocab_suite(void)
 {
 	Suite *suite = suite_create("schedule-vocab");
@@ -120,6 +170,7 @@ Suite *schedule_vocab_suite(void)
 
 	tcase_add_loop_test(tcase, orders_do_what_they_say, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(tcase, barriers_hold_activations, 2, 13);
+	tcase_add_test(tcase, cut_vocabulary_is_all_of_it);
 	tcase_add_test(tcase, points_have_orders_of_their_own);
 	suite_add_tcase(suite, tcase);
 	return suite;
