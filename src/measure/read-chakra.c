@@ -250,7 +250,7 @@ static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(PipesimInput) owned = input;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
+	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(owned));
 	g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(Node));
 	g_autoptr(GHashTable) numbers = g_hash_table_new(NULL, NULL);
 	Reader reader = {trace, rules, nodes, numbers};
@@ -262,7 +262,7 @@ static PipesimTrace *read_trace(
 		guint64 size;
 		Wire wire;
 
-		if (!pipesim_input_peek(input, 10, &data, &length, error))
+		if (!pipesim_input_peek(owned, 10, &data, &length, error))
 			return NULL;
 		if (length == 0)
 			break;
@@ -271,7 +271,7 @@ static PipesimTrace *read_trace(
 		const gsize head = (gsize)(wire.at - (const guchar *)data);
 
 		if (!wire.bad && size <= PIPESIM_MAX_PEEK - head &&
-			!pipesim_input_peek(input, head + size, &data, &length, error))
+			!pipesim_input_peek(owned, head + size, &data, &length, error))
 			return NULL;
 		wire = (Wire){(const guchar *)data + head, (const guchar *)data + head + size,
 			wire.bad || size > PIPESIM_MAX_PEEK - head || length < head + size};
@@ -285,7 +285,7 @@ static PipesimTrace *read_trace(
 			return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 				"%s: more than %u nodes", trace->path, MAX_NODES);
 		metadata = FALSE;
-		pipesim_input_consume(input, head + size);
+		pipesim_input_consume(owned, head + size);
 	}
 	return add_nodes(&reader, error) ? g_steal_pointer(&trace) : NULL;
 }

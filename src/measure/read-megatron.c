@@ -199,11 +199,11 @@ static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(PipesimInput) owned = input;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
+	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(owned));
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	Log log = {.trace = trace, .faults = faults, .least = G_MAXINT64, .most = -1};
 
-	if (!read_lines(&log, input, error) || !pipesim_faults_done(faults, error))
+	if (!read_lines(&log, owned, error) || !pipesim_faults_done(faults, error))
 		return NULL;
 	if (trace->rows->len == 0)
 		return pipesim_fail_null_at(error, trace->path, 1, 1,

@@ -254,7 +254,7 @@ static PipesimTrace *read_trace(
 	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Process));
 	g_autoptr(GError) fault = NULL;
 	Reader reader = {
-		.path = pipesim_input_name(input), .processes = found, .error = &fault};
+		.path = pipesim_input_name(owned), .processes = found, .error = &fault};
 	PipesimTrace *first = NULL, **last = &first;
 	gboolean ok;
 
@@ -291,7 +291,7 @@ static PipesimTrace *read_trace(
 {
 	g_autoptr(PipesimInput) owned = input;
 
-	return pipesim_fail_null_at(error, pipesim_input_name(input), 1, 1,
+	return pipesim_fail_null_at(error, pipesim_input_name(owned), 1, 1,
 		"this is a database of SQLite, and this pipesim was built without it; build it "
 		"where sqlite3.h is (Debian: libsqlite3-dev)");
 }
