@@ -38,6 +38,7 @@ typedef struct {
 	gint64 argument[N_ARGUMENTS]; /* 0: not told; of VIRTUAL: none */
 	gboolean each;                /* the timers that are read are by rank */
 	gboolean timers;              /* in a block of them */
+	gboolean unknown;             /* a fault has said what of the arguments is */
 	gint phase; /* of the timer whose ranks follow; -1: of another timer */
 	guint line, blocks;
 	gint64 least, most; /* ns that the forwards of a step took on any rank */
@@ -89,14 +90,19 @@ static void add_time(Log *log, gint phase, gint64 rank, gint64 ns)
 	const gint64 microbatches = samples > 0 ? argument[GLOBAL] / samples : 0;
 	const gint64 group = ranks > 0 ? MAX(argument[WORLD] / ranks, 1) : 0;
 
-	if (ns < 0 || microbatches < 1 || ranks < 1 || ranks * chunks > 4096 ||
-		rank >= ranks * group) {
+	if (ns < 0) {
 		pipesim_faults_add(log->faults, log->trace->path, log->line, 1,
-			ns < 0 ? "a timer without a time in ms"
-			       : "a timer of a rank or a number of micro-batches that is not "
-				 "known: the log has to begin with Megatron-LM's arguments "
-				 "(world_size, pipeline_model_parallel_size, micro_batch_size, "
-				 "global_batch_size, data_parallel_size)");
+			"a timer without a time in ms");
+		return;
+	}
+	if (microbatches < 1 || ranks < 1 || ranks * chunks > 4096 || rank >= ranks * group) {
+		if (!log->unknown)
+			pipesim_faults_add(log->faults, log->trace->path, log->line, 1,
+				"a timer of a rank or a number of micro-batches that is not "
+				"known: the log has to begin with Megatron-LM's arguments "
+				"(world_size, pipeline_model_parallel_size, micro_batch_size, "
+				"global_batch_size, data_parallel_size)");
+		log->unknown = TRUE;
 		return;
 	}
 	for (gint64 stage = 0; stage < ranks * chunks; stage++)
