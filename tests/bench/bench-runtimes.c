@@ -56,6 +56,13 @@ static void run_events(gpointer data)
 		at->lowering, &at->issuing, at->times, at->network, 0, NULL, NULL));
 }
 
+static void run_limit(gpointer data)
+{
+	const Case *at = data;
+
+	pipesim_lowering_free(pipesim_lower(at->program, at->runtime, &at->issuing, NULL));
+}
+
 #define SAMPLES 256
 
 static void run_samples(gpointer data)
@@ -153,6 +160,24 @@ static void measure_events(Case *at)
 	print(at, ", power, launches", run_events, n, "ops", bench_median(run_plain, at));
 }
 
+/* Waits for sends that come forward. */
+static void measure_limits(void)
+{
+	static const char *const names[] = {
+		"gpipe", "1f1b", "interleaved-1f1b", "looped-bfs", "zb-v"};
+
+	bench_title("List under a limit of 2 sends, PP 16, 1024 micro-batches");
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+		Case at;
+
+		if (!case_init(&at, names[i], &pipesim_runtime_pytorch_2_15, 16, 1024, TRUE))
+			continue;
+		at.issuing.max_sends = 2;
+		print(&at, "", run_limit, at.program->n_ops, "ops", 0);
+		case_clear(&at);
+	}
+}
+
 void bench_runtimes(void)
 {
 	static const char *const names[] = {"1f1b", "interleaved-1f1b", "dualpipe"};
@@ -197,4 +222,5 @@ void bench_runtimes(void)
 				case_clear(&at);
 			}
 	}
+	measure_limits();
 }
