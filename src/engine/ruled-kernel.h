@@ -22,8 +22,8 @@ typedef struct {
 	PipesimTimeline *timeline; /* whose shards these are */
 } PipesimRuledRun;
 
-/** pipesim_ruled_begin: a run at @times that lays out the shards of @timeline. Ends with pipesim_ruled_end(), also
- * where it fails: PIPESIM_ERROR_LIMIT. */
+/** pipesim_ruled_begin: a run at @times that lays out the shards of @timeline (nullable: another run
+ * does). Ends with pipesim_ruled_end(), also where it fails: PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 	const PipesimTimes *times, PipesimTimeline *timeline, GError **error);
 void pipesim_ruled_end(PipesimRuledRun *run);

@@ -186,23 +186,22 @@ gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *cons
 
 	for (guint first = 0; first < n && ok; first += N) {
 		PipesimRuledRun runs[N];
-		PipesimTimeline *timelines[N];
+		g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 		const guint left = MIN(n - first, N);
 
 		for (guint i = 0; i < N; i++) {
 			const PipesimTimes *of = times[first + MIN(i, left - 1)];
 
-			timelines[i] = g_new0(PipesimTimeline, 1);
-			ok &= pipesim_ruled_begin(&runs[i], ruled, of, timelines[i], NULL) &&
+			/* Stages are gathered in the same order in all: the first tells. */
+			ok &= pipesim_ruled_begin(
+				      &runs[i], ruled, of, i == 0 ? timeline : NULL, NULL) &&
 			      pipesim_ruled_fits(ruled, &runs[i].times) &&
 			      (of->unshard == NULL) == (times[first]->unshard == NULL) &&
 			      (of->reduce == NULL) == (times[first]->reduce == NULL);
 		}
 		ok = ok && run_block(ruled, runs, &figures[first], left);
-		for (guint i = 0; i < N; i++) {
+		for (guint i = 0; i < N; i++)
 			pipesim_ruled_end(&runs[i]);
-			pipesim_timeline_free(timelines[i]);
-		}
 	}
 	return ok;
 }

@@ -247,8 +247,8 @@ gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 	pipesim_edges_init(&run->times.edges, program, times, run->arena);
 	return (run->times.one_by_one ||
 		       pipesim_durations_init(&run->times.durations, program, times, error)) &&
-	       ((pipesim_shards_begin(
-			 &run->shards, ruled->lowering, times, timeline, run->arena) &&
+	       (((timeline == NULL || pipesim_shards_begin(&run->shards, ruled->lowering, times,
+					      timeline, run->arena)) &&
 			pipesim_arena_check(run->arena, NULL, "-")) ||
 		       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			       "%u ops and their messages do not fit in memory; take fewer "
