@@ -529,6 +529,7 @@ static void note_runs(const Verdict *v)
 {
 	const PipesimComparison *comparison = v->comparison;
 	g_autoptr(GString) split = g_string_new(NULL), hang = g_string_new(NULL);
+	g_autoptr(GString) passes = g_string_new(NULL);
 	g_autoptr(GPtrArray) layers = pipesim_comparison_layers(comparison, TRUE);
 
 	pipesim_each_in (const Row, row, v->rows) {
@@ -536,7 +537,16 @@ static void note_runs(const Verdict *v)
 			append_name(hang, row->run->name);
 		if (pipesim_run_split(row->run))
 			append_name(split, row->run->name);
+		if (row->run->schedule != NULL && row->run->schedule->barriers > 0 &&
+			comparison->costs->own[PIPESIM_OP_OUTPUT] == 0 &&
+			comparison->costs->cutter == NULL)
+			append_name(passes, row->run->name);
 	}
+	if (passes->len > 0)
+		pipesim_screen_say(v->screen->notes,
+			"%s: passes over the vocabulary take no time; give S and T in --times, "
+			"or --model and --device with --vocab-parallel.",
+			passes->str);
 	if (hang->len > 0)
 		pipesim_screen_say(v->screen->notes,
 			"In its own runtime it deadlocks: %s (--runtime native).", hang->str);
