@@ -34,6 +34,19 @@ static void fill_bubble(const PipesimSubject *subject, PipesimReport *report)
 			(PipesimFraction){(gint64)(total / report->ranks), whole};
 }
 
+static void fill_exposed(const PipesimSubject *subject, PipesimReport *report)
+{
+	const PipesimTimeline *timeline = subject->step->timeline;
+
+	if (timeline == NULL || timeline->exposed == NULL ||
+		subject->step->job.times->own[PIPESIM_OP_OFFLOAD_START] == 0)
+		return;
+	report->exposed =
+		g_memdup2(timeline->exposed, report->ranks * sizeof *timeline->exposed);
+	for (guint rank = 0; rank < report->ranks; rank++)
+		report->max_exposed = MAX(report->max_exposed, report->exposed[rank]);
+}
+
 PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 {
 	g_autoptr(PipesimReport) report = g_new0(PipesimReport, 1);
@@ -43,6 +56,7 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	if (!pipesim_report_period(subject, report, error))
 		return NULL;
 	fill_bubble(subject, report);
+	fill_exposed(subject, report);
 	pipesim_report_formulae(subject, report);
 	if (!pipesim_report_memory(subject, report, error))
 		return NULL;
@@ -64,7 +78,7 @@ void pipesim_report_free(PipesimReport *report)
 		report->held.peak_op, report->held.peak_name, report->memory.peak,
 		report->memory.besides, report->memory.parameters, report->memory.fullest,
 		report->memory.over, report->memory.absent, report->path.ops, report->comm,
-		report->links, report->power,
+		report->links, report->power, report->exposed,
 		report->period != NULL ? report->period->between : NULL, report->period};
 
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)

@@ -188,6 +188,8 @@ typedef struct {
 	PipesimTrainingReport training;
 	PipesimPublished published;
 	PipesimCriticalPath path;
+	gint64 *exposed; /* by rank: waits for copies that are not over, ns; NULL: none takes time */
+	gint64 max_exposed;
 	PipesimCommReport *comm;     /* NULL: messages do not wait for each other */
 	PipesimLinkReport *links;    /* NULL where P2P alone is charged */
 	PipesimPowerReport *power;   /* NULL: every op takes its time */

@@ -366,11 +366,12 @@ static void find_baseline(PipesimComparison *comparison)
 	const PipesimRun *run = pipesim_comparison_find(comparison, schedule);
 	PipesimScenario scenario = comparison->scenario;
 
-	/* With whole sequences. */
-	if (run != NULL && run->shape.sliced)
+	/* With whole sequences, and all that it holds. */
+	if (run != NULL &&
+		(run->shape.sliced || run->shape.offload > 0 || run->shape.recompute > 0))
 		run = NULL;
 	scenario.samples = 0;
-	scenario.slices = 0;
+	scenario.slices = scenario.offload = scenario.recompute = 0;
 	scenario.keep = MAX(scenario.keep, PIPESIM_KEEP_NOTHING);
 	if (run == NULL) {
 		run = comparison->base = pipesim_run_schedule(schedule, &scenario,

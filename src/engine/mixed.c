@@ -57,7 +57,7 @@ static Meeting *meeting(const Mixed *x, guint kind, guint32 microbatch)
 typedef struct {
 	const Mixed *x;
 	guint rank;
-	gint64 time;
+	gint64 time, copies; /* ns: what else comes last, and copies */
 	gboolean ok;
 } Wait;
 
@@ -94,13 +94,24 @@ static void wait_more(Wait *wait, guint kind, guint place, guint32 microbatch)
 		wait_until(wait, wait->x->timeline->end[op], 0);
 }
 
+/* For a copy that its rank has begun, where there is one. */
+static void wait_copy(Wait *wait, guint kind, guint stage, guint32 microbatch)
+{
+	const gint64 others = wait->time;
+
+	wait->time = wait->copies;
+	wait_more(wait, kind, stage, microbatch);
+	wait->copies = wait->time;
+	wait->time = others;
+}
+
 static void wait_backward(Wait *wait, const PipesimOp *op)
 {
 	const Mixed *x = wait->x;
 	const guint stage = pipesim_op_stage(x->program, wait->rank, op);
 	const guint32 b = op->microbatch;
 
-	wait_more(wait, PIPESIM_OP_RELOAD_START, stage, b);
+	wait_copy(wait, PIPESIM_OP_RELOAD_START, stage, b);
 	if (stage + 1 < x->program->shape.stages)
 		return;
 	if (x->lists[PIPESIM_OP_REDUCE_T - PIPESIM_N_KINDS] > 0)
@@ -116,7 +127,7 @@ static void wait_pass(Wait *wait, const PipesimOp *op)
 
 	switch (op->kind) {
 	case PIPESIM_OP_OFFLOAD_END:
-		wait_more(wait, PIPESIM_OP_OFFLOAD_START, place_of(wait->x, wait->rank, op), b);
+		wait_copy(wait, PIPESIM_OP_OFFLOAD_START, place_of(wait->x, wait->rank, op), b);
 		break;
 	case PIPESIM_OP_OUTPUT:
 		wait_meeting(wait, PIPESIM_OP_BCAST_H, b);
@@ -138,10 +149,11 @@ static void wait_pass(Wait *wait, const PipesimOp *op)
 	}
 }
 
-/* When @op could begin; FALSE where something it waits for has not run. */
-static gboolean find_start(const Mixed *x, guint rank, const PipesimOp *op, gint64 *time)
+/* When @op could begin, and how long it waits for copies alone; FALSE where something it waits for has not run. */
+static gboolean find_start(
+	const Mixed *x, guint rank, const PipesimOp *op, gint64 *time, gint64 *exposed)
 {
-	Wait wait = {x, rank, x->seats[rank].free, TRUE};
+	Wait wait = {x, rank, x->seats[rank].free, 0, TRUE};
 	guint32 inputs[2];
 	const guint n = op->kind < PIPESIM_N_KINDS
 				? pipesim_program_inputs(x->program, rank, op, inputs)
@@ -157,7 +169,8 @@ static gboolean find_start(const Mixed *x, guint rank, const PipesimOp *op, gint
 		wait_backward(&wait, op);
 	if (op->kind == PIPESIM_F && pipesim_op_stage(x->program, rank, op) == 0)
 		wait_meeting(&wait, PIPESIM_OP_ALLREDUCE_E, op->microbatch);
-	*time = wait.time;
+	*time = MAX(wait.time, wait.copies);
+	*exposed = *time - wait.time;
 	return wait.ok;
 }
 
@@ -200,14 +213,15 @@ static gboolean run_rank(Mixed *x, guint rank)
 	const PipesimProgram *program = x->program;
 	Seat *seat = &x->seats[rank];
 	const guint32 first = seat->next;
-	gint64 start;
+	gint64 start, exposed;
 
 	for (; seat->next < program->rank_begin[rank + 1]; seat->next++) {
 		const guint32 i = seat->next;
 		const PipesimOp *op = &program->ops[i];
 
-		if (!find_start(x, rank, op, &start))
+		if (!find_start(x, rank, op, &start, &exposed))
 			break;
+		x->timeline->exposed[rank] += exposed;
 		x->timeline->start[i] = x->timeline->end[i] = start;
 		switch (pipesim_op_rows[op->kind].resource) {
 		case PIPESIM_ON_RANK:
@@ -300,6 +314,7 @@ PipesimTimeline *pipesim_mixed_run(
 	x.at = pipesim_arena_array(arena, guint32, MORE * m1 * places);
 	x.lists = pipesim_arena_array(arena, guint, MORE);
 	timeline->n_ops = program->n_ops;
+	timeline->exposed = g_new0(gint64, shape->ranks);
 	timeline->start = g_try_new(gint64, MAX(program->n_ops, 1u));
 	timeline->end = g_try_new(gint64, MAX(program->n_ops, 1u));
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))

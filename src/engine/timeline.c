@@ -72,10 +72,10 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 {
 	if (timeline == NULL)
 		return;
-	gpointer const own[] = {timeline->start, timeline->end, timeline->transfers,
-		timeline->shards, timeline->shard_begin, timeline->arrivals,
-		timeline->send_begin, timeline->receive_begin, timeline->cause,
-		timeline->moving[0], timeline->moving[1]};
+	gpointer const own[] = {timeline->start, timeline->end, timeline->exposed,
+		timeline->transfers, timeline->shards, timeline->shard_begin,
+		timeline->arrivals, timeline->send_begin, timeline->receive_begin,
+		timeline->cause, timeline->moving[0], timeline->moving[1]};
 
 	for (guint i = 0; i < G_N_ELEMENTS(own); i++)
 		g_free(own[i]);

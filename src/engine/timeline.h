@@ -39,6 +39,10 @@ typedef struct {
 	gint64 makespan; /* last end; the first start is 0; see shards */
 	guint64 events;  /* completions and arrivals that left the queue */
 
+	/* By rank: how long it waited for copies to the host and back that were not over; NULL: after
+	 * pipesim_mixed_run() alone. */
+	gint64 *exposed;
+
 	/* What follows is there where messages wait for each other, else NULL and 0. */
 
 	/* Every message, by sending rank and there in the order of the sends: what rank r sends

@@ -182,7 +182,8 @@ static int compare_starts(gconstpointer a, gconstpointer b)
 				    : pipesim_compare(x->op, y->op);
 }
 
-/* The copies of @rank, each wanted at its start, one after the other on each engine. */
+/* The copies of @rank, one after the other on each engine: begun where they are wanted, and a copy out waited for
+ * once it is planned to end, at the latest where it is to come back. */
 static void find_copies(const Planner *x, guint rank, GArray *copies)
 {
 	const PipesimOffload *how = x->how;
@@ -200,14 +201,10 @@ static void find_copies(const Planner *x, guint rank, GArray *copies)
 	for (guint i = 0; i < copies->len; i++) {
 		Copy *copy = &g_array_index(copies, Copy, i);
 		gint64 *engine = &engines[how->engines == 2 ? copy->slot : 0];
-		const guint32 f = forward_of(x, rank, &x->program->ops[copy->op]);
+		const guint32 b = backward_of(x, rank, &x->program->ops[copy->op]);
 
-		if (f != copy->op)
-			*engine = MAX(*engine, x->sent[f] + how->copy);
-		copy->start = MAX(*engine, copy->start);
-		*engine = copy->end = copy->start + how->copy;
-		if (f == copy->op)
-			x->sent[f] = copy->start;
+		*engine = MAX(*engine, copy->start) + how->copy;
+		copy->end = MIN(*engine, how->start[b - 1]);
 	}
 }
 

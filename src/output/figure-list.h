@@ -196,6 +196,15 @@ SWEPT(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
+/* Of copies to the host and back, what could not be hidden behind computation. */
+FIGURE(EXPOSED_OF_RANK, TIME, report->exposed != NULL ? report->exposed[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .of_copies = TRUE, .object = "copies",
+	.json = "exposed_per_rank_ms", .text = {PIPESIM_OF_RANKS, 6, "copies", "exposed"})
+FIGURE(EXPOSED, TIME, report->exposed != NULL ? report->max_exposed : UNKNOWN,
+	.of_copies = TRUE, .object = "copies", .json = "exposed_max_ms",
+	.csv = "copies_exposed_max_ms", .text = {PIPESIM_OF_RUNS, 24, "copies", "exposed"},
+	.few = {16, "copies", "exposed", 0})
+
 /* Only where messages wait for each other; by rank, only where times of ops were there. */
 #define BY_RANK(figure) (comm->figure != NULL ? comm->figure[index] : UNKNOWN)
 #define BY_OPS(figure)  (comm != NULL && comm->waiting != NULL ? comm->figure : UNKNOWN)

@@ -40,6 +40,7 @@ typedef struct {
 	PipesimFigurePer per;
 	gboolean of_power;    /* there only where the costs have power or residence */
 	gboolean of_host;     /* there only where they have launches */
+	gboolean of_copies;   /* there only where copies to the host take time */
 	gboolean of_period;   /* there only where no barrier ends steps */
 	gboolean of_training; /* there only where a described model has times */
 	gboolean of_comm; /* there only where the scenario has messages wait for each other */

@@ -59,7 +59,7 @@ static void measure(Text *text)
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
 				figure->of_comm || figure->of_training || figure->of_power ||
-				figure->of_host || figure->of_period)
+				figure->of_host || figure->of_period || figure->of_copies)
 				continue;
 			value = pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))

@@ -25,7 +25,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe "
 		     "runs it",
 	.runtime = "single",
-	.takes = PIPESIM_TAKES_SLICES,
+	.takes = PIPESIM_TAKES_SLICES | PIPESIM_TAKES_SPARING,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

@@ -209,8 +209,7 @@ const PipesimSchedule pipesim_schedule_gis = {
 	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
 		     "generator makes it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_OFFLOAD |
-		 PIPESIM_TAKES_RECOMPUTE,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check_gis,
 	.generate = generate_gis,
@@ -236,7 +235,7 @@ const PipesimSchedule pipesim_schedule_gis_h = {
 	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
 		     "generator makes it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_OFFLOAD | PIPESIM_TAKES_RECOMPUTE,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check_gis_h,
 	.generate = generate_gis_h,

@@ -307,7 +307,8 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.reference = "Narayanan et al., Megatron-LM, arXiv:2104.04473; order as Megatron-LM "
 		     "and PyTorch's ScheduleInterleaved1F1B run it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_PAIRS,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_PAIRS |
+		 PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check,
 	.generate = generate,

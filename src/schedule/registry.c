@@ -143,7 +143,7 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 	return (shape->offload == 0 && shape->recompute == 0) ||
 	       (!shape->pairs && shape->parts == 1) ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "%s is of whole micro-batches without pairs; leave out %s",
+		       "%s is for whole micro-batches without pairs; leave out %s",
 		       shape->offload > 0 ? "--offload-chunks" : "--recompute-chunks",
 		       shape->pairs ? "--overlap-fb" : "--slices");
 }

@@ -59,6 +59,7 @@ typedef enum {
 	PIPESIM_TAKES_SLICES = 1 << 5,    /* --slices */
 	PIPESIM_TAKES_OFFLOAD = 1 << 6,   /* --offload-chunks */
 	PIPESIM_TAKES_RECOMPUTE = 1 << 7, /* --recompute-chunks */
+	PIPESIM_TAKES_SPARING = PIPESIM_TAKES_OFFLOAD | PIPESIM_TAKES_RECOMPUTE,
 	PIPESIM_TAKES_COPIES =
 		1 << 8, /* --offload-bandwidth: of the one before the last, and files */
 } PipesimTakes;
@@ -76,8 +77,9 @@ typedef enum {
 #define PIPESIM_SLICED "gpipe, 1f1b, zb-h1, seq1f1b, slimpipe and terapipe"
 
 /* Those that may copy chunks to the host, and compute them once more. */
-#define PIPESIM_OFFLOADING  "gis, gis-h, po-h and po-f"
-#define PIPESIM_RECOMPUTING "gis and gis-h"
+#define PIPESIM_SPARING     "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-v, v-half, v-min, gis"
+#define PIPESIM_OFFLOADING  PIPESIM_SPARING ", gis-h, po-h and po-f"
+#define PIPESIM_RECOMPUTING PIPESIM_SPARING " and gis-h"
 
 struct _PipesimSchedule {
 	const char *name;        /* canonical, [a-z0-9-], unique over all names and aliases */

@@ -88,6 +88,7 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 		     "hand-made order as PyTorch's ScheduleZBVZeroBubble runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
+	.takes = PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.generate = generate,
 	.bubble.text = "0",

@@ -71,7 +71,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 1",
 	.runtime = "pytorch-2.11",
-	.takes = PIPESIM_TAKES_SLICES,
+	.takes = PIPESIM_TAKES_SLICES | PIPESIM_TAKES_SPARING,
 	.generate = generate_h1,
 	.bubble.text = "(PP-1)(F+B-2W)",
 	.bubble.letters = "B is the full backward, I + W, as in DualPipe's table. The "

@@ -204,6 +204,11 @@ static void assert_offload(const char *line)
 		g_autoptr(PipesimRun) run = run_order(line, more, engines);
 
 		assert_makespan(run, numbers_of(line, keys[engines]).value[0], line);
+		for (guint rank = 0; engines == 1 && rank < run->shape.ranks; rank++)
+			ck_assert_msg(ABS(run->report->exposed[rank] -
+					      ns(numbers_of(line, "exposed_one_engine")
+							      .value[rank])) <= 100,
+				"%s", line);
 		assert_peaks(run, &peak, line);
 	}
 }

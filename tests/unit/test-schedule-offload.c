@@ -1,0 +1,128 @@
+/* Orders with copies to the host and back, and with recomputation, of every schedule that takes them. */
+#include "grid.h"
+#include "runtime/csv.h"
+#include "suites.h"
+#include <stdio.h>
+#include <string.h>
+
+static const guint shapes[][2] = {{1, 1}, {1, 4}, {2, 2}, {2, 4}, {2, 9}, {3, 3}, {3, 6},
+	{4, 4}, {4, 8}, {5, 13}, {6, 12}, {7, 14}, {8, 8}, {8, 24}, {16, 32}};
+
+/* Of a copy, ms; messages take 0.1. */
+static const double copies[] = {0.001, 0.2, 1, 4, 30};
+
+/* Reading checks that what goes to the host comes back in time; without what is added it is @plain. */
+static void assert_complete(
+	const PipesimProgram *program, const PipesimProgram *plain, const char *what)
+{
+	g_autoptr(GString) csv = g_string_new(NULL);
+	g_autoptr(GString) again = g_string_new(NULL);
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimProgram) read = NULL;
+	guint32 at = 0;
+
+	pipesim_schedule_write_csv(program, csv);
+	read = parse_program(csv->str, csv->len, "x", &error);
+	ck_assert_msg(read != NULL, "%s: %s", what, error != NULL ? error->message : "");
+	pipesim_schedule_write_csv(read, again);
+	ck_assert_msg(strcmp(csv->str, again->str) == 0, "%s", what);
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		const PipesimOp *op = &program->ops[i];
+
+		if (op->kind >= PIPESIM_N_KINDS)
+			continue;
+		ck_assert_uint_eq(op->kind, plain->ops[at].kind);
+		ck_assert_uint_eq(op->chunk, plain->ops[at].chunk);
+		ck_assert_uint_eq(op->microbatch, plain->ops[at++].microbatch);
+	}
+	ck_assert_uint_eq(at, plain->n_ops);
+}
+
+/* @run beside @plain: later by what is not hidden, and with no more activations. */
+static void assert_sparing(const PipesimRun *run, const PipesimRun *plain, const char *what)
+{
+	gboolean exposed = FALSE;
+
+	assert_complete(run->step->whole, plain->step->whole, what);
+	for (guint rank = 0; rank < run->shape.ranks; rank++) {
+		exposed |= run->report->exposed != NULL && run->report->exposed[rank] > 0;
+		ck_assert_msg(run->report->held.peak[rank] <=
+				      plain->report->held.peak[rank] + (run->shape.offload > 0),
+			"%s", what);
+	}
+	ck_assert_msg(run->report->makespan >= plain->report->makespan, "%s", what);
+	ck_assert_msg(exposed || run->shape.recompute > 0 ||
+			      run->report->makespan == plain->report->makespan,
+		"%s", what);
+}
+
+/* Of @schedule in @scenario with its offload or recompute: FALSE where there is no time for so many copies, and that
+ * says for how many there is. */
+static void check(
+	const PipesimSchedule *schedule, PipesimScenario scenario, double copy, guint engines)
+{
+	g_autofree char *what =
+		g_strdup_printf("%s at %u/%u, %u and %u of %u, copies of %g ms on %u",
+			schedule->name, scenario.ranks, scenario.microbatches, scenario.offload,
+			scenario.recompute, scenario.chunks, copy, engines);
+	g_autoptr(PipesimCosts) costs = grid_costs(3000000, 4000000, 2000000, 9000000, 100000);
+	g_autoptr(PipesimRun) run = NULL;
+	g_autoptr(PipesimRun) plain = NULL;
+	PipesimScenario without = scenario;
+
+	without.offload = without.recompute = 0;
+	plain = pipesim_run_schedule(schedule, &without, costs);
+	if (plain->error != NULL)
+		return;
+	costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] =
+		(gint64)(copy * 1e6);
+	costs->copy_engines = engines;
+	run = pipesim_run_schedule(schedule, &scenario, costs);
+	if (run->error == NULL) {
+		assert_sparing(run, plain, what);
+		return;
+	}
+	ck_assert_msg(schedule->slot != NULL, "%s: %s", what, run->error->message);
+	if (strstr(run->error->message, "copies must be faster") != NULL)
+		return;
+	ck_assert_msg(sscanf(strstr(run->error->message, "nearest: --offload-chunks"),
+			      "nearest: --offload-chunks %u", &without.offload) == 1,
+		"%s: %s", what, run->error->message);
+	g_clear_pointer(&run, pipesim_run_free);
+	run = pipesim_run_schedule(schedule, &without, costs);
+	ck_assert_msg(run->error == NULL, "%s: %u", what, without.offload);
+}
+
+START_TEST(orders_run_with_less)
+{
+	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
+		for (guint v = 1; v <= 3; v++) {
+			PipesimScenario scenario = {.ranks = shapes[_i][0],
+				.microbatches = shapes[_i][1],
+				.chunks = v,
+				.keep = PIPESIM_KEEP_OPS};
+			const guint most = pipesim_schedule_stages_per_rank(*s, &scenario);
+
+			for (scenario.offload = 1; scenario.offload <= most; scenario.offload++)
+				for (guint k = 0; k < G_N_ELEMENTS(copies); k++)
+					if ((*s)->takes & PIPESIM_TAKES_OFFLOAD)
+						check(*s, scenario, copies[k], 1 + k % 2);
+			scenario.offload = 0;
+			for (scenario.recompute = 1; scenario.recompute <= most;
+				scenario.recompute++)
+				if ((*s)->takes & PIPESIM_TAKES_RECOMPUTE)
+					check(*s, scenario, 0, 1);
+		}
+}
+END_TEST
+
+Suite *schedule_offload_suite(void)
+{
+	Suite *suite = suite_create("schedule-offload");
+	TCase *tcase = tcase_create("shapes");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, orders_run_with_less, 0, G_N_ELEMENTS(shapes));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
