@@ -65,6 +65,7 @@ typedef struct {
 	enum {
 		PIPESIM_SLICES_EVEN, /* of equal length */
 		PIPESIM_SLICES_WORK, /* of equal work, b and a alone */
+		PIPESIM_SLICES_PLAN, /* looked for: a list once the shape is known */
 		PIPESIM_SLICES_LIST,
 	} how;
 	guint tokens; /* of a sequence; that of a list is its sum */

@@ -10,8 +10,10 @@ gboolean pipesim_slicing_parse_lengths(
 	g_auto(GStrv) items = NULL;
 	guint64 sum = 0;
 
-	slicing->how = strcmp(text, "work") == 0 ? PIPESIM_SLICES_WORK : PIPESIM_SLICES_EVEN;
-	if (strcmp(text, "even") == 0 || strcmp(text, "work") == 0)
+	slicing->how = strcmp(text, "work") == 0   ? PIPESIM_SLICES_WORK
+		       : strcmp(text, "plan") == 0 ? PIPESIM_SLICES_PLAN
+						   : PIPESIM_SLICES_EVEN;
+	if (slicing->how != PIPESIM_SLICES_EVEN || strcmp(text, "even") == 0)
 		return TRUE;
 	slicing->how = PIPESIM_SLICES_LIST;
 	items = g_strsplit(text, ",", -1);
@@ -24,7 +26,8 @@ gboolean pipesim_slicing_parse_lengths(
 
 		if (!pipesim_parse_count(
 			    g_strstrip(items[i]), what, 1, G_MAXINT32, &tokens, error)) {
-			g_prefix_error_literal(error, "even, work or tokens of each slice: ");
+			g_prefix_error_literal(
+				error, "even, work, plan or tokens of each slice: ");
 			return FALSE;
 		}
 		slicing->length[i] = (guint32)tokens;

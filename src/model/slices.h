@@ -8,7 +8,7 @@
  * gamma slices take longer together than the micro-batch does.
  * Backwards of a slice, and their halves, have the same shares. */
 
-/** pipesim_slicing_parse_lengths: "even", "work", or tokens of each slice, "4096,3072,2048", into @slicing.
+/** pipesim_slicing_parse_lengths: "even", "work", "plan", or tokens of each slice, "4096,3072,2048", into @slicing.
  * FALSE with PIPESIM_ERROR_USAGE, whose message begins with @what. */
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error);

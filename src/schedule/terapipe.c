@@ -35,7 +35,7 @@ const PipesimSchedule pipesim_schedule_terapipe = {
 	.activations.text = "M",
 	.activations.value = pipesim_activations_m,
 	.activations.exact = "Exact on every rank: nothing is freed before the last forward.",
-	.notes = "The authors choose the lengths of slices so that each takes as long as the "
-		 "others although later ones attend to more: --slice-lengths work with "
-		 "--slice-cost, or lengths of one's own.",
+	.notes = "The authors choose the lengths of slices by dynamic programming, so that the "
+		 "sum of their times and PP-1 times the longest is least: --slice-lengths plan "
+		 "with --slice-cost. Also --slice-lengths work, or lengths of one's own.",
 };

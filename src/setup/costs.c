@@ -5,6 +5,7 @@
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
+#include "model/slice-plan.h"
 #include "setup/setup.h"
 #include <string.h>
 
@@ -543,6 +544,40 @@ void pipesim_setup_sustain(PipesimSetup *setup)
 			"power, receive contention and CPU launches is left out here");
 }
 
+/* The lengths with which all forwards of a pipeline end first, and so, in reverse, all backwards. */
+static gboolean plan_slices(
+	const PipesimScenario *scenario, PipesimSlicing *slicing, GError **error)
+{
+	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
+	const PipesimSliceAsk ask = {.times = slicing->cost,
+		.tokens = slicing->tokens,
+		.align = MAX(slicing->step, 1u),
+		.hops = MAX(scenario->ranks, 1u) - 1,
+		.over = MAX(scenario->microbatches, 1u)};
+	gint64 latency, bound;
+
+	if (slicing->cost.a <= 0 && slicing->cost.b <= 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--slice-lengths plan goes by what slices take; give --slice-cost, for "
+			"example c=0.1,b=0.001,a=1e-7");
+	if (!pipesim_slice_times_check(&ask.times, ask.tokens, ask.over, error) ||
+		!pipesim_slice_plan(&ask, slices, &latency, &bound, error)) {
+		g_prefix_error_literal(error, "--slice-lengths plan: ");
+		return FALSE;
+	}
+	slicing->how = PIPESIM_SLICES_LIST;
+	slicing->n = slices->len;
+	if (slicing->n > PIPESIM_MAX_SLICES)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--slice-lengths plan: %u slices are best, but at most %u are "
+			"possible; "
+			"give c in --slice-cost, what each slice takes besides",
+			slicing->n, PIPESIM_MAX_SLICES);
+	for (guint i = 0; i < slicing->n; i++)
+		slicing->length[i] = (guint32)g_array_index(slices, gint64, i);
+	return TRUE;
+}
+
 /* How long a sequence is, and how many slices a list of lengths has. */
 static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
@@ -558,9 +593,11 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 								    : "--slice-lengths");
 	if (slicing->how != PIPESIM_SLICES_LIST)
 		slicing->tokens = setup->sizes.seq > 0 ? setup->sizes.seq : 4096;
-	else if (scenario->slices == 0)
-		scenario->slices = slicing->n;
 	slicing->step = setup->sizes.tp;
+	if (slicing->how == PIPESIM_SLICES_PLAN && !plan_slices(scenario, slicing, error))
+		return FALSE;
+	if (slicing->how == PIPESIM_SLICES_LIST && scenario->slices == 0)
+		scenario->slices = slicing->n;
 	return TRUE;
 }
 
