@@ -621,9 +621,11 @@ static gboolean run(Calibrating *c, GError **error)
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
 		c->costs->layers = (guint)c->layers;
+	/* Ranks of a node may share a file. */
 	for (guint t = 0; t < c->n_traces; t++)
-		g_string_append_printf(
-			source, "%s%s", t == 0 ? ", " : " + ", c->traces[t]->path);
+		if (t == 0 || !g_str_equal(c->traces[t]->path, c->traces[t - 1]->path))
+			g_string_append_printf(
+				source, "%s%s", t == 0 ? ", " : " + ", c->traces[t]->path);
 	if (c->costs->layers > 0)
 		g_string_append_printf(source, ", %u layer%s", c->costs->layers,
 			c->costs->layers == 1 ? "" : "s");
