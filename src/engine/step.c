@@ -485,7 +485,7 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 
 	if (step->program->has_more)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"nobody knows how times of recomputation, copies and passes vary; "
+			"samples draw no times of recomputation, copies and passes; "
 			"leave out --samples and --jitter");
 	work.draw = draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
 	if (draw == NULL)

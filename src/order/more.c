@@ -189,7 +189,8 @@ static void check_barriers(const Linker *linker)
 		if (barriers[rank] > met)
 			pipesim_fault(linker->places, last[rank],
 				"rank %u has %u OFFLOAD_BARRIER, but rank %u, which shares its "
-				"link, begins %u copies: nobody meets the last one; leave it "
+				"link, begins %u copies: none of them meets the last one; "
+				"leave it "
 				"out",
 				rank, barriers[rank], partner, met);
 	}
