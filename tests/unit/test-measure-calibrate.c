@@ -380,7 +380,7 @@ START_TEST(links_are_fitted)
 	ck_assert_int_eq(calibration->costs->link_bandwidth, 1000000000);
 	ck_assert_int_eq(calibration->costs->p2p, 4010000);
 	ck_assert(trace_has_notice(calibration->notices, "the capture was interrupted"));
-	ck_assert_str_eq(calibration->costs->source, "Test GPU, x.csv + x.csv, 1 layer");
+	ck_assert_str_eq(calibration->costs->source, "Test GPU, x.csv, 1 layer");
 }
 END_TEST
 
