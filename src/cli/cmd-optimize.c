@@ -441,7 +441,8 @@ static gboolean check_curve(const PipesimSetup *setup, GError **error)
 {
 	static const PipesimSettingId none[] = {PIPESIM_SET_MAX_ACTIVATIONS,
 		PIPESIM_SET_MEMORY_LIMIT, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_EXPLAIN_BOUND,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_ORDER};
+		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_ORDER,
+		PIPESIM_SET_PACK};
 	const char *curve = setup->text[PIPESIM_SET_CURVE];
 
 	if (curve == NULL)

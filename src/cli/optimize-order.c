@@ -154,13 +154,13 @@ PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup
 						 setup->costs, error);
 	if (program == NULL)
 		return NULL;
+	if (pipesim_shape_parts(&program->shape) > 1)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"micro-batches run in parts; take a schedule of whole ones");
 	if (program->shape.microbatches != microbatches)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"the file has %u micro-batches, and %u are asked for",
 			program->shape.microbatches, microbatches);
-	if (pipesim_shape_parts(&program->shape) > 1)
-		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
-			"micro-batches run in parts; take a schedule of whole ones");
 	if (setup->costs->op_times != NULL &&
 		!pipesim_op_times_fit(setup->costs->op_times, &program->shape, error))
 		return NULL;

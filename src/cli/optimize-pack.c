@@ -278,14 +278,17 @@ static void compare_ways(PipesimPackedStep *packed, const Try *best)
 		for (guint sample = 0; sample < samples && way->makespan > 0; sample++) {
 			const PipesimSampleKey key =
 				pipesim_sample_key(packed->setup->scenario.seed + 1, sample);
-			guint m, fewest;
+			guint m;
 
 			for (guint k = 0; k < n; k++)
 				tokens[k] = packed->tokens[pipesim_random_below(key, k, n)];
-			fewest = pipesim_pack_fewest(&drawn);
-			m = MAX(best->microbatches, fewest);
-			values[known] =
-				run_way(packed, best->choice, &drawn, i, place, &m, deals);
+			m = pipesim_pack_fewest(&drawn);
+			m = MAX(best->microbatches, m);
+			/* Where so many have no room for all, more have. */
+			do
+				values[known] = run_way(
+					packed, best->choice, &drawn, i, place, &m, deals);
+			while (values[known] == G_MAXINT64 && m++ < n);
 			known += values[known] > 0 && values[known] < G_MAXINT64;
 		}
 		if (known == samples && known > 0)
@@ -377,16 +380,18 @@ void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
 	PipesimNumber number;
 
 	g_string_append_printf(screen->asked,
-		"PP %u, %u sequences, at most %" G_GINT64_FORMAT " tokens in a micro-batch, %s",
-		packed->setup->scenario.ranks, packed->of.n, packed->of.limit,
-		packed->schedule);
+		"PP %u, %u sequence%s, at most %" G_GINT64_FORMAT
+		" tokens in a micro-batch, %s",
+		packed->setup->scenario.ranks, packed->of.n, packed->of.n == 1 ? "" : "s",
+		packed->of.limit, packed->schedule);
 	if (naive->makespan > 0)
 		g_string_append_printf(text, ", %.2f %% less than first-fit",
 			100 * (double)(naive->makespan - found->makespan) /
 				(double)naive->makespan);
 	pipesim_screen_say(screen->verdict,
-		"The best packing found makes %u micro-batches and takes %s%s.",
-		found->microbatches, pipesim_screen_time(number, found->makespan), text->str);
+		"The best packing found makes %u micro-batch%s and takes %s%s.",
+		found->microbatches, found->microbatches == 1 ? "" : "es",
+		pipesim_screen_time(number, found->makespan), text->str);
 	pipesim_say_gap(screen,
 		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
 								      : "packing",

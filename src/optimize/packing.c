@@ -11,7 +11,8 @@
 #define STARTS    4
 #define LEAST_ALL 1000
 /* Paths that a bound averages. */
-#define MOST_ROUNDS 60
+#define MOST_ROUNDS  60
+#define LEAST_ROUNDS 3
 
 const char *const pipesim_pack_rule_names[PIPESIM_N_PACK_RULES] = {
 	"alone", "first-fit", "sorted-first-fit", "balanced"};
@@ -459,12 +460,13 @@ typedef struct {
 	guint *order, *cheapest;
 } Bounding;
 
-/* The least sum of cost of each place times what stands there, ns, where the longest sequence is in @held; into share. */
+/* The least sum of cost of each place times what stands there, ns, where the longest sequence is in @held, m: anywhere; into share. */
 static double share_out(Bounding *b, guint held)
 {
 	const PipesimSequences *of = b->of;
 	const guint m = b->deal->m;
-	double left = MAX(b->sum - (m - 1) * b->least - b->longest, 0), sum = 0;
+	const double longest = held < m ? b->longest : b->least;
+	double left = MAX(b->sum - (m - 1) * b->least - longest, 0), sum = 0;
 
 	g_qsort_with_data(b->cheapest, (gint)m, sizeof *b->cheapest, compare_places, b->cost);
 	for (guint i = 0; i < m; i++) {
@@ -489,9 +491,12 @@ static gint64 bound_where(Bounding *b, guint held, guint rounds, gint64 enough)
 
 	memset(b->cost, 0, sizeof *b->cost * m);
 	memset(b->took, 0, sizeof *b->took * deal->n);
+	/* The first path is that of micro-batches as short as can be, or where nothing is held that of equal ones. */
 	for (guint k = 0; k < m; k++)
-		b->share[k] =
-			(b->of->cost.c + (k == held ? b->longest : b->least)) / b->of->whole;
+		b->share[k] = (b->of->cost.c + (held == m          ? b->sum / m
+						       : k == held ? b->longest
+								   : b->least)) /
+			      b->of->whole;
 	for (guint round = 1; round <= rounds && bound < enough; round++) {
 		double sum;
 
@@ -513,7 +518,8 @@ gint64 pipesim_pack_bound(
 	PipesimDeal *deal, const PipesimSequences *of, gint64 makespan, guint64 work)
 {
 	const guint m = deal->m;
-	const guint rounds = (guint)CLAMP(work / ((guint64)m * deal->n * 8), 1, MOST_ROUNDS);
+	const guint all = (guint)MIN(work / ((guint64)deal->n * 8), MOST_ROUNDS);
+	const guint rounds = (guint)MIN(work / ((guint64)m * deal->n * 8), MOST_ROUNDS);
 	g_autofree gint64 *cost = g_new(gint64, m), *took = g_new(gint64, deal->n);
 	g_autofree double *share = g_new(double, m);
 	g_autofree guint *order = g_new(guint, 2 * (gsize)m);
@@ -528,6 +534,9 @@ gint64 pipesim_pack_bound(
 	}
 	for (guint k = 0; k < m; k++)
 		order[k] = b.cheapest[k] = k;
+	/* Too many places for the longest one: it is anywhere. */
+	if (rounds < LEAST_ROUNDS)
+		return MIN(makespan, bound_where(&b, m, MAX(all, LEAST_ROUNDS), makespan));
 	for (guint k = 0; k < m; k++)
 		bound = MIN(bound, bound_where(&b, k, rounds, bound));
 	return bound;

@@ -54,7 +54,7 @@ gint64 pipesim_pack_search(PipesimDeal *deal, const PipesimSequences *of, guint6
 
 /**
  * pipesim_pack_bound: what no packing into the micro-batches of @deal is shorter than, ns, or @makespan where that is less: the least
- * over all places that the longest sequence may have. As with pipesim_deal_bound() the length of an average of paths is a sum over
+ * over all places that the longest sequence may have, unless there are too many for @work. As with pipesim_deal_bound() the length of an average of paths is a sum over
  * places of what stands there. Of a packing these things hold: the place of the longest sequence has no less than that, no other
  * less than the cheapest, none more than as many tokens as there is room for of those that cost most, and all together what
  * all sequences cost. Of all that is so shared out, whole sequences or not, the least sum has in the places where it counts
