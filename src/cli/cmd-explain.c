@@ -99,6 +99,7 @@ static guint count_rounds(const PipesimOp *verbs, guint n, guint period)
 /* What a rank runs, phase by phase. */
 typedef struct {
 	const PipesimOrder *order;
+	const GPtrArray *names;
 	GString *out;
 	guint8 phase;
 	gboolean begun;
@@ -157,7 +158,7 @@ static void append_sequence(Phases *phases, const PipesimOp *verbs, guint n)
 
 static void end_phase(Phases *phases)
 {
-	const char *name = g_ptr_array_index(phases->order->phases, phases->phase);
+	const char *name = g_ptr_array_index(phases->names, phases->phase);
 	glong width;
 
 	if (!phases->begun)
@@ -177,13 +178,32 @@ static void begin_phase(Phases *phases, guint8 phase)
 	phases->phase = phase;
 }
 
+/* Outside of loops. */
+static void append_verbs(Phases *phases, const PipesimOp *verbs, guint n)
+{
+	for (guint from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && verbs[to].phase == verbs[from].phase;)
+			to++;
+		begin_phase(phases, verbs[from].phase);
+		append_sequence(phases, verbs + from, to - from);
+	}
+}
+
 static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 {
+	const PipesimProgram *program = order->program;
+	const guint32 *begin = program != NULL ? program->rank_begin : order->rank_begin;
 	g_autoptr(GString) line = g_string_new(NULL);
-	Phases phases = {.order = order, .out = out, .line = line};
+	Phases phases = {.order = order,
+		.names = program != NULL ? program->phases : order->phases,
+		.out = out,
+		.line = line};
 
 	g_string_append_printf(out, "  rank %u\n", rank);
-	for (guint32 i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++) {
+	if (program != NULL)
+		append_verbs(
+			&phases, &program->ops[begin[rank]], begin[rank + 1] - begin[rank]);
+	for (guint32 i = begin[rank]; program == NULL && i < begin[rank + 1]; i++) {
 		const PipesimLoop *loop = &order->loops[i];
 		const PipesimOp *verbs = &order->verbs[loop->first];
 
@@ -192,13 +212,7 @@ static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 			append_rounds(&phases, verbs, loop->n, loop->count);
 			continue;
 		}
-		for (guint from = 0, to; from < loop->n; from = to) {
-			for (to = from + 1;
-				to < loop->n && verbs[to].phase == verbs[from].phase;)
-				to++;
-			begin_phase(&phases, verbs[from].phase);
-			append_sequence(&phases, verbs + from, to - from);
-		}
+		append_verbs(&phases, verbs, loop->n);
 	}
 	end_phase(&phases);
 }

@@ -260,6 +260,8 @@ static GArray *list(const Planner *x, guint rank, const GArray *copies)
 		take(ends, &next_end, x->how->start[i], pending);
 		take(starts, &next_start, x->how->end[i] - 1, pending);
 		g_array_sort(pending, compare_entries);
+		for (guint k = 0; k < pending->len; k++)
+			g_array_index(pending, Entry, k).op.phase = op->phase;
 		g_array_append_vals(entries, pending->data, pending->len);
 		g_array_set_size(pending, 0);
 		add(entries, op, op->kind, x->how->start[i]);
@@ -298,6 +300,8 @@ static void add_barriers(GArray *of[2])
 		}
 		for (guint i = 0; i < 2; i++) {
 			const Entry *entries = (const Entry *)of[i]->data;
+			const PipesimOp like = {
+				.phase = entries[MIN(at[i], of[i]->len - 1)].op.phase};
 			const gboolean begins =
 				next[i] < of[i]->len && entries[next[i]].time <= time;
 
@@ -307,8 +311,7 @@ static void add_barriers(GArray *of[2])
 			if (begins)
 				g_array_append_val(merged[i], entries[at[i]++]);
 			else if (time < G_MAXINT64)
-				add(merged[i], &(PipesimOp){0}, PIPESIM_OP_OFFLOAD_BARRIER,
-					time);
+				add(merged[i], &like, PIPESIM_OP_OFFLOAD_BARRIER, time);
 		}
 	} while (time < G_MAXINT64);
 	for (guint i = 0; i < 2; i++) {
