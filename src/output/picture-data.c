@@ -42,8 +42,9 @@ static void choose_lane(
 		lane = 1;
 		if (layout->lanes <= 1000)
 			lane = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
-		/* Strips of messages take a third. */
-		if (layout->lanes <= 1000 && layout->n_messages > 0 && lanes <= 256)
+		/* Strips of messages or copies take a third. */
+		if (layout->lanes <= 1000 && layout->n_messages + layout->n_asides > 0 &&
+			lanes <= 256)
 			lane = lane * 3 / 2;
 		/* Those of speeds a fifth. */
 		if (layout->lanes <= 1000 && speeds && lanes <= 256)
@@ -51,9 +52,10 @@ static void choose_lane(
 		detail->lane = MAX(1, pipesim_detail_pixels(detail, lane));
 	}
 	detail->messages = layout->n_messages > 0 && detail->lane > 3 && layout->share == 1;
+	detail->asides = layout->n_asides > 0 && detail->lane > 3 && layout->share == 1;
 	detail->speeds = speeds && detail->lane > 3 && layout->share == 1;
 	detail->thin_speeds = speeds && !detail->speeds;
-	body = detail->messages ? detail->lane * 2 / 3 : detail->lane;
+	body = detail->messages || detail->asides ? detail->lane * 2 / 3 : detail->lane;
 	if (detail->speeds)
 		body -= detail->lane / 5;
 	if (body >= 14)
@@ -110,7 +112,8 @@ void pipesim_detail_init(
 			detail->lane;
 	}
 	detail->lanes = layout->lanes + layout->n_panels * (detail->title + detail->below);
-	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1)
+	if (layout->n_boxes + 2 * layout->n_messages + layout->n_asides <= MAX_BOXES &&
+		layout->share == 1)
 		return;
 	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
 				 (gint64)1 << k < (layout->end - layout->begin) /
@@ -127,9 +130,10 @@ void pipesim_detail_init(
 
 const char *const pipesim_block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "F2", "F3", "I0", "I1",
 	"I2", "I3", "W0", "W1", "W2", "W3", "B0", "B1", "B2", "B3", "pairs", "critical",
-	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "speed-16",
-	"speed-12", "speed-8", "speed-4", "sustained", "speed+4", "speed+8", "speed+12",
-	"speed+16", "speed+20", "speed+24", "parts", "memory"};
+	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "copies-out",
+	"copies-in", "broadcasts", "reductions", "speed-16", "speed-12", "speed-8", "speed-4",
+	"sustained", "speed+4", "speed+8", "speed+12", "speed+16", "speed+20", "speed+24",
+	"parts", "memory"};
 
 /* In the order of these. */
 enum {
@@ -137,7 +141,8 @@ enum {
 	WAITING_RECEIVES,
 	BESIDE_OPS,
 	SENDS,
-	RECEIVES
+	RECEIVES,
+	ASIDES
 };
 
 static void append_box(GString *out, const PipesimBox *box, double lane)
@@ -174,7 +179,7 @@ static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
 			const double lane = top + rank - panel->first_rank;
-			PipesimBox boxes[2];
+			PipesimBox boxes[2], aside;
 			const guint n = pipesim_layout_boxes(layout, run, rank, op, boxes);
 
 			for (guint i = 0; i < n; i++) {
@@ -194,6 +199,11 @@ static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 								? PIPESIM_NUMBER_TURNED
 								: PIPESIM_NUMBER_NONE] = TRUE;
 			}
+			/* A raster has these already. */
+			if (detail->asides && detail->width == 0 &&
+				pipesim_layout_aside(layout, run, rank, op, &aside))
+				append_box(blocks[PIPESIM_BLOCK_STRIPS + ASIDES + aside.kind],
+					&aside, lane);
 			if (n > 0 && boxes[0].paired)
 				append_outline(
 					blocks[PIPESIM_BLOCK_PAIRS], boxes, n, detail, lane);

@@ -245,6 +245,9 @@ static void append_captions(Legend *legend, const PipesimComparison *comparison)
 			g_string_append_printf(text, "; a lane is %u ranks", layout->share);
 		if (layout->n_messages > 0 && !detail->messages)
 			g_string_append(text, "; messages are too thin to be seen");
+		if (layout->n_asides > 0 && !detail->asides)
+			g_string_append(
+				text, "; copies and collectives are too thin to be seen");
 	}
 	legend->below += pipesim_detail_pixels(detail, CAPTION_PIXELS - LINE_PIXELS);
 	paragraphs = g_strsplit(text->str, "\n", -1);
@@ -294,6 +297,18 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 			"other;");
 		append_entry(&legend, "fs solid noborder fc rgb R2",
 			"a receive that waits sits beside an op");
+	}
+	if (detail->asides) {
+		begin_line(&legend);
+		if (layout->asides[PIPESIM_ASIDE_OUT])
+			append_entry(
+				&legend, "fs solid noborder fc rgb H0", "copies to the host");
+		if (layout->asides[PIPESIM_ASIDE_IN])
+			append_entry(&legend, "fs solid noborder fc rgb H1", "copies back");
+		if (layout->asides[PIPESIM_ASIDE_BROADCAST] ||
+			layout->asides[PIPESIM_ASIDE_REDUCE])
+			append_entry(&legend, "fs solid noborder fc rgb C0",
+				"collectives: broadcasts above, reductions below");
 	}
 	append_captions(&legend, comparison);
 	return legend.below + pipesim_detail_pixels(detail, EDGE_PIXELS);

@@ -104,7 +104,8 @@ static void append_settings(const Picture *picture)
 		box < 5    ? "0"
 		: box < 12 ? "0.75"
 			   : "1.5",
-		detail->speeds ? "0.26" : "0.46", detail->messages ? "0.14" : "0.46");
+		detail->speeds ? "0.26" : "0.46",
+		detail->messages || detail->asides ? "0.14" : "0.46");
 	g_string_append_printf(out,
 		"\n# Time: the .dat file has ms, the axis %s.\n"
 		"unit = %s\n"
@@ -139,6 +140,11 @@ static void append_settings(const Picture *picture)
 			"R0 = '%s'; R1 = '%s'; R2 = '%s'\n",
 			theme->messages[0][0], theme->messages[0][1], theme->messages[1][0],
 			theme->messages[1][1], pipesim_theme_beside(theme, beside));
+	if (detail->asides)
+		g_string_append_printf(out,
+			"# Copies to the host and back, collectives.\n"
+			"H0 = '%s'; H1 = '%s'; C0 = C1 = '%s'\n",
+			theme->asides[0], theme->asides[1], theme->asides[2]);
 }
 
 /* Lanes of one byte or activation that ranks hold. */
@@ -346,6 +352,10 @@ static void append_plots(Picture *picture)
 		{"R2", "0.33", "0.46"},
 		{"S0", "0.18", "0.31"},
 		{"R0", "0.33", "0.46"},
+		{"H0", "0.18", "0.31"},
+		{"H1", "0.33", "0.46"},
+		{"C0", "0.18", "0.31"},
+		{"C1", "0.33", "0.46"},
 	};
 	const PipesimDetail *detail = &picture->detail;
 	PipesimNumber dy;

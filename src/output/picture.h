@@ -8,8 +8,9 @@
  * path, and strips below the boxes of a rank: what it sends and what it receives, where
  * messages wait for each other. Pale: from the moment an end is issued to that at which the
  * message moves; of receives between pale and dark where ops run beside them. Those that move
- * come last: they are short. Then what ranks hold. */
-#define PIPESIM_N_STRIPS 5
+ * come last: they are short. In their place, of others, copies and collectives, PipesimAside by
+ * number. Then what ranks hold. */
+#define PIPESIM_N_STRIPS (5 + PIPESIM_N_ASIDES)
 
 enum {
 	PIPESIM_BLOCK_PAIRS = PIPESIM_SHADES * PIPESIM_FB,
@@ -50,6 +51,7 @@ typedef struct {
 
 	guint widest;         /* letters of the longest number of a micro-batch */
 	gboolean messages;    /* strips of messages are drawn below the boxes */
+	gboolean asides;      /* and those of copies and collectives */
 	gboolean speeds;      /* those of speeds above them */
 	gboolean thin_speeds; /* they are wanted, but lanes are too low */
 	gint64 least;         /* ns: boxes that are shorter stand in the raster alone */

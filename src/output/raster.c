@@ -78,17 +78,15 @@ enum {
 };
 
 /* Several at once count once: what moves covers what waits. */
-static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns, guint way,
-	guint8 *lines, guint n_lines)
+static void paint_strip(const char *const colours[N_STATES], const char *ground,
+	const PipesimColumns *columns, guint way, guint8 *lines, guint n_lines)
 {
 	const gsize stride = 3 * (gsize)columns->n;
 	guint8 look[N_STATES][3], paper[3];
-	char colour[8];
 
-	pipesim_theme_rgb(theme->messages[way][MOVES], look[MOVES]);
-	pipesim_theme_rgb(theme->messages[way][WAITS], look[WAITS]);
-	pipesim_theme_rgb(pipesim_theme_beside(theme, colour), look[BESIDE]);
-	pipesim_theme_rgb(theme->paper, paper);
+	for (guint i = 0; i < N_STATES; i++)
+		pipesim_theme_rgb(colours[i], look[i]);
+	pipesim_theme_rgb(ground, paper);
 	for (guint x = 0; x < columns->n; x++) {
 		const gint64 *times = columns->busy[x][way];
 		const gint64 time = columns->begin[x + 1] - columns->begin[x];
@@ -110,19 +108,13 @@ static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns
 		memcpy(lines + y * stride, lines, stride);
 }
 
-/* @lane: (out): its first pixel; columns->n by @height pixels */
-static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme *theme,
-	PipesimColumns *columns, guint8 *lane, guint height)
+static void add_messages(const PipesimRun *run, guint rank, PipesimColumns *columns)
 {
-	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
 	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
 	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
 
-	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
 	for (guint way = 0; way < 2; way++) {
-		const guint first = (guint)(from[way] * height + 0.5);
-		const guint end = (guint)(to[way] * height + 0.5);
 		guint column = 0;
 
 		for (guint32 i = begins[way][rank]; i < begins[way][rank + 1]; i++) {
@@ -137,9 +129,47 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 			if (way == 1 && stay->op != PIPESIM_NO_OP)
 				pipesim_columns_add(
 					columns, way, BESIDE, stay->begin, stay->end, &column);
+	}
+}
+
+/* Copies in the place of what moves, collectives in that of what waits. */
+static void add_asides(const PipesimRun *run, guint rank, PipesimColumns *columns)
+{
+	const guint32 *begin = &run->step->program->rank_begin[rank];
+	guint column = 0;
+	PipesimBox box;
+
+	for (guint32 op = begin[0]; op < begin[1]; op++)
+		if (pipesim_layout_aside(NULL, run, rank, op, &box))
+			pipesim_columns_add(columns, box.kind % 2,
+				box.kind < PIPESIM_ASIDE_BROADCAST ? MOVES : WAITS, box.start,
+				box.end, &column);
+}
+
+/* @lane: (out): its first pixel; columns->n by @height pixels */
+static void paint_strips(const PipesimRun *run, guint rank, const PipesimTheme *theme,
+	PipesimColumns *columns, guint8 *lane, guint height)
+{
+	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
+	const gboolean messages = run->step->timeline->n_transfers > 0;
+	char beside[8];
+
+	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
+	if (messages)
+		add_messages(run, rank, columns);
+	else
+		add_asides(run, rank, columns);
+	pipesim_theme_beside(theme, beside);
+	for (guint way = 0; way < 2; way++) {
+		const char *const colours[N_STATES] = {
+			messages ? theme->messages[way][MOVES] : theme->asides[way],
+			messages ? theme->messages[way][WAITS] : theme->asides[2], beside};
+		const guint first = (guint)(from[way] * height + 0.5);
+		const guint end = (guint)(to[way] * height + 0.5);
+
 		if (first < end)
-			paint_strip(theme, columns, way, lane + 3 * (gsize)columns->n * first,
-				end - first);
+			paint_strip(colours, theme->paper, columns, way,
+				lane + 3 * (gsize)columns->n * first, end - first);
 	}
 }
 
@@ -155,7 +185,8 @@ static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *d
 	/* Lanes of some height are apart. */
 	const guint first = top + (unit >= 6 ? 1 : 0);
 	const guint head = detail->speeds ? (guint)(from + 0.24 * unit + 0.5) : first;
-	const guint foot = detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
+	const guint foot =
+		detail->messages || detail->asides ? (guint)(from + 0.64 * unit + 0.5) : end;
 	const guint under = (guint)(from + 0.22 * unit + 0.5); /* speeds */
 	const guint rank = panel->first_rank + lane;
 	const PipesimTimeline *timeline = panel->run->step->timeline;
@@ -179,8 +210,8 @@ static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *d
 		}
 		paint_lane(detail, canvas, canvas->speeds, first, under - first, 1);
 	}
-	if (detail->messages && timeline->n_transfers > 0)
-		paint_messages(panel->run, rank, detail->theme, columns,
+	if ((detail->messages && timeline->n_transfers > 0) || detail->asides)
+		paint_strips(panel->run, rank, detail->theme, columns,
 			canvas->pixels + 3 * (gsize)detail->width * top, end - top);
 }
 

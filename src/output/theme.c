@@ -52,13 +52,16 @@ static const PipesimLook print_looks[PIPESIM_FB] = {
 static const PipesimTheme themes[] = {
 	[PIPESIM_THEME_LIGHT] = {"#FFFFFF", "#000000", "#606060", "#909090", "#000000",
 		"#D00000", light_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
-		{"#2D69BE", "#8A3DBE", "#BE2D52"}, {"#0A5BD3", "#E4E4E4", "#C81E1E"}},
+		{"#C2185B", "#6A3FB5", "#606060"}, {"#2D69BE", "#8A3DBE", "#BE2D52"},
+		{"#0A5BD3", "#E4E4E4", "#C81E1E"}},
 	[PIPESIM_THEME_DARK] = {"#16181D", "#E8E8E8", "#A8A8A8", "#70747C", "#FFFFFF",
 		"#FF5A4F", dark_looks, {{"#F0803C", "#6B3D22"}, {"#D97BC4", "#5C3454"}},
-		{"#7FB2FF", "#C79BFF", "#FF8FA8"}, {"#5AA0FF", "#3A3D44", "#FF6257"}},
+		{"#FF6FA5", "#B08CFF", "#B4B4B4"}, {"#7FB2FF", "#C79BFF", "#FF8FA8"},
+		{"#5AA0FF", "#3A3D44", "#FF6257"}},
 	[PIPESIM_THEME_PRINT] = {"#FFFFFF", "#000000", "#404040", "#808080", "#000000",
 		"#000000", print_looks, {{"#303030", "#C8C8C8"}, {"#606060", "#DCDCDC"}},
-		{"#000000", "#606060", "#A0A0A0"}, {"#FFFFFF", "#B4B4B4", "#000000"}},
+		{"#000000", "#909090", "#505050"}, {"#000000", "#606060", "#A0A0A0"},
+		{"#FFFFFF", "#B4B4B4", "#000000"}},
 };
 
 const PipesimTheme *pipesim_theme(PipesimThemeName name)

@@ -25,6 +25,8 @@ typedef struct {
 	const PipesimLook *looks;
 	/* Of messages sent and received: while they move, while one end waits. */
 	const char *messages[2][2];
+	/* Of copies to the host and back, and of collectives. */
+	const char *asides[3];
 	const char *ranks[3]; /* of lines of ranks: the first, the middle and the last */
 	const char *speeds
 		[3]; /* of ops that take less than their sustained time, as long, longer */

@@ -76,6 +76,31 @@ guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, g
 	return left;
 }
 
+gboolean pipesim_layout_aside(const PipesimLayout *layout, const PipesimRun *run, guint rank,
+	guint32 index, PipesimBox *box)
+{
+	const PipesimStep *step = run->step;
+	const PipesimOp *op = &step->program->ops[index];
+	const gint64 end = step->timeline->end[index];
+	const PipesimOpRow *row = &pipesim_op_rows[op->kind];
+
+	if (row->resource == PIPESIM_ON_RANK || row->resource == PIPESIM_ON_NOTHING)
+		return FALSE;
+	*box = (PipesimBox){
+		.start =
+			MAX(step->timeline->start[index], end - step->job.times->own[op->kind]),
+		.end = end,
+		.rank = rank,
+		.microbatch = op->microbatch / pipesim_shape_slices(&run->shape),
+		.kind = row->resource == PIPESIM_ON_COPY_OUT   ? PIPESIM_ASIDE_OUT
+			: row->resource == PIPESIM_ON_COPY_IN  ? PIPESIM_ASIDE_IN
+			: g_str_has_prefix(row->word, "BCAST") ? PIPESIM_ASIDE_BROADCAST
+							       : PIPESIM_ASIDE_REDUCE,
+	};
+	return layout != NULL ? pipesim_layout_cut(layout, &box->start, &box->end)
+			      : box->start < end;
+}
+
 gboolean pipesim_run_has_speeds(const PipesimRun *run)
 {
 	return run->error == NULL &&
@@ -148,6 +173,10 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 			const guint n =
 				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);
 
+			if (pipesim_layout_aside(layout, panel->run, rank, op, boxes)) {
+				layout->asides[boxes[0].kind] = TRUE;
+				layout->n_asides++;
+			}
 			panel->n_boxes += n;
 			for (guint i = 0; i < n; i++) {
 				const gulong length = (gulong)(boxes[i].end - boxes[i].start);

@@ -23,6 +23,15 @@ typedef struct {
 	guint64 n_boxes;
 } PipesimPanel;
 
+/* What ranks begin and go on beside, below their ops. */
+typedef enum {
+	PIPESIM_ASIDE_OUT, /* copies to the host */
+	PIPESIM_ASIDE_IN,  /* and back */
+	PIPESIM_ASIDE_BROADCAST,
+	PIPESIM_ASIDE_REDUCE,
+	PIPESIM_N_ASIDES
+} PipesimAside;
+
 /* What the axis and the titles count in. */
 typedef struct {
 	const char *name; /* "ms" */
@@ -41,9 +50,11 @@ typedef struct {
 	gboolean shown[PIPESIM_FB][PIPESIM_SHADES]; /* [kind][shade] has a box */
 	gboolean pairs;                             /* some boxes are halves of a pair */
 	gboolean critical;                          /* critical paths are outlined */
-	gboolean bytes;                 /* costs say what activations and parameters take */
-	guint64 n_messages;             /* of runs whose messages wait for each other */
-	guint microbatches, most_ranks; /* the most of a run */
+	gboolean bytes;                    /* costs say what activations and parameters take */
+	guint64 n_messages;                /* of runs whose messages wait for each other */
+	guint64 n_asides;                  /* copies and collectives, */
+	gboolean asides[PIPESIM_N_ASIDES]; /* of these */
+	guint microbatches, most_ranks;    /* the most of a run */
 	/* What shades are by, "reverse direction" or "chunk"; NULL: there is one. */
 	const char *shade_of;
 	guint most_shades; /* chunks of a rank, the most of a run */
@@ -69,6 +80,12 @@ gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *
  * are in the window of @layout; NULL: whole. Returns how many: 0 for an op that takes no time. */
 guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, guint rank,
 	guint32 op, PipesimBox boxes[2]);
+
+/** pipesim_layout_aside: FALSE where op @op of @rank of @run is no copy or collective, takes no time or is not in
+ * the window of @layout (NULL: all is). Else @box has the time that it moves, after what it waits for, and in
+ * place of a kind its PipesimAside. */
+gboolean pipesim_layout_aside(const PipesimLayout *layout, const PipesimRun *run, guint rank,
+	guint32 op, PipesimBox *box);
 
 /** pipesim_run_has_speeds: whether ops of @run may take another time than their sustained one. */
 gboolean pipesim_run_has_speeds(const PipesimRun *run);

@@ -123,6 +123,53 @@ START_TEST(raster_keeps_messages)
 }
 END_TEST
 
+/* Of copies both ways: as boxes of a picture, and as colours of a raster. */
+START_TEST(copies_are_kept)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 2000, 0);
+
+	costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] = 500;
+	for (guint m = 8; m <= 4000; m += 3992) {
+		g_autoptr(PipesimComparison) comparison = compare("po-h", 4, m, costs);
+		g_autoptr(PipesimLayout) layout =
+			pipesim_layout_new(comparison, &(PipesimView){0}, 3000);
+		const gint64 makespan = layout->panels[0].run->step->timeline->makespan;
+		g_autoptr(GString) data = g_string_new(NULL);
+		g_autofree guint8 *pixels = NULL;
+		PipesimDetail detail;
+
+		ck_assert_uint_eq(layout->n_asides, 2 * 4 * m);
+		pipesim_detail_init(&detail, layout, &(PipesimView){0}, 0);
+		ck_assert(detail.asides && !detail.messages && (detail.width > 0) == (m > 8));
+		pipesim_picture_data(layout, &detail, data);
+		for (guint way = 0; m == 8 && way < 2; way++) {
+			const char *names[] = {"# copies-out\n", "# copies-in\n"};
+			const char *block = strstr(data->str, names[way]);
+			g_autoptr(GString) of_way = NULL;
+
+			ck_assert_ptr_nonnull(block);
+			of_way = g_string_new_len(block, strstr(block, "\n\n") - block + 1);
+			ck_assert_uint_eq(count_lines(of_way), 1 + 4 * 8);
+		}
+		if (m > 8)
+			pixels = pipesim_raster_paint(layout, &detail, NULL);
+		/* The middles of both strips of rank 0: #C2185B, #6A3FB5. */
+		for (guint way = 0; m > 8 && way < 2; way++) {
+			const gsize line = (gsize)((pipesim_detail_top(&detail, layout, 0) +
+							   0.745 + 0.15 * way) *
+						   detail.height / detail.lanes);
+			double green = 0;
+
+			for (guint x = 0; x < detail.width; x++)
+				green += 255 - pixels[3 * (line * detail.width + x) + 1];
+			green /= (way == 0 ? 255 - 0x18 : 255 - 0x3F) * m * 250.0;
+			ck_assert_double_eq_tol(
+				green * (double)makespan / detail.width, 1, 0.02);
+		}
+	}
+}
+END_TEST
+
 /* And of each level of speed: what W draws keeps the chip warm, F is then slower than it would be alone. */
 START_TEST(raster_keeps_speeds)
 {
@@ -236,6 +283,7 @@ Suite *output_raster_suite(void)
 	tcase_add_loop_test(timeline, shares_add_up, 0, (n + 6) / 7);
 	tcase_add_test(timeline, raster_keeps_shares);
 	tcase_add_test(timeline, raster_keeps_messages);
+	tcase_add_test(timeline, copies_are_kept);
 	tcase_add_test(timeline, raster_keeps_speeds);
 	tcase_add_test(timeline, boxes_up_to_a_limit);
 	tcase_add_test(timeline, boxes_by_length);
