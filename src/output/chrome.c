@@ -19,6 +19,7 @@
 #define LOST_THREAD    G_MAXINT32
 #define SHARDS_THREAD  (G_MAXINT32 - 1)
 #define STAYS_THREAD   (G_MAXINT32 - 2)
+#define COPIES_THREAD  (G_MAXINT32 - 4) /* and the next: out and in */
 
 typedef struct {
 	PipesimJson *json;
@@ -408,6 +409,60 @@ static void write_shards(const Trace *trace, guint rank)
 	}
 }
 
+/* The beginning or end of what op @index is, where others of its kind may be open. */
+static void open_span(
+	const Trace *trace, const char *phase, guint rank, guint32 index, gint64 ns)
+{
+	const PipesimOp *op = &trace->run->step->program->ops[index];
+
+	open_event(trace, phase, pipesim_op_rows[op->kind].word, rank, COMPUTE_THREAD);
+	PIPESIM_MEMBER(trace->json, "cat", TEXT, "collective");
+	PIPESIM_MEMBER(
+		trace->json, "id", COUNT, (gint64)(trace->first_flow + 2 * (guint64)index));
+	PIPESIM_MEMBER(trace->json, "ts", US, ns);
+}
+
+/* Copies on tracks of their own, each way one by one; collectives, of which several may be open, as spans of
+ * the process. */
+static void write_asides(const Trace *trace, guint rank)
+{
+	static const char *const names[] = {"copies out", "copies in"};
+	const PipesimProgram *program = trace->run->step->program;
+	gboolean named[G_N_ELEMENTS(names)] = {FALSE};
+	PipesimBox box;
+
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const PipesimOp *op = &program->ops[i];
+		const gboolean copies =
+			pipesim_op_rows[op->kind].resource != PIPESIM_ON_COLLECTIVE;
+
+		if (!pipesim_layout_aside(NULL, trace->run, rank, i, &box))
+			continue;
+		if (copies) {
+			const guint thread = COPIES_THREAD + box.kind;
+
+			if (!named[box.kind])
+				write_name(trace, "thread", rank, thread, names[box.kind], 0);
+			named[box.kind] = TRUE;
+			g_string_truncate(trace->name, 0);
+			pipesim_op_print(program, rank, op, trace->name);
+			open_slice(trace, trace->name->str, rank, thread, "copy", box.start,
+				box.end);
+		} else {
+			open_span(trace, "b", rank, i, box.start);
+		}
+		pipesim_json_open_line(trace->json, "args");
+		PIPESIM_MEMBER(trace->json, "microbatch", COUNT, box.microbatch);
+		PIPESIM_MEMBER(trace->json, "waited_us", US,
+			box.start - trace->run->step->timeline->start[i]);
+		close_event(trace->json);
+		if (!copies) {
+			open_span(trace, "e", rank, i, box.end);
+			pipesim_json_close(trace->json);
+		}
+	}
+}
+
 /* When receives sit on a rank and wait, on a track of its own: apart by whether an op runs
  * beside them. */
 static void write_stays(const Trace *trace, guint rank)
@@ -456,6 +511,7 @@ static gboolean write_run(Trace *trace, GError **error)
 			write_op(trace, rank, i);
 		write_lost(trace, rank);
 		write_shards(trace, rank);
+		write_asides(trace, rank);
 		write_stays(trace, rank);
 		write_speeds(trace, rank);
 		write_held(trace, rank, 0, &held);

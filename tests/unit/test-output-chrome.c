@@ -128,10 +128,10 @@ static void read_event(PipesimJsonReader *reader, GArray *events)
 	}
 	ck_assert_int_ge(event.pid, 1);
 	ck_assert_int_ge(event.tid, 1);
-	ck_assert_msg(strchr("XMCstf", event.ph) != NULL, "phase '%c'", event.ph);
+	ck_assert_msg(strchr("XMCstfbe", event.ph) != NULL, "phase '%c'", event.ph);
 	ck_assert((event.ts != ABSENT) == (event.ph != 'M'));
 	ck_assert((event.dur != ABSENT) == (event.ph == 'X'));
-	ck_assert((event.id != ABSENT) == (strchr("stf", event.ph) != NULL));
+	ck_assert((event.id != ABSENT) == (strchr("stfbe", event.ph) != NULL));
 	g_array_append_val(events, event);
 }
 
@@ -484,6 +484,54 @@ START_TEST(messages_at_once)
 }
 END_TEST
 
+/* Copies lie on a track for each way, as long as they take; each collective has a beginning and an end on each rank,
+ * however many are open. */
+START_TEST(copies_and_collectives)
+{
+	static const char *const names[] = {"po-h", "vocab-2"};
+	const PipesimScenario scenario = {.ranks = 4, .microbatches = 8};
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 2000, 0);
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	g_autoptr(GArray) events = NULL, slices = NULL, spans = NULL;
+	guint copies[2] = {0};
+
+	costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] = 1500;
+	costs->own[PIPESIM_OP_OUTPUT] = costs->own[PIPESIM_OP_OUTPUT_WEIGHT] = 200;
+	costs->own[PIPESIM_OP_BCAST_H] = 3700;
+	for (guint i = 0; i < 2; i++)
+		g_ptr_array_add(comparison->runs,
+			pipesim_run_schedule(
+				pipesim_schedule_find(names[i], NULL), &scenario, costs));
+	events = trace_of(comparison);
+	slices = select_events(events, "X", compare_tracks);
+	check_slices(slices);
+	check_names(events, slices);
+	for (guint i = 0; i < slices->len; i++) {
+		const Event *event = &g_array_index(slices, Event, i);
+		const gboolean out = strstr(event->name, "OFFLOAD_START") != NULL;
+
+		if (!out && strstr(event->name, "RELOAD_START") == NULL)
+			continue;
+		ck_assert_int_eq(event->dur, 750);
+		ck_assert_str_eq(label_of(events, "thread_name", event->pid, event->tid),
+			out ? "copies out" : "copies in");
+		copies[out]++;
+	}
+	ck_assert(copies[0] == 4 * 8 && copies[1] == 4 * 8);
+	spans = select_events(events, "be", compare_flows);
+	/* One more carries what the last micro-batch made. */
+	ck_assert_uint_eq(spans->len, 2 * 4 * (8 + 1));
+	for (guint i = 0; i < spans->len; i += 2) {
+		const Event *span = &g_array_index(spans, Event, i);
+
+		ck_assert_str_eq(span->name, "BCAST_H");
+		ck_assert(span[0].ph == 'b' && span[1].ph == 'e' && span[0].id == span[1].id);
+		ck_assert(span->pid >= 5 && span[1].pid == span->pid);
+		ck_assert_int_eq(span[1].ts - span->ts, 3700);
+	}
+}
+END_TEST
+
 Suite *output_chrome_suite(void)
 {
 	Suite *suite = suite_create("output-chrome");
@@ -495,6 +543,7 @@ Suite *output_chrome_suite(void)
 	tcase_add_test(tcase, runs_stay_apart);
 	tcase_add_test(tcase, ops_tell_sustained_times);
 	tcase_add_test(tcase, messages_at_once);
+	tcase_add_test(tcase, copies_and_collectives);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
