@@ -206,6 +206,7 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 #define WAITS    1
 #define SENDS    2
 #define RECEIVES 4
+#define MEETS    8
 
 /* The shortest message takes a column. */
 static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, guint8 *marks)
@@ -220,16 +221,20 @@ static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, 
 		marks[i] |= what;
 }
 
-/* What a rank sends and receives, and where an end that it issued waits for the other. */
-static void print_messages(const Drawing *drawing, const PipesimRun *run, guint rank)
+/* What a rank sends and receives, and where an end that it issued waits for the other; or where it copies and
+ * takes part in collectives, if it does. */
+static void print_strip(const Drawing *drawing, const PipesimRun *run, guint rank)
 {
-	static const char glyphs[] = " .>><<xx";
+	static const char glyphs[] = " .>><<xx========";
 	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
+	const guint32 *ops = &run->step->program->rank_begin[rank];
+	const gboolean messages = timeline->n_transfers > 0;
+	PipesimBox box;
 	g_autofree guint8 *marks = g_new0(guint8, drawing->columns);
 	guint used = drawing->columns;
 
-	for (guint way = 0; way < 2; way++)
+	for (guint way = 0; messages && way < 2; way++)
 		for (guint32 i = begins[way][rank]; i < begins[way][rank + 1]; i++) {
 			const PipesimTransfer *t =
 				&timeline->transfers[way == 0 ? i : timeline->arrivals[i]];
@@ -237,8 +242,17 @@ static void print_messages(const Drawing *drawing, const PipesimRun *run, guint 
 			mark(drawing, way == 0 ? t->sent : t->received, t->start, WAITS, marks);
 			mark(drawing, t->start, t->end, way == 0 ? SENDS : RECEIVES, marks);
 		}
+	for (guint32 op = ops[0]; !messages && op < ops[1]; op++)
+		if (pipesim_layout_aside(drawing->layout, run, rank, op, &box))
+			mark(drawing, box.start, box.end,
+				box.kind == PIPESIM_ASIDE_OUT  ? SENDS
+				: box.kind == PIPESIM_ASIDE_IN ? RECEIVES
+							       : MEETS,
+				marks);
 	while (used > 0 && marks[used - 1] == 0)
 		used--;
+	if (used == 0 && !messages)
+		return;
 	g_string_append_printf(
 		drawing->out, "%*s %s", (int)drawing->margin, "", drawing->glyphs->edge);
 	for (guint i = 0; i < used; i++)
@@ -319,6 +333,13 @@ static void print_legend(const Drawing *drawing)
 	if (!drawing->density && layout->n_messages > 0)
 		g_string_append(legend, "; below each rank its messages: > sends, < receives, "
 					"x both, . one end waits for the other");
+	if (!drawing->density &&
+		(layout->asides[PIPESIM_ASIDE_OUT] || layout->asides[PIPESIM_ASIDE_IN]))
+		g_string_append(
+			legend, "; below each rank its copies: > to the host, < back, x both");
+	if (!drawing->density && (layout->asides[PIPESIM_ASIDE_BROADCAST] ||
+					 layout->asides[PIPESIM_ASIDE_REDUCE]))
+		g_string_append(legend, "; below each rank = its collectives");
 	pipesim_wrap(drawing->out, legend->str, 0, 0, drawing->width);
 }
 
@@ -351,8 +372,8 @@ void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimVie
 			else
 				print_boxes(&drawing, panel->run, panel->first_rank + lane);
 			g_string_append_c(out, '\n');
-			if (!drawing.density && panel->run->step->timeline->n_transfers > 0)
-				print_messages(&drawing, panel->run, panel->first_rank + lane);
+			if (!drawing.density && layout->n_messages + layout->n_asides > 0)
+				print_strip(&drawing, panel->run, panel->first_rank + lane);
 		}
 	}
 	pipesim_columns_clear(&drawing.edges);
