@@ -211,7 +211,7 @@ _pipesim_option 'compare explain export diff steady optimize sweep phases' '--co
 _pipesim_option 'compare explain export diff steady optimize sweep' '--stage-scale' '' 'LIST' '' 'scale the times of stages: 0=1.3 makes stage 0 30 % slower'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--stage-times' '' 'FILE' '@csv' 'times of each stage in ms: a CSV with columns stage,F,I,W'
 _pipesim_option 'compare diff optimize sweep' '--op-times' '' 'FILE' '@csv' 'times of each micro-batch in ms: a CSV with columns stage,microbatch,F,I,W'
-_pipesim_option 'compare explain export diff steady optimize sweep' '--slice-lengths' '' 'HOW' 'even work plan' 'lengths of slices: even, work for equal work, plan for the shortest forwards, or tokens of each (default: even)'
+_pipesim_option 'compare explain export diff steady optimize sweep' '--slice-lengths' '' 'HOW' 'even work plan' 'lengths of slices: even, work (equal), plan (shortest forwards) or tokens of each (default: even)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--slice-cost' '' 'LIST' '' 'what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--copy-engines' '' 'N' '1 2' 'engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--offload-bandwidth' '' 'N' '' 'bandwidth of copies to the host, one way, such as 25GB/s: COPY from activation bytes'

@@ -210,9 +210,8 @@ SETTING(OP_TIMES, "--op-times", 0, "FILE",
 	"times of each micro-batch in ms: a CSV with columns stage,microbatch,F,I,W", NO_GROUP,
 	TIMES, PATH(READ), .values = "csv")
 SETTING(SLICE_LENGTHS, "--slice-lengths", 0, "HOW",
-	"lengths of slices: even, work for equal work, plan for the shortest forwards, or "
-	"tokens "
-	"of each (default: even)",
+	"lengths of slices: even, work (equal), plan (shortest forwards) or tokens of each "
+	"(default: even)",
 	ALL_COSTS, TIMES, READ(Costs, slice_lengths), HEED(TAKES_SLICES),
 	.heeded_by = PIPESIM_SLICED, .values = "even work plan")
 SETTING(SLICE_COST, "--slice-cost", 0, "LIST",

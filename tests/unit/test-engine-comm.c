@@ -582,9 +582,9 @@ START_TEST(reports_add_up)
 {
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
-	PipesimScenario scenario = {
-		.ranks = point->ranks, .microbatches = point->microbatches, .critical = TRUE};
+	PipesimScenario scenario = grid_scenario(point);
 
+	scenario.critical = TRUE;
 	if (point->ranks * point->microbatches > 60)
 		return;
 	for (guint i = 1; i <= G_N_ELEMENTS(runtimes); i++) {
