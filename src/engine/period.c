@@ -252,7 +252,7 @@ gboolean pipesim_period_find(const PipesimStep *step, const gint64 *between, gbo
 			  *next = g_new(gint64, c.ranks);
 	PipesimFraction unchecked;
 	gint64 divisor;
-	gboolean ok = (!step->program->has_more ||
+	gboolean ok = (step->program == NULL || !step->program->has_more ||
 			      pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				      "orders with recomputation, copies or passes have no "
 				      "period here; leave out --post-validation")) &&
