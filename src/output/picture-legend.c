@@ -98,7 +98,7 @@ static void append_kinds(Legend *legend)
 
 		if (!pipesim_layout_shows(layout, kind))
 			continue;
-		begin_entry(legend, PIPESIM_SHADES, pipesim_look_titles[kind]);
+		begin_entry(legend, PIPESIM_SHADES, pipesim_layout_title(layout, kind));
 		for (guint shade = 0; shade < PIPESIM_SHADES; shade++) {
 			g_autofree char *fill =
 				g_strdup_printf("fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
@@ -107,7 +107,7 @@ static void append_kinds(Legend *legend)
 			if (layout->shown[kind][shade])
 				append_swatch(legend, 0, 1, fill);
 		}
-		append_words(legend, pipesim_look_titles[kind]);
+		append_words(legend, pipesim_layout_title(layout, kind));
 	}
 }
 

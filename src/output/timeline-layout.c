@@ -177,6 +177,9 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 				layout->asides[boxes[0].kind] = TRUE;
 				layout->n_asides++;
 			}
+			if (n > 0 &&
+				panel->run->step->program->ops[op].kind > PIPESIM_OP_RECOMPUTE)
+				layout->passes = TRUE;
 			panel->n_boxes += n;
 			for (guint i = 0; i < n; i++) {
 				const gulong length = (gulong)(boxes[i].end - boxes[i].start);
@@ -298,6 +301,13 @@ char *pipesim_layout_shade(const PipesimLayout *layout)
 		return g_strconcat("odd ", layout->shade_of, NULL);
 	return g_strconcat(layout->shade_of,
 		g_str_has_suffix(layout->shade_of, "direction") ? "" : " 1", NULL);
+}
+
+const char *pipesim_layout_title(const PipesimLayout *layout, guint kind)
+{
+	return layout->passes && kind == PIPESIM_W
+		       ? "backward for weights, passes over the vocabulary"
+		       : pipesim_look_titles[kind];
 }
 
 gboolean pipesim_layout_shows(const PipesimLayout *layout, guint kind)

@@ -48,6 +48,7 @@ typedef struct {
 	guint64 n_boxes;
 	guint64 n_long[64];                         /* [k]: boxes of at least 2^k ns */
 	gboolean shown[PIPESIM_FB][PIPESIM_SHADES]; /* [kind][shade] has a box */
+	gboolean passes;                            /* over the vocabulary, drawn as W */
 	gboolean pairs;                             /* some boxes are halves of a pair */
 	gboolean critical;                          /* critical paths are outlined */
 	gboolean bytes;                    /* costs say what activations and parameters take */
@@ -101,6 +102,9 @@ guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op);
 /** pipesim_layout_shade: what the second of two shades is: "reverse direction", "chunk 1".
  * Where there are more, of the second and fourth: "odd chunk". For g_free(). */
 char *pipesim_layout_shade(const PipesimLayout *layout);
+
+/** pipesim_layout_title: what legends call boxes of @kind. */
+const char *pipesim_layout_title(const PipesimLayout *layout, guint kind);
 
 /** pipesim_layout_shows: whether some box is of @kind. */
 gboolean pipesim_layout_shows(const PipesimLayout *layout, guint kind);

@@ -324,7 +324,7 @@ static void print_legend(const Drawing *drawing)
 	for (guint kind = 0; !drawing->density && kind < PIPESIM_FB; kind++)
 		if (pipesim_layout_shows(layout, kind))
 			g_string_append_printf(legend, "; %s %s", pipesim_kind_letter(kind),
-				pipesim_look_titles[kind]);
+				pipesim_layout_title(layout, kind));
 	if (!drawing->density && layout->shade_of != NULL) {
 		g_autofree char *shade = pipesim_layout_shade(layout);
 
