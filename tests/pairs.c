@@ -97,6 +97,7 @@ static const Option options[] = {
 	{"slices", {"--slices=2"}},
 	{"slice-lengths", {"--slice-lengths=work"}},
 	{"slice-cost", {"--slice-cost=b=1,a=0.01"}},
+	{"context-exchange", {"--context-exchange"}},
 	{"copy-engines", {"--copy-engines=2"}},
 	{"offload-bandwidth",
 		{"--schedule=po-h --offload-bandwidth=1GB/s --activation-bytes=1MB"}},

@@ -38,8 +38,9 @@ typedef struct {
 	guint ranks, microbatches;
 	guint chunks; /* per rank, for schedules that let one choose; 0 = their own default */
 	guint group;  /* micro-batches of a group of interleaved schedules; 0 = their default */
-	gboolean pairs; /* interleaved 1F1B runs F and B of its steady phase as one op */
-	guint slices;   /* of a sequence; 0 = the schedule's own default */
+	gboolean pairs;    /* interleaved 1F1B runs F and B of its steady phase as one op */
+	guint slices;      /* of a sequence; 0 = the schedule's own default */
+	gboolean exchange; /* ranks share the attention of slices, where they work in step */
 	/* Chunks of each rank, the first ones, whose activations go to the host, or are computed
 	 * once more; 0 = the schedule's default */
 	guint offload, recompute;

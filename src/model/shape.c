@@ -36,10 +36,20 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 	return a->ranks == b->ranks && a->chunks == b->chunks &&
 	       a->microbatches == b->microbatches && a->stages == b->stages &&
 	       a->copies == b->copies && a->parts == b->parts && a->sliced == b->sliced &&
-	       a->group == b->group && a->pairs == b->pairs && a->offload == b->offload &&
-	       a->recompute == b->recompute &&
+	       a->exchange == b->exchange && a->group == b->group && a->pairs == b->pairs &&
+	       a->offload == b->offload && a->recompute == b->recompute &&
 	       a->max_activations.num == b->max_activations.num &&
 	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
+}
+
+guint pipesim_shape_slice_group(const PipesimShape *shape)
+{
+	const guint slices = pipesim_shape_slices(shape);
+	guint group = MIN(shape->ranks, slices);
+
+	while (slices % group != 0)
+		group++;
+	return group;
 }
 
 const char *pipesim_shape_unit(const PipesimShape *shape, guint unit, PipesimNumber text)

@@ -27,8 +27,9 @@ typedef struct {
 	/* These are consecutive slices of its sequence: forwards run from the first to the last, as
 	 * each reads keys and values of those before it, and backwards the other way round. */
 	gboolean sliced;
-	guint group;    /* micro-batches of a group, as asked for; 0 = the schedule's own */
-	gboolean pairs; /* F and B of the steady phase are one op, where one may choose */
+	gboolean exchange; /* ranks share the attention of slices: model/slices.h */
+	guint group;       /* micro-batches of a group, as asked for; 0 = the schedule's own */
+	gboolean pairs;    /* F and B of the steady phase are one op, where one may choose */
 	guint offload,
 		recompute; /* chunks of each rank, the first ones, whose activations are copied to
 				     the host, or computed once more */
@@ -75,6 +76,10 @@ static inline guint pipesim_shape_slices(const PipesimShape *shape)
 {
 	return shape->sliced ? shape->parts : 1;
 }
+
+/** pipesim_shape_slice_group: slices that pass a chunk before the next chunk has them, where ranks work in step on
+ * neighbouring ones: enough that the first of them has come round all ranks; as many in each group. */
+guint pipesim_shape_slice_group(const PipesimShape *shape);
 
 /** pipesim_shape_unit: how part @unit is written: "7", or of micro-batch 3 and slice 1 "3.1".
  * Returns: @text */

@@ -2,6 +2,7 @@
 
 #include "model/slices.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 gboolean pipesim_slicing_parse_lengths(
@@ -87,8 +88,8 @@ gboolean pipesim_slicing_lengths(
 	return TRUE;
 }
 
-gboolean pipesim_slicing_shares(
-	const PipesimSlicing *slicing, guint n, double *shares, GError **error)
+gboolean pipesim_slicing_shares(const PipesimSlicing *slicing, guint n, double *shares,
+	double *attention, GError **error)
 {
 	const PipesimSliceTimes cost = cost_of(slicing);
 	const double a = cost.a, b = cost.b, c = cost.c, gamma = cost.gamma;
@@ -101,8 +102,67 @@ gboolean pipesim_slicing_shares(
 	for (guint i = 0; i < n; i++) {
 		const double x = shares[i];
 
-		shares[i] = (c + gamma * prefix + b * x + a * (2 * prefix * x + x * x)) / whole;
+		attention[i] = a * (2 * prefix * x + x * x) / whole;
+		shares[i] = (c + gamma * prefix + b * x) / whole + attention[i];
 		prefix += x;
 	}
 	return TRUE;
+}
+
+/* Where the times of an op are, and which slice it is of. */
+typedef struct {
+	guint slice, stage;
+	gsize at;
+} Place;
+
+static int compare_slices(gconstpointer a, gconstpointer b)
+{
+	return (int)((const Place *)a)->slice - (int)((const Place *)b)->slice;
+}
+
+/* What @rank forwards, or runs @back, at @step: the same as its neighbour a step before. */
+static Place place_at(
+	const PipesimShape *shape, guint group, guint rank, guint64 step, gboolean back)
+{
+	const guint slices = pipesim_shape_slices(shape);
+	const guint64 units = (guint64)shape->chunks * slices,
+		      round = (guint64)shape->chunks * group;
+	const guint64 i = step - (back ? shape->ranks - 1 - rank : rank);
+	const guint64 unit = back ? units - 1 - i % units : i % units;
+	const guint stage = (guint)(unit % round / group) * shape->ranks + rank;
+	const guint slice = (guint)(unit / round * group + unit % group);
+
+	return (Place){slice, stage,
+		(gsize)stage * shape->microbatches + (gsize)(i / units * slices) + slice};
+}
+
+static void share_step(const PipesimShape *shape, const Place *places, const double *attention,
+	const gint64 *stage, gint64 *each)
+{
+	for (guint i = 0; i < shape->ranks; i++) {
+		const Place *own = &places[i], *other = &places[shape->ranks - 1 - i];
+		gint64 *time = &each[own->at * PIPESIM_FB];
+		const double more = (attention[other->slice] - attention[own->slice]) / 2 *
+				    (double)stage[own->stage] * pipesim_shape_slices(shape);
+
+		*time = (gint64)MIN((double)*time + round(more), (double)PIPESIM_MAX_TIME_NS);
+	}
+}
+
+void pipesim_slicing_exchange(
+	const PipesimShape *shape, const double *attention, gint64 *const *stage, gint64 *each)
+{
+	const guint64 steps = (guint64)shape->chunks * shape->microbatches;
+	const guint ranks = shape->ranks, group = pipesim_shape_slice_group(shape);
+	g_autofree Place *places = g_new(Place, ranks);
+
+	/* Before and after these steps not all ranks work. */
+	for (guint64 step = ranks - 1; step < steps; step++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+			for (guint rank = 0; rank < ranks; rank++)
+				places[rank] =
+					place_at(shape, group, rank, step, kind != PIPESIM_F);
+			qsort(places, ranks, sizeof *places, compare_slices);
+			share_step(shape, places, attention, stage[kind], each + kind);
+		}
 }

@@ -22,6 +22,15 @@ gboolean pipesim_slicing_parse_lengths(
 gboolean pipesim_slicing_lengths(
 	const PipesimSlicing *slicing, guint n, double *lengths, GError **error);
 
-/** pipesim_slicing_shares: what each of @n slices takes of the time of a micro-batch. Errors as above. */
-gboolean pipesim_slicing_shares(
-	const PipesimSlicing *slicing, guint n, double *shares, GError **error);
+/** pipesim_slicing_shares: what each of @n slices takes of the time of a micro-batch, and its @attention alone.
+ * Errors as above. */
+gboolean pipesim_slicing_shares(const PipesimSlicing *slicing, guint n, double *shares,
+	double *attention, GError **error);
+
+/** pipesim_slicing_exchange: SlimPipe's exchange of context (arXiv 2504.14519). At a step rank r works on
+ * what rank 0 had r steps before, of forwards, and of backwards rank PP - 1; where all of them work the i-th shortest
+ * prefix and the i-th longest are a pair, and each takes half of the attention of both.
+ * @stage: times of stages, by kind, ns
+ * @each: of stages and slices, as in PipesimTimes, changed */
+void pipesim_slicing_exchange(
+	const PipesimShape *shape, const double *attention, gint64 *const *stage, gint64 *each);

@@ -262,8 +262,9 @@ static void fill_slices(
 {
 	const guint n = shape->microbatches, slices = pipesim_shape_slices(shape);
 	g_autofree double *shares = g_new(double, slices);
+	g_autofree double *attention = g_new(double, slices);
 
-	if (slices == 1 || !pipesim_slicing_shares(slicing, slices, shares, NULL))
+	if (slices == 1 || !pipesim_slicing_shares(slicing, slices, shares, attention, NULL))
 		return;
 	times->microbatches = n;
 	times->equal_stages = FALSE;
@@ -277,6 +278,8 @@ static void fill_slices(
 				times->each[((gsize)stage * n + i) * PIPESIM_FB + kind] =
 					(gint64)MIN(round(ns), (double)PIPESIM_MAX_TIME_NS);
 			}
+	if (shape->exchange)
+		pipesim_slicing_exchange(shape, attention, times->stage, times->each);
 }
 
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)

@@ -105,6 +105,7 @@ static gboolean cut_microbatches(const PipesimSchedule *schedule,
 			"are " PIPESIM_SLICED);
 	shape->parts = MAX(MAX(schedule->parts, 1u), slices);
 	shape->sliced = slices > 1;
+	shape->exchange = scenario->exchange && (schedule->takes & PIPESIM_TAKES_EXCHANGE);
 	return slices == 1 ||
 	       (guint64)shape->microbatches * slices <= PIPESIM_MAX_MICROBATCHES ||
 	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,

@@ -62,6 +62,7 @@ typedef enum {
 	PIPESIM_TAKES_SPARING = PIPESIM_TAKES_OFFLOAD | PIPESIM_TAKES_RECOMPUTE,
 	PIPESIM_TAKES_COPIES =
 		1 << 8, /* --offload-bandwidth: of the one before the last, and files */
+	PIPESIM_TAKES_EXCHANGE = 1 << 9, /* --context-exchange */
 } PipesimTakes;
 
 #define PIPESIM_SLICES_PP G_MAXUINT

@@ -3,18 +3,6 @@
 
 #include "schedule/check.h"
 
-/* Slices that pass a chunk before the next chunk has them: enough that the first of them has come
- * round all ranks; as many in each group. */
-static guint group_of(const PipesimShape *shape)
-{
-	const guint slices = pipesim_shape_slices(shape);
-	guint group = MIN(shape->ranks, slices);
-
-	while (slices % group != 0)
-		group++;
-	return group;
-}
-
 static guint64 units_of(const PipesimShape *shape)
 {
 	return (guint64)shape->chunks * pipesim_shape_slices(shape);
@@ -39,7 +27,7 @@ static guint64 warmup_of(const PipesimShape *shape, guint rank)
 
 static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
-	const guint group = group_of(shape);
+	const guint group = pipesim_shape_slice_group(shape);
 	const guint64 all = (guint64)shape->microbatches * shape->chunks;
 	/* Chunks come round with each micro-batch; one chunk, with each slice. */
 	const guint64 period = shape->chunks == 1 ? 1 : units_of(shape);
@@ -98,7 +86,7 @@ const PipesimSchedule pipesim_schedule_slimpipe = {
 	.reference = "Li et al., SlimPipe, arXiv:2504.14519; order by its rules",
 	.chunks = 1,
 	.slices = PIPESIM_SLICES_PP,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES | PIPESIM_TAKES_EXCHANGE,
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/(K V)",
@@ -113,6 +101,9 @@ const PipesimSchedule pipesim_schedule_slimpipe = {
 	.notes = "Slices pass a chunk in groups, of the smallest divisor of K that is at least "
 		 "PP, and backwards of a micro-batch run exactly in the reverse of its "
 		 "forwards.\n\nSlices of equal length differ in time where attention counts "
-		 "(--slice-cost); the exchange of context between ranks, which evens that out, "
-		 "is not simulated: without --slice-cost times are as if it cost nothing.",
+		 "(--slice-cost). --context-exchange evens that out: at each step at which all "
+		 "ranks work, their slices sorted by prefix, the shortest and the longest, the "
+		 "second shortest and the second longest and so on share their attention "
+		 "equally. Messages of the exchange take no time, and nothing waits for the "
+		 "partner.",
 };

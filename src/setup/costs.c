@@ -584,6 +584,10 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 	PipesimSlicing *slicing = costs->slicing;
 	PipesimScenario *scenario = &setup->scenario;
 
+	if (scenario->exchange && (slicing == NULL || slicing->cost.a <= 0))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--context-exchange shares out attention, and nothing says what that "
+			"takes; give a in --slice-cost, for example b=1,a=0.001");
 	if (slicing == NULL)
 		return TRUE;
 	if (costs->op_times != NULL)

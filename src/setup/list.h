@@ -218,6 +218,10 @@ SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
 	"what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)",
 	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), HEED(TAKES_SLICES),
 	.heeded_by = PIPESIM_SLICED)
+SETTING(CONTEXT_EXCHANGE, "--context-exchange", 0, NULL,
+	"slimpipe: ranks share the attention of the slices that they work on in step",
+	ALL_COSTS, TIMES, FLAG(Setup, scenario.exchange), HEED(TAKES_EXCHANGE),
+	.heeded_by = "slimpipe")
 SETTING(COPY_ENGINES, "--copy-engines", 0, "N",
 	"engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)",
 	ALL_COSTS, TIMES, READ(Costs, copy_engines), .values = "1 2")

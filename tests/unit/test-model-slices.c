@@ -1,3 +1,4 @@
+#include "grid.h"
 #include "model/slice-plan.h"
 #include "suites.h"
 #include <stdio.h>
@@ -156,6 +157,96 @@ START_TEST(reads_times)
 }
 END_TEST
 
+static gint64 busy_of(const PipesimRun *run)
+{
+	gint64 busy = run->report->makespan * run->report->ranks;
+
+	for (guint rank = 0; rank < run->report->ranks; rank++)
+		busy -= run->report->bubble.idle[rank];
+	return busy;
+}
+
+/* Where the @n-th F, or backward, of @rank has its times; -1 = it has no such op. */
+static gssize nth_of(const PipesimProgram *program, guint rank, gint64 n, PipesimKind kind)
+{
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1] && n >= 0;
+		i++) {
+		const PipesimOp *op = &program->ops[i];
+
+		if (op->kind == kind && n-- == 0)
+			return (gssize)program->stage_of[rank * program->shape.chunks +
+							 op->chunk] *
+				       program->shape.microbatches +
+			       op->microbatch;
+	}
+	return -1;
+}
+
+/* At a step at which all ranks work those with the i-th shortest and the i-th longest slice take as long as each other. */
+static void assert_pairs(const PipesimProgram *program, const gint64 *alone,
+	const gint64 *shared, PipesimKind kind)
+{
+	const guint ranks = program->shape.ranks, slices = program->shape.parts;
+	const gint64 units = (gint64)program->shape.microbatches * program->shape.chunks;
+
+	for (gint64 step = 0; step < units + ranks - 1; step++) {
+		const gboolean all = step >= ranks - 1 && step < units;
+		gssize at[8], in_order[8];
+		guint n = 0;
+
+		for (guint rank = 0; rank < ranks; rank++)
+			at[rank] = nth_of(program, rank,
+				step - (kind == PIPESIM_F ? rank : ranks - 1 - rank), kind);
+		for (guint slice = 0; slice < slices; slice++)
+			for (guint rank = 0; rank < ranks; rank++)
+				if (at[rank] >= 0 && at[rank] % slices == slice)
+					in_order[n++] = at[rank] * PIPESIM_FB + kind;
+		ck_assert(!all || n == ranks);
+		for (guint i = 0; i < n; i++) {
+			const gint64 own = alone[in_order[i]],
+				     other = alone[in_order[n - 1 - i]];
+
+			ck_assert_int_le(
+				ABS(shared[in_order[i]] - (all ? (own + other) / 2 : own)), 1);
+		}
+	}
+}
+
+START_TEST(context_exchange)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_find("slimpipe", NULL);
+	const guint ranks = 2 + (guint)_i;
+	g_autoptr(PipesimCosts) even = grid_costs(12000000, 12000000, 12000000, -1, 0);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_copy(even);
+
+	costs->slicing = g_new0(PipesimSlicing, 1);
+	costs->slicing->cost = (PipesimSliceTimes){.b = 1, .a = 0.01};
+	costs->slicing->tokens = 512;
+	for (guint k = 0; k < 36; k++) {
+		const PipesimScenario alone = {.ranks = ranks,
+			.chunks = 1 + k % 3,
+			.microbatches = 3 + k / 3 % 3,
+			.slices = ranks + k / 9 * 2};
+		PipesimScenario shared = alone;
+		g_autoptr(PipesimRun) low = pipesim_run_schedule(schedule, &alone, even);
+		g_autoptr(PipesimRun) high = pipesim_run_schedule(schedule, &alone, costs);
+		g_autoptr(PipesimProgram) program = scenario_program(schedule, &alone, NULL);
+		g_autoptr(PipesimTimes) before = NULL, after = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+
+		shared.exchange = TRUE;
+		run = pipesim_run_schedule(schedule, &shared, costs);
+		ck_assert_int_ge(run->report->makespan, low->report->makespan - 1000);
+		ck_assert_int_lt(run->report->makespan, high->report->makespan);
+		ck_assert_int_le(ABS(busy_of(run) - busy_of(high)), 1000);
+		before = pipesim_times_new(costs, &high->shape);
+		after = pipesim_times_new(costs, &run->shape);
+		assert_pairs(program, before->each, after->each, PIPESIM_F);
+		assert_pairs(program, before->each, after->each, PIPESIM_B);
+	}
+}
+END_TEST
+
 Suite *model_slices_suite(void)
 {
 	Suite *suite = suite_create("model-slices");
@@ -166,6 +257,7 @@ Suite *model_slices_suite(void)
 	tcase_add_test(tcase, large_is_proven);
 	tcase_add_test(tcase, refuses);
 	tcase_add_test(tcase, reads_times);
+	tcase_add_loop_test(tcase, context_exchange, 0, 7);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
