@@ -133,12 +133,12 @@ void pipesim_step_measure(PipesimStep *step)
 
 		if (begin[rank] == begin[rank + 1])
 			continue;
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
-			busy += end[op] - start[op];
 		if (step->program->has_more) {
 			measure_mixed(step, rank);
 			continue;
 		}
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+			busy += end[op] - start[op];
 		step->busy[rank] = busy;
 		step->first_start[rank] = start[begin[rank]];
 		step->last_end[rank] = end[begin[rank + 1] - 1];

@@ -451,11 +451,13 @@ const guint8 *pipesim_slots_laid(PipesimArena *arena, const PipesimSlotPattern *
 	Table t = {.whole = FALSE};
 	gint64 *ends, *free;
 
+	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
+		return NULL;
 	*starts = pipesim_arena_array(
 		arena, gint64, PIPESIM_V_CODES * (gsize)ranks * microbatches);
 	ends = pipesim_arena_array(arena, gint64, W * (gsize)ranks * microbatches);
 	free = pipesim_arena_array(arena, gint64, ranks);
-	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
+	if (!pipesim_arena_check(arena, error, "%u micro-batches", microbatches))
 		return NULL;
 	lay_pattern(&t, pattern);
 	put_weights(&t, TRUE);
