@@ -294,6 +294,23 @@ static gboolean fail_stuck(const Mixed *x, GError **error)
 		rank);
 }
 
+/* Whether all ops one after the other, each behind a message, end before PIPESIM_MAX_END. */
+static gboolean is_short(const Mixed *x)
+{
+	const PipesimProgram *program = x->program;
+	gint64 end = 0;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			if (__builtin_add_overflow(end, x->times->p2p, &end) ||
+				__builtin_add_overflow(
+					end, duration_of(x, rank, &program->ops[i]), &end) ||
+				end >= PIPESIM_MAX_END)
+				return FALSE;
+	return TRUE;
+}
+
 PipesimTimeline *pipesim_mixed_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
@@ -322,6 +339,10 @@ PipesimTimeline *pipesim_mixed_run(
 	if (timeline->start == NULL || timeline->end == NULL)
 		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u ops do not fit in memory", program->n_ops);
+	if (!is_short(&x))
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times or fewer "
+			"micro-batches");
 	memset(x.at, 0xff, MORE * m1 * places * sizeof *x.at);
 	for (guint32 i = 0; i < program->n_ops; i++)
 		timeline->end[i] = NOT_YET;
