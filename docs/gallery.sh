@@ -70,18 +70,20 @@ TEXT
 
 ## Sends and receives that wait
 
-The strips below a rank are what it sends and receives as the runtime that each schedule comes from does it: pale while
-one end waits for the other, dark while the message moves. PyTorch's 1F1B holds a rank up until its send is taken, and
-DualPipe waits for the whole of a group; without that the same orders take the shorter times of `--runtime async`.
+The strips below a rank are what it sends and receives as the runtime that each schedule comes from
+does it: pale while one end waits for the other, dark while the message moves. PyTorch's 1F1B holds
+a rank up until its send is taken, and DualPipe waits for the whole of a group; without that the
+same orders take the shorter times of `--runtime async`.
 TEXT
 	draw messages --pp 4 --microbatches 8 --schedule 1f1b,zb-h1,dualpipe --times P2P=0.15 --runtime native
 	cat <<'TEXT'
 
 ## Ten million ops
 
-Where boxes are narrower than a pixel, each pixel has the mean colour of what runs in it, and white is idle: 1024 ranks with
-3,300 micro-batches run 10 million ops here. The phases of ZB-H1 show as areas: forwards alone, then forwards and backwards for
-input, then all three, and at the end the weight gradients that were deferred.
+Where boxes are narrower than a pixel, each pixel has the mean colour of what runs in it, and white
+is idle: 1024 ranks with 3,300 micro-batches run 10 million ops here. The phases of ZB-H1 show as
+areas: forwards alone, then forwards and backwards for input, then all three, and at the end the
+weight gradients that were deferred.
 TEXT
 	draw ten-million --pp 1024 --microbatches 3300 --schedule zb-h1
 } >"$page"
