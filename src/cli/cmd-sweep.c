@@ -356,7 +356,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	gboolean ok;
 
 	if (!pipesim_choices_add_list(choices, setup->text[PIPESIM_SET_SCHEDULE], error) ||
-		!pipesim_setup_load_model(setup, error))
+		!pipesim_setup_load_model(setup, error) ||
+		!pipesim_setup_load_device(setup, NULL, error))
 		return FALSE;
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
