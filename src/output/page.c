@@ -242,16 +242,25 @@ static void write_lane(
 	const gint64 *end = &run->step->timeline->end[first];
 	g_autoptr(GString) names = g_string_new(NULL);
 	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
+	g_autofree gint64 *gap = g_new(gint64, n), *took = g_new(gint64, n);
+	gint64 last = 0;
 	guint8 phase = 0;
 
+	/* What runs beside the ops of the rank has its place among them, but no time. */
 	for (guint i = 0; i < n; i++) {
+		const gboolean beside =
+			pipesim_op_rows[ops[i].kind].resource != PIPESIM_ON_RANK;
+
 		g_string_append(names, i > 0 ? " " : "");
 		pipesim_op_print(program, rank, &ops[i], names);
+		gap[i] = beside ? 0 : start[i] - last;
+		took[i] = beside ? 0 : end[i] - start[i];
+		last += gap[i] + took[i];
 	}
 	pipesim_json_open_line(json, NULL);
 	PIPESIM_MEMBER(json, "ops", TEXT, names->str);
-	PIPESIM_LIST(json, "gap", NS, n, start[i] - (i > 0 ? end[i - 1] : 0));
-	PIPESIM_LIST(json, "took", NS, n, end[i] - start[i]);
+	PIPESIM_LIST(json, "gap", NS, n, gap[i]);
+	PIPESIM_LIST(json, "took", NS, n, took[i]);
 	PIPESIM_LIST(json, "cause", NS, n,
 		print_cause(pipesim_report_cause(run->step, rank, first + i)));
 	if (pipesim_run_has_speeds(run))

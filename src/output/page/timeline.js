@@ -337,8 +337,8 @@ function describeCause(t, op) {
     ', which ended at ' + printMs(t.end[cause]) + '; the message took ' + printMs(took) : ', which ended as it starts');
 }
 
-function describeHalf(t, half) {
-  return data.looks[KINDS[half.kind]].title + ' of micro-batch ' + half.microbatch + ', stage ' + half.stage +
+function describeHalf(t, half, own) {
+  return (own ?? data.looks[KINDS[half.kind]].title) + ' of micro-batch ' + half.microbatch + ', stage ' + half.stage +
     (t.chunkName === null ? '' : ', ' + t.chunkName + ' ' + half.chunk);
 }
 
@@ -352,7 +352,9 @@ function describeOp(panel, op) {
   const t = panel.timeline, rank = t.rank[op];
   const idle = t.start[op] - (op > t.begin[rank] ? t.end[op - 1] : 0);
   const first = {kind: t.kind[op], microbatch: t.microbatch[op], stage: t.stage[op], chunk: t.chunk[op]};
-  const halves = Number.isNaN(t.half[op]) ? [['op', describeHalf(t, first)]] :
+  const [, letters] = /^\d+([A-Z_]+)/.exec(t.name[op]) ?? [];
+  const own = letters === undefined || KINDS.includes(letters) ? undefined : letters;
+  const halves = Number.isNaN(t.half[op]) ? [['op', describeHalf(t, first, own)]] :
     [['forward', describeHalf(t, first)], ['backward', describeHalf(t, t.second.get(op))]];
   const phase = phaseOf(t, op);
   return [
