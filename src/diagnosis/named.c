@@ -306,9 +306,8 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, const PipesimSche
 			"these is one");
 	if (microbatches == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--recorded-schedule: no kernels of a second thread, autograd's: what "
-			"is a backward "
-			"cannot be told");
+			"--recorded-schedule: no kernels of autograd's thread: forwards and "
+			"backwards cannot be told apart");
 	/* One stage a rank has as many forwards as micro-batches, however its backwards come in pieces. */
 	if (!told && microbatches > forwards && forwards > 0)
 		microbatches = forwards;

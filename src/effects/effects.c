@@ -76,8 +76,8 @@ static gboolean look_up(
 		return FALSE;
 	if (part->ratio < PIPESIM_PPM - NOTABLE)
 		pipesim_notice(task->notices,
-			"%s %s takes %.1f %% less beside a %s than alone: it is taken to be "
-			"slowed by nothing",
+			"%s %s takes %.1f %% less beside a %s than alone: no slowdown is "
+			"assumed",
 			component, pipesim_phase_name(phase),
 			(double)(PIPESIM_PPM - part->ratio) / 1e4,
 			figure == MOVING ? "message that moves" : "receive that waits");
@@ -152,7 +152,7 @@ static gboolean fill_kinds(
 		return FALSE;
 	if (missing->len > 0)
 		pipesim_notice(task->notices,
-			"%s was not measured of %s: the rest of each kind stands for them",
+			"%s was not measured for %s: the other ops of each kind stand for them",
 			what, missing->str);
 	if (!known[PIPESIM_B] && halves)
 		ppm[PIPESIM_B] = between(task->costs, ppm, PIPESIM_I, PIPESIM_W);
@@ -167,7 +167,7 @@ static gboolean fill_kinds(
 			ppm[kind] = ppm[PIPESIM_B];
 	if (!known[PIPESIM_F] || !back)
 		pipesim_notice(task->notices,
-			"%s was measured of %s alone: %s is taken to be alike", what,
+			"%s was measured for %s only: %s is assumed to be alike", what,
 			known[PIPESIM_F] ? "forwards" : "backwards",
 			known[PIPESIM_F] ? "a backward" : "a forward");
 	if (!known[PIPESIM_FB])
@@ -310,7 +310,7 @@ static void set_power(const Task *task)
 	}
 	if (fit->waiting_load == PIPESIM_UNKNOWN)
 		pipesim_notice(task->notices, "no history has pauses in a waiting receive: "
-					      "such a receive is taken to draw nothing");
+					      "no power is assumed for it");
 	pipesim_power_free(task->costs->power);
 	task->costs->power = power;
 }
@@ -352,7 +352,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	if (fit->lonely > 0)
 		pipesim_notice(task->notices,
 			"%u rows beside a receive or a message are of ops that were not "
-			"measured alone: they say nothing",
+			"measured alone: they are not used",
 			fit->lonely);
 	residence = pipesim_residence_new();
 	waits = fit->impl[FALSE] != NULL &&
@@ -362,7 +362,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	if (!waits)
 		pipesim_notice(task->notices,
 			"nothing was measured beside a waiting receive (series "
-			"resident): receives are taken to slow nothing");
+			"resident): receives are assumed to slow nothing");
 	else if (!g_str_equal(fit->impl[FALSE], "nccl"))
 		pipesim_notice(task->notices,
 			"NCCL's own waiting receive was not measured: what slows ops is a "
@@ -371,7 +371,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	if (waits && !moves)
 		pipesim_notice(task->notices,
 			"nothing was measured beside a message that moves "
-			"(series moving): messages are taken to slow nothing");
+			"(series moving): messages are assumed to slow nothing");
 	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
 	if (!waits && !moves) {
 		g_free(residence);
@@ -501,9 +501,9 @@ static gboolean add_bytes(const Task *task, GError **error)
 	}
 	if (found > 0 && found < PIPESIM_N_BYTES)
 		pipesim_notice(task->notices,
-			"the capture does not tell all of "
+			"the capture does not have all of "
 			"stage_until_input_bytes, stage_until_weight_bytes and "
-			"stage_parameter_bytes: what lacks counts as 0");
+			"stage_parameter_bytes: those that are missing count as 0");
 	return parts == NULL || pipesim_costs_set_part_bytes(task->costs, parts,
 					MAX(task->calibration->ranks, 1), error);
 }

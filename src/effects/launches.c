@@ -116,8 +116,8 @@ void pipesim_launches_calibrate(PipesimTrace *const *traces, guint n, guint stag
 			lacks = stage;
 	if (lacks < stages) {
 		pipesim_notice(notices,
-			"launches of stage %u were not all timed (F, and B or I and W): what "
-			"hosts take is not kept",
+			"launches of stage %u were not all timed (F, and B or I and W): their "
+			"times are not used",
 			lacks);
 		return;
 	}

@@ -291,7 +291,7 @@ static void add_beside(const Task *task)
 	if (best.n == 0 || best.sum[1][PIPESIM_F].said <= 0) {
 		pipesim_notice(task->notices,
 			"the loop beside a waiting receive (series resident) has no ops alone "
-			"whose stage was measured, or none beside it: it says nothing");
+			"whose stage was measured, or none beside it: it is not used");
 		return;
 	}
 	task->loops->beside_ops = ops->len;
@@ -355,7 +355,7 @@ static void add_step(const Task *task)
 	if (edge == NULL || (guint)stages != task->costs->n_parts)
 		pipesim_notice(task->notices,
 			"series step does not have first and later backwards of each of %u "
-			"stages: all backwards are taken to be alike",
+			"stages: all backwards are assumed to be alike",
 			task->costs->n_parts);
 	else {
 		step->part = g_steal_pointer(&edge);

@@ -212,7 +212,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	if (split_wished && first->what.role == PIPESIM_ROLE_PAIR && was_as_near)
 		pipesim_notice(notices,
 			"%s: '%s' is used, the fastest of several ways of sharing SMs that are "
-			"as near to the split asked for",
+			"equally near to the requested split",
 			first->what.component, best->text);
 
 	/* Drops other values; where phases may differ, only of phases that have the best. */
