@@ -342,7 +342,7 @@ START_TEST(hosts_may_be_timed_in_part)
 
 	ck_assert_ptr_null(calibration->costs->launch);
 	ck_assert(trace_has_notice(calibration->notices,
-		"launches of stage 1 were not all timed (F, and B or I and W): what hosts take "
+		"launches of stage 1 were not all timed (F, and B or I and W): their times "
 		"are not used"));
 }
 END_TEST
