@@ -213,7 +213,7 @@ START_TEST(residence_is_a_ratio_of_medians)
 	ck_assert_int_eq(nccl->costs->residence->moving[PIPESIM_B], 1010000);
 	ck_assert(
 		trace_has_notice(own->notices, "NCCL's own waiting receive was not measured"));
-	ck_assert(trace_has_notice(own->notices, "was measured of backwards alone"));
+	ck_assert(trace_has_notice(own->notices, "was measured for backwards only"));
 
 	g_autoptr(PipesimTrace) both = trace_of(TOP FAKE_COLUMNS BESIDE BESIDE_NCCL);
 	g_autoptr(PipesimCalibration) nearest = calibrate_all(&both, 1, 12, NULL);
@@ -253,7 +253,7 @@ START_TEST(components_are_weighted)
 	ck_assert_int_eq(residence->slowdown[PIPESIM_I], 1250000);
 	ck_assert_int_eq(residence->slowdown[PIPESIM_B], 1250000);
 	ck_assert(trace_has_notice(calibration->notices,
-		"receive contention was not measured of attn F: the rest of each kind"));
+		"receive contention was not measured for attn F: the other ops of each kind"));
 }
 END_TEST
 
