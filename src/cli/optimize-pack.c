@@ -25,7 +25,7 @@ enum {
 struct _PipesimPackedStep {
 	PipesimSetup *setup;
 	const char *schedule;
-	gint64 *tokens;
+	gint64 *tokens, longest; /* of each sequence, the most of one */
 	PipesimSequences of;
 	gboolean has_cost;
 	gint64 bound;
@@ -106,11 +106,12 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 		if (packed->tokens[i] > packed->tokens[longest])
 			longest = i;
 	}
-	if (packed->tokens[longest] > packed->of.limit)
+	packed->longest = packed->tokens[longest];
+	if (packed->longest > packed->of.limit)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"sequence %u has %" G_GINT64_FORMAT
 			" tokens, more than a micro-batch; nearest: --pack %" G_GINT64_FORMAT,
-			longest, packed->tokens[longest], packed->tokens[longest]);
+			longest, packed->longest, packed->longest);
 	return TRUE;
 }
 
@@ -120,11 +121,8 @@ static gboolean read_cost(PipesimPackedStep *packed, GError **error)
 	PipesimSetup *setup = packed->setup;
 	PipesimSequences *of = &packed->of;
 	const double n = setup->sizes.seq > 0 ? setup->sizes.seq : 4096;
-	gint64 longest = 0;
 
 	packed->has_cost = TRUE;
-	for (guint i = 0; i < of->n; i++)
-		longest = MAX(longest, of->tokens[i]);
 	of->cost.b = 1;
 	if (setup->costs->slicing != NULL) {
 		of->cost = setup->costs->slicing->cost;
@@ -133,7 +131,7 @@ static gboolean read_cost(PipesimPackedStep *packed, GError **error)
 		const PipesimRates rates = pipesim_device_rates(setup->device, training);
 
 		of->cost = pipesim_sequence_times(
-			setup->model, training, &rates, longest, of->limit);
+			setup->model, training, &rates, packed->longest, of->limit);
 	} else {
 		packed->has_cost = FALSE;
 	}
