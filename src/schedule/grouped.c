@@ -191,6 +191,11 @@ static PipesimFraction activations_gis_h(const PipesimShape *shape)
 		(gint64)MIN(held, (guint64)shape->microbatches * shape->chunks), shape->chunks};
 }
 
+static const char reference_gis[] = "Wan et al., PipeOffload, arXiv:2503.01328; order as the "
+				    "authors' generator makes it";
+static const char reference_po[] =
+	"Wan et al., PipeOffload, arXiv:2503.01328; order and copies "
+	"as the authors' generator makes them";
 static const char letters_gis[] =
 	"F, I (dgrad) and W (wgrad) are of one chunk for one micro-batch; V chunks per rank "
 	"(--chunks).";
@@ -206,8 +211,7 @@ const PipesimSchedule pipesim_schedule_gis = {
 		"after I alone, ranks need to run only one forward per hop ahead instead of "
 		"two. "
 		"The first rank so holds no more than in 1F1B, at a bubble of F and I.",
-	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
-		     "generator makes it",
+	.reference = reference_gis,
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
@@ -232,8 +236,7 @@ const PipesimSchedule pipesim_schedule_gis_h = {
 		"runs fewer forwards of its first chunks ahead, which brings what it holds "
 		"towards half of 1F1B's with many chunks. A group then returns for its next "
 		"chunk later than the rank could run it, which lengthens the bubble.",
-	.reference = "Wan et al., PipeOffload, arXiv:2503.01328; order as the authors' "
-		     "generator makes it",
+	.reference = reference_gis,
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
@@ -283,9 +286,7 @@ const PipesimSchedule pipesim_schedule_po_h = {
 		"computation, whose time they need: they are hidden where a copy each way "
 		"takes no longer than a "
 		"forward and a backward. A rank then holds about (V+2)/(8V) of what 1F1B does.",
-	.reference =
-		"Wan et al., PipeOffload, arXiv:2503.01328; order and copies as the authors' "
-		"generator makes them",
+	.reference = reference_po,
 	.chunks = 2,
 	.offloads = PIPESIM_OFFLOADS_HALF,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_OFFLOAD,
@@ -303,9 +304,7 @@ const PipesimSchedule pipesim_schedule_po_f = {
 		"with the number of ranks: a chunk that runs, and those whose copies are under "
 		"way. Twice as "
 		"much is copied, for which fewer models and links have the time.",
-	.reference =
-		"Wan et al., PipeOffload, arXiv:2503.01328; order and copies as the authors' "
-		"generator makes them",
+	.reference = reference_po,
 	.chunks = 2,
 	.offloads = PIPESIM_OFFLOADS_ALL,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_OFFLOAD,
