@@ -129,6 +129,12 @@ framed() # NAME N: of the timeline and of what ranks hold: N frames, one below t
 }
 framed held 2
 framed bytes 2
+
+# All schedules in one picture: browsers and code hosts still show what is below a megabyte.
+draw all --pp 8 -m 20 --timeline all.svg
+if [ ! -s all.svg ]; then : # no gnuplot
+elif [ "$(wc -c <all.svg)" -lt 1000000 ]; then pass
+else fail "all schedules: $(wc -c <all.svg) bytes"; fi
 framed look 1
 draw size --pp 4 -m 8 -s 1f1b --size 1600x900 --timeline size.svg
 draw both --pp 4 -m 8 -s 1f1b --size 1600x900 --with-memory --timeline both.svg

@@ -7,13 +7,18 @@
 
 #define POINT  "([-\\d.]+),([-\\d.]+)"
 #define COLOUR "'([^']*)'"
-/* A wrapper of nothing; a box with its border, whose opposite corners count; a word, perhaps turned. */
-#define EMPTY "<g fill=\"none\"[^>]*>\\s*</g>\n"
-#define BOX                                                                  \
-	"<g fill=\"none\"[^>]*stroke-width=\"([\\d.]+)\"[^>]*>\\s*<g "       \
-	"stroke='none'[^>]*>\\s*<polygon fill = " COLOUR                     \
-	" points = '[^']*'/>\\s*</g>\\s*<path stroke=" COLOUR "  d='M" POINT \
-	" L\\4,([-\\d.]+) L([-\\d.]+),\\6 L\\7,\\5 L\\4,\\5 Z  '/></g>\n"
+/* A path that draws nothing; a wrapper of nothing; a box, whose opposite corners count, with its border or the
+ * border alone; a word, perhaps turned; the same alone in a wrapper. */
+#define MOVES   "\\s*<path stroke='[^']*'  d='(?:M[-\\d.,]+ )+ '/>"
+#define WRAPPER "<g fill=\"none\"[^>]*>"
+#define EMPTY   WRAPPER "\\s*</g>\n"
+#define BORDER                                    \
+	"\\s*<path stroke=" COLOUR "  d='M" POINT \
+	" L\\g{-2},([-\\d.]+) L([-\\d.]+),\\g{-2} L\\g{-1},\\g{-3} L\\g{-4},\\g{-3} Z  '/>"
+#define BOX                                                                                   \
+	"<g fill=\"none\"[^>]*stroke-width=\"([\\d.]+)\"[^>]*>\\s*<g "                        \
+	"stroke='none'[^>]*>\\s*<polygon fill = " COLOUR " points = '[^']*'/>\\s*</g>" BORDER \
+	"</g>\n"
 #define WORD                                                          \
 	"\\s*<g transform=\"translate\\(" POINT                       \
 	"\\)( rotate\\(-90\\))?\" stroke=\"none\" fill=\"([^\"]*)\" " \
@@ -37,22 +42,43 @@ static double number(const GMatchInfo *match, int group)
 	return g_ascii_strtod(text, NULL);
 }
 
-/* Three parts, each behind a mark: what neighbours share, what each adds, and the end. */
+static gboolean write_nothing(const GMatchInfo *match G_GNUC_UNUSED, GString *out G_GNUC_UNUSED,
+	gpointer data G_GNUC_UNUSED)
+{
+	return FALSE;
+}
+
+/* Three parts, each behind a mark: what neighbours share, what each adds, and the end. A border begins at
+ * group @first. */
+static void append_border(GString *out, const GMatchInfo *match, int first)
+{
+	const double left = number(match, first + 1), top = number(match, first + 2),
+		     bottom = number(match, first + 3), right = number(match, first + 4);
+	g_autofree char *stroke = g_match_info_fetch(match, first);
+
+	g_string_append_printf(out, " stroke='%s' d='", stroke);
+	append_number(out, "\1M", left);
+	append_number(out, " ", top);
+	append_number(out, "v", bottom - top);
+	append_number(out, "h", right - left);
+	append_number(out, "v", top - bottom);
+	g_string_append(out, "z\1'/>\n");
+}
+
 static gboolean write_box(const GMatchInfo *match, GString *out, gpointer data G_GNUC_UNUSED)
 {
 	g_autofree char *width = g_match_info_fetch(match, 1),
-			*fill = g_match_info_fetch(match, 2),
-			*stroke = g_match_info_fetch(match, 3);
-	const double left = number(match, 4), top = number(match, 5);
+			*fill = g_match_info_fetch(match, 2);
 
-	g_string_append_printf(out, "\1<path fill='%s' stroke='%s' stroke-width='%s' d='", fill,
-		stroke, width);
-	append_number(out, "\1M", left);
-	append_number(out, " ", top);
-	append_number(out, "v", number(match, 6) - top);
-	append_number(out, "h", number(match, 7) - left);
-	append_number(out, "v", top - number(match, 6));
-	g_string_append(out, "z\1'/>\n");
+	g_string_append_printf(out, "\1<path fill='%s' stroke-width='%s'", fill, width);
+	append_border(out, match, 3);
+	return FALSE;
+}
+
+static gboolean write_border(const GMatchInfo *match, GString *out, gpointer data G_GNUC_UNUSED)
+{
+	g_string_append(out, "\1<path");
+	append_border(out, match, 1);
 	return FALSE;
 }
 
@@ -99,9 +125,10 @@ char *pipesim_svg_compact(const char *svg, gsize length)
 	static const struct {
 		const char *pattern;
 		GRegexEvalCallback write;
-	} kinds[] = {{BOX, write_box}, {WORD, write_word}};
-	g_autoptr(GRegex) empty = g_regex_new(EMPTY, G_REGEX_OPTIMIZE, 0, NULL);
-	char *text = g_regex_replace_literal(empty, svg, (gssize)length, 0, "", 0, NULL);
+	} kinds[] = {{MOVES, write_nothing}, {EMPTY, write_nothing}, {BOX, write_box},
+		{BORDER, write_border}, {WRAPPER WORD "</g>\n", write_word},
+		{WORD, write_word}};
+	char *text = g_strndup(svg, length);
 
 	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
 		g_autoptr(GRegex) kind =
