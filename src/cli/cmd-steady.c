@@ -223,7 +223,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	say_runtime(setup, screen->asked);
 	if (best != NULL)
 		pipesim_screen_say(screen->verdict,
-			"%s takes %s for each more micro-batch%s; filling and draining add %s "
+			"%s takes %s per additional micro-batch%s; filling and draining add %s "
 			"to a step.",
 			best->name,
 			pipesim_screen_time(number,

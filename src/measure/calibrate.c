@@ -566,8 +566,7 @@ static gboolean run(Calibrating *c, GError **error)
 		while (g_hash_table_iter_next(&iter, &component, &impl))
 			if (!has(c->groups, component, NULL, ANY_PHASE))
 				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					"'%s' is wanted as '%s', but no such component was "
-					"measured",
+					"--impl: no component '%s' was measured as '%s'",
 					(const char *)component, (const char *)impl);
 	}
 	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);

@@ -291,7 +291,7 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 	g_string_append_c(out, '\n');
 	say(out, "%u: %s", number, memory);
 	if (row->candidate->alike != NULL)
-		say(out, "As long but for 1 %%: %s", row->candidate->alike);
+		say(out, "Within 1 %% of it: %s", row->candidate->alike);
 	if (stages != NULL) {
 		g_string_append(out, "\nLayout\n  ");
 		pipesim_stages_print(stages, out);
@@ -367,7 +367,7 @@ static void write_full(
 		if (gathered)
 			say(out, "*: parameters are gathered stage by stage (--zero 3)");
 		if (equal)
-			say(out, "=: as short as 1, as far as a step can be trusted");
+			say(out, "=: as short as row 1, within the error of a step");
 		if (decision != NULL)
 			say(out, "%s", decision);
 		append_losses(g_array_index(plan->rows, PipesimPlanRow, 0).candidate, out);

@@ -386,7 +386,7 @@ SETTING(CUDA_GRAPH, "--cuda-graph", 0, NULL,
 	"layers run as CUDA graphs: the CPU delays nothing", ALL_MODEL, MODEL,
 	FLAG(Training, graph))
 SETTING(GRAPHS, "--graphs", 0, "WHAT",
-	"what graphs hold of layers with experts (default: auto)", ALL_MODEL, MODEL,
+	"which parts of MoE layers CUDA graphs hold (default: auto)", ALL_MODEL, MODEL,
 	WORD(Training, graphs), .values = "auto none router layers step")
 
 /* Links between ranks. */
@@ -441,18 +441,17 @@ SETTING(PLACEMENT, "--placement", 0, "WHERE",
 SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 	"do not split backwards into dgrad and wgrad", NO_GROUP, SEARCH)
 SETTING(ORDER, "--order", 0, "OF",
-	"put in order: ops, unequal microbatches, or both (default: ops)", NO_GROUP, SEARCH,
-	WORD(Setup, order), .values = "ops microbatches both")
+	"what is put in order: ops, unequal microbatches, or both (default: ops)", NO_GROUP,
+	SEARCH, WORD(Setup, order), .values = "ops microbatches both")
 SETTING(CURVE, "--curve", 0, "OVER",
-	"the shortest step over what ranks may hold, from one activation to twice PP", NO_GROUP,
-	SEARCH, .values = "memory")
+	"shortest step at each limit of activations, from 1 to twice PP", NO_GROUP, SEARCH,
+	.values = "memory")
 SETTING(LENGTHS, "--lengths", 0, "FILE",
-	"lengths of micro-batches, whose average takes the times given, or of sequences: one a "
-	"line",
+	"lengths of micro-batches or sequences, one a line; their mean takes the times given",
 	NO_GROUP, TIMES, PATH(READ), .values = "csv")
-SETTING(PACK, "--pack", 0, "TOKENS",
-	"put the sequences of --lengths together into micro-batches of at most so many tokens",
-	NO_GROUP, SEARCH)
+SETTING(PACK, "--pack", 0, "N",
+	"pack the sequences of --lengths into micro-batches of at most N tokens", NO_GROUP,
+	SEARCH)
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"what to shorten: the makespan or a percentile of --samples (default: makespan)",
 	NO_GROUP, SEARCH, WORD(Setup, objective), .values = "makespan p5 median p95 p99")
@@ -514,7 +513,7 @@ SETTING(RESERVE, "--reserve", 0, "N",
 	NO_GROUP, MEMORY, AMOUNT(Setup, reserve, bytes))
 SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", NO_GROUP, SEARCH,
 	COUNT(global_batch, 1u << 30))
-SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run row N of the table", NO_GROUP,
+SETTING(EXPLAIN, "--explain", 0, "N", "also print how to run row N of the table", NO_GROUP,
 	SEARCH)
 
 /* Of phases. */
