@@ -377,7 +377,9 @@ static void send_rows(List *x, const char *what, guint phase, double rows, doubl
 		.bytes = bytes * rows * (near - 1) / ranks,
 		.far = bytes * rows * (1 - near / ranks),
 		/* Probabilities travel on their own. */
-		.launches = each ? 4 : 2};
+		.launches = training->eager && ranks == 1 ? 1
+			    : each                        ? 4
+							  : 2};
 
 	if (x->model->node_limit > 0)
 		others = MIN(others, (double)x->model->node_limit * (nodes - 1) / nodes);
@@ -464,9 +466,13 @@ static void add_experts(List *x)
 	x->held = router;
 	add_linear(x, PIPESIM_WORK_HEAD, "router", x->Tp, x->h, (double)model->experts);
 	/* Kernels of router and preparation: 31, and 17 where the dispatcher prepares rows itself
-	 * (Megatron-LM, docs/discussions/deepseek-v3-gb200-optimization). */
+	 * (Megatron-LM, docs/discussions/deepseek-v3-gb200-optimization). PyTorch's own operations: counted with those that put
+	 * rows in order, both ways together, in a profile of python/measuring/layers.py. */
 	move_by(x, "router", PIPESIM_MOVE_ELEMENTS, 24 * (double)model->experts * x->Tp,
-		24 * (double)model->experts * x->Tp, each ? 30 : 16);
+		24 * (double)model->experts * x->Tp,
+		training->eager ? 12
+		: each          ? 30
+				: 16);
 	if (training->etp > 1)
 		add_tensor(x, x->g * fe, fe);
 	x->held = training->graphs == PIPESIM_GRAPHS_STEP;
