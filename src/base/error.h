@@ -30,9 +30,13 @@ gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *pa
 #define pipesim_fail_at(error, path, line, column, ...) \
 	pipesim_fail_with((error), PIPESIM_ERROR_PARSE, (path), (line), (column), __VA_ARGS__)
 
-/** pipesim_fail_null, pipesim_fail_null_at: likewise, of a function that returns a pointer: NULL. */
+/** pipesim_refuse: a PIPESIM_ERROR_USAGE, of what was asked. */
+#define pipesim_refuse(error, ...) pipesim_fail((error), PIPESIM_ERROR_USAGE, __VA_ARGS__)
+
+/** pipesim_fail_null ...: likewise, of a function that returns a pointer: NULL. */
 #define pipesim_fail_null(error, ...)    (pipesim_fail(error, __VA_ARGS__), NULL)
 #define pipesim_fail_null_at(error, ...) (pipesim_fail_at(error, __VA_ARGS__), NULL)
+#define pipesim_refuse_null(error, ...)  (pipesim_refuse(error, __VA_ARGS__), NULL)
 
 /** pipesim_fail_limit: a PIPESIM_ERROR_LIMIT about the file @path as a whole. */
 #define pipesim_fail_limit(error, path, ...) \

@@ -176,8 +176,7 @@ static gboolean check_head(PipesimInput *input, GError **error)
 		g_str_has_suffix(input->name, ".qdrep"))
 		return pipesim_fail_at(error, input->name, 1, 1,
 			"this is a report of Nsight Systems; nsys export --type sqlite FILE "
-			"makes "
-			"a database of it, which is read");
+			"makes a database of it, which is read");
 	if (!pipesim_input_peek(input, 64, &head, &length, error))
 		return FALSE;
 	for (guint i = 0; i < G_N_ELEMENTS(others); i++)

@@ -111,8 +111,7 @@ static gboolean refill(PipesimJsonReader *reader, const char *keep, GError **err
 }
 
 /* The next byte that is not blank, where the next token begins; -1 at the end of the file, and
- * with
- * @error. */
+ * with @error. */
 static gint look(PipesimJsonReader *reader, GError **error)
 {
 	for (;;) {

@@ -60,12 +60,10 @@ static void append_us(GString *out, gint64 ns)
 
 void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value)
 {
-	PipesimNumber number;
-
 	if (!pipesim_value_known(kind, value))
 		return;
 	if (kind == PIPESIM_TIME)
-		g_string_append(out, pipesim_print_ms(number, value.integer));
+		g_string_append(out, pipesim_ms(value.integer));
 	else if (kind == PIPESIM_US)
 		append_us(out, value.integer);
 	else if (kind == PIPESIM_YES_OR_NO)
@@ -75,7 +73,7 @@ void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue valu
 	else if (kind == PIPESIM_WIDE && value.number < 9e15)
 		g_string_append_printf(out, "%" G_GINT64_FORMAT, (gint64)value.number);
 	else if (kind < PIPESIM_TEXT)
-		g_string_append(out, pipesim_print_double(number, value.number));
+		g_string_append(out, pipesim_double(value.number));
 	else
 		g_string_append(out, value.text);
 }

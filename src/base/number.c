@@ -15,17 +15,17 @@ gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, gu
 		guint64 digit = (guint64)(*p - '0');
 
 		if (value > (G_MAXUINT64 - digit) / 10)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: '%s' is too large; at most %" G_GUINT64_FORMAT, what, text,
 				max);
 		value = value * 10 + digit;
 	}
 	if (p == text || *p != '\0')
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is not a whole number; write decimal digits only", what,
 			text);
 	if (value < min || value > max)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is out of range; from %" G_GUINT64_FORMAT
 			" to %" G_GUINT64_FORMAT,
 			what, text, min, max);
@@ -47,22 +47,21 @@ static gboolean parse_with_unit(const char *text, const char *what, const char *
 	const Unit *unit;
 
 	if (*text == '-')
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is negative; %s is 0 or more", what, text, kind);
+		return pipesim_refuse(
+			error, "%s: '%s' is negative; %s is 0 or more", what, text, kind);
 	/* Neither "+1" nor "1." nor "1e". */
 	if (end == text || *text == '+' || end[-1] == '.' || *end == 'e' || *end == 'E')
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is not %s; %s", what,
-			text, kind, remedy);
+		return pipesim_refuse(
+			error, "%s: '%s' is not %s; %s", what, text, kind, remedy);
 	for (name = end; *name == ' ';)
 		name++;
 	for (unit = units; unit->name != NULL && strcmp(unit->name, name) != 0;)
 		unit++;
 	if (unit->name == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' has unknown unit '%s'; %s", what, text, end, remedy);
+		return pipesim_refuse(
+			error, "%s: '%s' has unknown unit '%s'; %s", what, text, end, remedy);
 	if (!pipesim_decimal_scale(&decimal, unit->size, max, out))
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "%s: '%s' is too large", what, text);
+		return pipesim_refuse(error, "%s: '%s' is too large", what, text);
 	return TRUE;
 }
 
@@ -116,14 +115,14 @@ gboolean pipesim_parse_bandwidth(
 	if (bits)
 		strcpy(amount + strlen(amount) - 3, "B");
 	if (!pipesim_parse_bytes(amount, what, bytes_per_second, NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is not a bandwidth; write bytes per second, for example "
 			"50GB/s or 400Gbit/s",
 			what, text);
 	if (bits)
 		*bytes_per_second /= 8;
 	return *bytes_per_second > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: '%s' is no bandwidth; leave it out for an unlimited one", what,
 		       text);
 }

@@ -107,7 +107,7 @@ gboolean pipesim_check_writable(const char *path, GError **error)
 gboolean pipesim_check_unread(const char *path, GError **error)
 {
 	return !pipesim_input_was_opened(path) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s is also read, and would be written over; name another file", path);
 }
 

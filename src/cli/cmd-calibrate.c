@@ -16,10 +16,7 @@
 
 static void append_ms(GString *out, gint64 ns)
 {
-	PipesimNumber text;
-
-	g_string_append_printf(
-		out, "  %8s", ns < 0 ? "-" : pipesim_print_ms_fixed(text, ns, 3));
+	g_string_append_printf(out, "  %8s", ns < 0 ? "-" : pipesim_ms_fixed(ns, 3));
 }
 
 /* Figures of a component in ms that only a report shows. */
@@ -73,7 +70,6 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 {
 	const GPtrArray *components = costs->components;
 	g_autofree char *source = pipesim_printable(costs->source);
-	PipesimNumber text;
 
 	g_string_append_printf(out, "%s\n\n", source);
 	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
@@ -100,8 +96,7 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 	}
 	if (costs->link_bandwidth > 0)
 		g_string_append_printf(out, "link: %s ms + bytes / %.1f GB/s\n",
-			pipesim_print_ms(text, costs->link_latency),
-			(double)costs->link_bandwidth / 1e9);
+			pipesim_ms(costs->link_latency), (double)costs->link_bandwidth / 1e9);
 	if (costs->layers > 0)
 		g_string_append_printf(
 			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
@@ -109,9 +104,9 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 		g_string_append(out, "per rank, ms:");
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(kind),
-			pipesim_print_ms_fixed(text, costs->time[kind], 3),
+			pipesim_ms_fixed(costs->time[kind], 3),
 			kind == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
-	g_string_append_printf(out, " P2P=%s\n", pipesim_print_ms_fixed(text, costs->p2p, 3));
+	g_string_append_printf(out, " P2P=%s\n", pipesim_ms_fixed(costs->p2p, 3));
 }
 
 /* What a rank takes, and the medians of what it is made of. */
@@ -126,18 +121,17 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	g_autoptr(GString) times = g_string_new(NULL);
 	g_autofree char *source = pipesim_printable(costs->source);
-	PipesimNumber number;
 
 	g_string_append(screen->asked, source);
 	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
 		g_string_append_printf(times, "%s%s %s", i > 0 ? ", " : "",
 			pipesim_kind_letter(kinds[i]),
-			pipesim_screen_number(number, (double)costs->time[kinds[i]] / 1e6));
+			pipesim_brief_number((double)costs->time[kinds[i]] / 1e6));
 	g_string_append_printf(times, " ms; an overlapped pair %s",
-		pipesim_screen_time(number, costs->time[PIPESIM_FB]));
+		pipesim_brief_time(costs->time[PIPESIM_FB]));
 	g_string_append_printf(times, "%s, a message %s",
 		costs->has_pair ? "" : " (not measured: F + B)",
-		pipesim_screen_time(number, costs->p2p));
+		pipesim_brief_time(costs->p2p));
 	if (costs->layers > 0)
 		pipesim_screen_say(screen->verdict, "A rank of %u layer%s takes %s.",
 			costs->layers, costs->layers == 1 ? "" : "s", times->str);
@@ -149,12 +143,12 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 		g_autofree char *name = pipesim_printable(component->component);
 		char *cells[] = {g_strconcat("  ", name, NULL),
 			pipesim_printable(component->phase),
-			g_strdup(pipesim_print_ms_fixed(number, of->median, 3)), NULL,
+			g_strdup(pipesim_ms_fixed(of->median, 3)), NULL,
 			g_strdup_printf("%u", of->samples)};
 
 		if (of->mean > 0)
-			cells[3] = g_strdup(pipesim_figure_fixed(
-				number, 100 * (double)of->sd / (double)of->mean, 1));
+			cells[3] = g_strdup(
+				pipesim_fixed(100 * (double)of->sd / (double)of->mean, 1));
 		pipesim_table_add(screen->table, PIPESIM_ROW_PLAIN, cells);
 	}
 	pipesim_screen_note(screen, setup->notices);
@@ -244,8 +238,8 @@ static gboolean read_split(const char *text, PipesimTraceWish *wish, GError **er
 		wish->compute_sms > 0 && wish->compute_sms < MAX_SMS && wish->comm_sms >= 0 &&
 		wish->comm_sms < MAX_SMS)
 		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"--sm-split '%s' is not two numbers of SMs such as 112+20", text);
+	return pipesim_refuse(
+		error, "--sm-split '%s' is not two numbers of SMs such as 112+20", text);
 }
 
 /* COMPONENT=IMPL into wish->impl, which this makes. */
@@ -255,8 +249,8 @@ static gboolean read_impl(char **list, PipesimTraceWish *wish, GError **error)
 	for (; list != NULL && *list != NULL; list++) {
 		const char *equals = strchr(*list, '=');
 		if (equals == NULL || equals == *list || equals[1] == '\0')
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"--impl '%s' is not COMPONENT=IMPL", *list);
+			return pipesim_refuse(
+				error, "--impl '%s' is not COMPONENT=IMPL", *list);
 		g_hash_table_insert(wish->impl, g_strndup(*list, (gsize)(equals - *list)),
 			g_strdup(equals + 1));
 	}
@@ -306,7 +300,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	guint json;
 
 	if (setup->n_operands == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"no trace given; for example pipesim calibrate traces/h200.csv.gz");
 	calibration = calibrate(setup, &effects, error);
 	if (calibration == NULL)
@@ -322,7 +316,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_free(calibration->costs->notices);
 	calibration->costs->notices = told->len > 0 ? g_strdup(told->str) : NULL;
 	if (stages && calibration->costs->part == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--output '%s': a table of stage times, but the traces do not tell "
 			"stages apart; write a costs file, .ini",
 			path);

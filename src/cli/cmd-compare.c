@@ -13,9 +13,7 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 {
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
+	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->error == NULL)
 			return TRUE;
 		pipesim_faults_take(faults, g_error_copy(run->error));

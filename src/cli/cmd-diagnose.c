@@ -110,8 +110,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	guint format;
 
 	if (setup->n_operands == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no trace given; for example pipesim diagnose rank*.json.gz");
+		return pipesim_refuse(
+			error, "no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) ||
 		!pipesim_format(setup, "text json csv", &format, error) ||
 		!pipesim_check_full(setup,

@@ -35,9 +35,7 @@ typedef struct {
 
 static char *print_change(gint64 ns)
 {
-	PipesimNumber number;
-
-	return g_strconcat(ns > 0 ? "+" : "", pipesim_print_ms(number, ns), NULL);
+	return g_strconcat(ns > 0 ? "+" : "", pipesim_ms(ns), NULL);
 }
 
 /* "0I4", "(..;0SEND_F1..)": the op or message at @place, or nothing at the end of a rank. */
@@ -64,12 +62,11 @@ static char *print_place(const PipesimRun *run, const PipesimLowering *list, gui
 	const PipesimDifferencePlace *place)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
-	PipesimNumber number;
 
 	append_place(text, run, list, rank, place);
 	if (text->len == 0)
 		return g_strdup("nothing more");
-	g_string_append_printf(text, " at %s", pipesim_print_ms(number, place->at));
+	g_string_append_printf(text, " at %s", pipesim_ms(place->at));
 	return g_strdup(text->str);
 }
 
@@ -118,13 +115,12 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 		differ |= difference->rank[rank].a.message != PIPESIM_NO_OP ||
 			  difference->rank[rank].b.message != PIPESIM_NO_OP;
 	if (differ)
-		pipesim_screen_say(lines,
-			"joined, waited for: as in (..;..)GROUP; the time of a message is when "
-			"the ops before it are done");
+		pipesim_screen_say(lines, "joined, waited for: as in (..;..)GROUP; the time of "
+					  "a message is when the ops before it are done");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
 		pipesim_screen_say(lines,
-			"No message waits for another here: --runtime pytorch-2.11 says what "
-			"the difference costs where they do.");
+			"No message waits for another here: --runtime pytorch-2.11 says "
+			"what the difference costs where they do.");
 }
 
 /* Of the ranks that differ, or of all. */
@@ -144,11 +140,10 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 	const PipesimDifference *difference = pair->difference;
 	const PipesimRankDifference *first = &difference->rank[difference->first];
 	const gint64 change = difference->change, before = pair->a->report->makespan;
-	PipesimNumber number, other;
 
 	g_string_append_printf(screen->asked, "A %s, %s; B %s, %s", pair->a->name,
-		pipesim_screen_time(number, before), pair->b->name,
-		pipesim_screen_time(other, pair->b->report->makespan));
+		pipesim_brief_time(before), pair->b->name,
+		pipesim_brief_time(pair->b->report->makespan));
 	if (difference->same) {
 		pipesim_screen_say(screen->verdict,
 			"They are the same: the same ops%s in the same order on every rank.",
@@ -164,7 +159,7 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 			pipesim_screen_say(screen->verdict, "B takes as long as A.");
 		else
 			pipesim_screen_say(screen->verdict, "B takes %s (%.1f %%) %s than A.",
-				pipesim_screen_time(number, ABS(change)),
+				pipesim_brief_time(ABS(change)),
 				100 * (double)ABS(change) / (double)MAX(before, 1),
 				change > 0 ? "longer" : "less");
 		pipesim_screen_say(screen->verdict,
@@ -178,8 +173,8 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 				"Not shown: %u rank%s on which both are the same.", same,
 				same == 1 ? "" : "s");
 		pipesim_screen_say(screen->notes,
-			"op: how many ops of the rank come before it; alone: what A takes more "
-			"if only this rank runs as in B, ms.");
+			"op: how many ops of the rank come before it; alone: "
+			"what A takes more if only this rank runs as in B, ms.");
 	}
 	say_messages(pair, screen->notes);
 	pipesim_screen_note(screen, pair->notices);
@@ -192,14 +187,13 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 	g_autoptr(PipesimTable) table = make_table(pair, TRUE);
 	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
 	const gint64 change = pair->difference->change;
-	PipesimNumber number, other;
 
 	for (guint i = 0; i < 2; i++) {
 		const PipesimRun *run = i == 0 ? pair->a : pair->b;
 
-		g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n", "AB"[i],
-			run -> name, pipesim_print_ms(number, run->report->makespan),
-			pipesim_print_ms(other, run->report->bubble.max_idle));
+		g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n",
+			i == 0 ? 'A' : 'B', run->name, pipesim_ms(run->report->makespan),
+			pipesim_ms(run->report->bubble.max_idle));
 	}
 	if (pair->difference->same) {
 		g_string_append_printf(out,
@@ -212,8 +206,7 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			MAX(pair->a->report->makespan, 1)); /* of a per cent */
 
 		g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n\n",
-			pipesim_print_ms(number, ABS(change)),
-			pipesim_figure_fixed(other, (double)tenths / 10, 1),
+			pipesim_ms(ABS(change)), pipesim_fixed((double)tenths / 10, 1),
 			change > 0 ? "longer" : "less");
 	}
 	if (!pair->difference->same)
@@ -223,9 +216,9 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			"\n*      differs first, by time\n"
 			"op     how many ops of the rank before it are the same\n"
 			"change of the rank's bubble from A to B, ms\n"
-			"alone  change of A's makespan, ms, if only this rank runs as in "
-			"B; -: not known\n       (other stages, a deadlock, messages that "
-			"a file lists, or too many ops to try)\n");
+			"alone  change of A's makespan, ms, if only this rank runs as in B; -: "
+			"not known\n       (other stages, a deadlock, messages that a file "
+			"lists, or too many ops to try)\n");
 	say_messages(pair, lines);
 	for (guint i = 0; pair->notices != NULL && i < pair->notices->len; i++)
 		g_ptr_array_add(lines, g_strdup(pair->notices->pdata[i]));
@@ -325,7 +318,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;
 	if (setup->n_operands != 2)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"diff takes two schedules, names or files; %u given",
 			setup->n_operands);
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||

@@ -355,7 +355,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	PipesimScenario given;
 
 	if (setup->n_operands != 1)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"explain takes one schedule, or all; see pipesim list for their names");
 	if (setup->scenario.ranks == 0)
 		setup->scenario.ranks = 4;

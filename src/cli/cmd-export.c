@@ -14,7 +14,7 @@ static PipesimProgram *find_program(
 	PipesimScenario scenario = setup->scenario;
 
 	if (schedule == NULL && (scenario.ranks > 0 || scenario.microbatches > 0)) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		pipesim_refuse(error,
 			"%s is a file and has its own ranks and micro-batches; leave out --pp "
 			"and --microbatches",
 			choice->path);
@@ -42,8 +42,7 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"PyTorch cannot run this order: a stage is on two ranks, and its "
 			"runtime allows one rank per stage; --framework pipesim writes the "
-			"order "
-			"anyway");
+			"order anyway");
 	if (shape->sliced || program->has_more)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"PyTorch cannot run this order: %s, which its runtime does not know; "
@@ -55,8 +54,7 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot run this order: rank %u has no ops, which its "
 				"runtime does not support; --framework pipesim writes the "
-				"order "
-				"anyway",
+				"order anyway",
 				rank);
 	return TRUE;
 }
@@ -132,18 +130,17 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const PipesimChoice *choice;
 
 	if (setup->n_operands > (name == NULL ? 1 : 0))
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "export writes one schedule; name it once");
+		return pipesim_refuse(error, "export writes one schedule; name it once");
 	if (setup->n_operands == 1)
 		name = setup->operands[0];
 	if (name == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a schedule is missing; see pipesim list for names");
+		return pipesim_refuse(
+			error, "a schedule is missing; see pipesim list for names");
 	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--framework: '%s' is not known; pytorch or pipesim", reader);
+		return pipesim_refuse(
+			error, "--framework: '%s' is not known; pytorch or pipesim", reader);
 	if (setup->text[PIPESIM_SET_RUNTIME] != NULL && for_pytorch && !runtime->runs_files)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--runtime %s: PyTorch runs the messages of every file by its own "
 			"rules; leave --runtime out or give pytorch-2.11 or pytorch-2.15",
 			setup->text[PIPESIM_SET_RUNTIME]);

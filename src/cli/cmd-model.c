@@ -220,29 +220,23 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 static char *print_bytes(gint64 bytes)
 {
-	PipesimNumber number;
-
-	pipesim_print_bytes(number, ABS(bytes));
-	return g_strconcat(bytes < 0 ? "-" : "", number, NULL);
+	return g_strconcat(bytes < 0 ? "-" : "", pipesim_bytes(ABS(bytes)), NULL);
 }
 
 static char *print_count(double value)
 {
-	PipesimNumber number;
 	const char *units[] = {"", " k", " M", " G", " T", " P", " E"};
 	guint unit = 0;
 
 	for (; value >= 1000 && unit + 1 < G_N_ELEMENTS(units); unit++)
 		value /= 1000;
-	return g_strconcat(
-		pipesim_figure_short(number, value, unit == 0 ? 0 : 2), units[unit], NULL);
+	return g_strconcat(pipesim_short(value, unit == 0 ? 0 : 2), units[unit], NULL);
 }
 
 static void append_model(const Answer *answer, GString *out)
 {
 	const PipesimTransformer *model = answer->model;
 	const PipesimTraining *training = answer->training;
-	PipesimNumber all, active;
 
 	g_string_append_printf(out,
 		"%s: %" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT ", ", model->name,
@@ -254,11 +248,10 @@ static void append_model(const Answer *answer, GString *out)
 	else
 		g_string_append(out, "neither embedding nor head\n");
 	g_string_append_printf(out, "%s billion parameters",
-		pipesim_figure_fixed(
-			all, (double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
+		pipesim_fixed((double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
 	if (model->experts > 0)
 		g_string_append_printf(out, ", of these %s for a token",
-			pipesim_figure_fixed(active,
+			pipesim_fixed(
 				(double)pipesim_transformer_parameters(model, TRUE) / 1e9, 3));
 	g_string_append_printf(out,
 		"; a micro-batch has %" G_GINT64_FORMAT " sequence%s of %" G_GINT64_FORMAT
@@ -292,8 +285,7 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 			continue;
 		terms = pipesim_terms(answer->model, answer->training, part);
 		table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
-		for (guint i = 0; i < terms->len; i++) {
-			const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
+		pipesim_each (const PipesimTerm, term, terms) {
 			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
 					       term->sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
 			char *cells[] = {g_strdup(sort_names[term->sort]), g_strdup(term->what),
@@ -391,16 +383,14 @@ static void append_routing(const Answer *answer, GString *out)
 {
 	const PipesimFraction routing = answer->training->routing;
 	g_autofree char *bytes = NULL;
-	PipesimNumber rows;
 
 	if (answer->tenth < 0)
 		return;
 	bytes = print_bytes(answer->tenth);
 	g_string_append_printf(out,
 		"\nThe fullest rank of experts has %s times the mean of rows "
-		"(--expert-imbalance); each "
-		"0.1 more takes %s.\n",
-		pipesim_figure_fixed(rows,
+		"(--expert-imbalance); each 0.1 more takes %s.\n",
+		pipesim_fixed(
 			routing.den > 0 ? (double)routing.num / (double)routing.den : 1, 2),
 		bytes);
 }
@@ -409,17 +399,16 @@ static void append_routing(const Answer *answer, GString *out)
 static void append_training(const Answer *answer, GString *out)
 {
 	const PipesimTrainingReport *training = &answer->run->report->training;
-	PipesimNumber step, tflops, mfu;
 
 	if (training->step == 0)
 		return;
 	g_string_append_printf(out,
 		"\nA step takes %s ms: %" G_GINT64_FORMAT " tokens/s, %s TFLOP/s per GPU",
-		pipesim_print_ms_fixed(step, training->step, 1), training->tokens,
-		pipesim_figure_fixed(tflops, training->flops / 1e12, 1));
+		pipesim_ms_fixed(training->step, 1), training->tokens,
+		pipesim_fixed(training->flops / 1e12, 1));
 	if (training->mfu > 0)
 		g_string_append_printf(
-			out, ", MFU %s %%", pipesim_figure_fixed(mfu, 100 * training->mfu, 1));
+			out, ", MFU %s %%", pipesim_fixed(100 * training->mfu, 1));
 	g_string_append_printf(out, " (%s)\n", answer->setup->costs->source);
 }
 
@@ -451,9 +440,7 @@ static void append_theory(const Answer *answer, GString *out)
 
 static char *print_gib(gint64 bytes)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, (double)bytes / PIPESIM_GIB, 2));
+	return g_strdup(pipesim_fixed((double)bytes / PIPESIM_GIB, 2));
 }
 
 /* What each rank holds at its fullest. */
@@ -489,7 +476,6 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	g_autoptr(GString) routing = g_string_new(NULL), needs = g_string_new(NULL);
 	guint fullest = 0;
-	PipesimNumber peak, other, held;
 
 	while (memory->peak[fullest] != memory->max)
 		fullest++;
@@ -497,7 +483,7 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 		"%s, %s billion parameters; PP %u under %s, %u micro-batch%s of "
 		"%" G_GINT64_FORMAT " tokens",
 		answer->model->name,
-		pipesim_screen_number(peak,
+		pipesim_brief_number(
 			(double)pipesim_transformer_parameters(answer->model, FALSE) / 1e9),
 		shape->ranks, answer->run->name, pipesim_shape_whole(shape),
 		pipesim_shape_whole(shape) == 1 ? "" : "es",
@@ -508,16 +494,15 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 		g_string_append(needs, "It needs ");
 	pipesim_screen_say(screen->verdict,
 		"%s%s, of which %s are weights, gradients and optimizer, and %s activations.",
-		needs->str, pipesim_screen_bytes(peak, memory->max),
-		pipesim_screen_bytes(other, memory->parameters[fullest]),
-		pipesim_screen_bytes(held, answer->ranks[fullest].held));
+		needs->str, pipesim_brief_bytes(memory->max),
+		pipesim_brief_bytes(memory->parameters[fullest]),
+		pipesim_brief_bytes(answer->ranks[fullest].held));
 	if (training->step > 0)
 		pipesim_screen_say(screen->verdict,
 			"A step takes %s: %" G_GINT64_FORMAT " tokens/s%s%s%s.",
-			pipesim_screen_time(peak, training->step), training->tokens,
+			pipesim_brief_time(training->step), training->tokens,
 			training->mfu > 0 ? ", MFU " : "",
-			training->mfu > 0 ? pipesim_figure_fixed(other, 100 * training->mfu, 1)
-					  : "",
+			training->mfu > 0 ? pipesim_fixed(100 * training->mfu, 1) : "",
 			training->mfu > 0 ? " %" : "");
 	screen->table = make_table(answer);
 	append_routing(answer, routing);
@@ -606,8 +591,8 @@ static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **err
 	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
 		return NULL;
 	if (choices->len != 1) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--schedule: a model is shown under one schedule; name one");
+		pipesim_refuse(
+			error, "--schedule: a model is shown under one schedule; name one");
 		return NULL;
 	}
 	pipesim_choices_shape(choices, scenario);
@@ -642,9 +627,8 @@ static gboolean sum_stages(Answer *answer, GError **error)
 	const PipesimShape *shape = &answer->run->shape;
 
 	if (shape->placement == PIPESIM_FROM_FILE)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--schedule: a model is shown under a schedule of pipesim's, not under "
-			"a file");
+		return pipesim_refuse(error, "--schedule: a model is shown under a schedule of "
+					     "pipesim's, not under a file");
 	answer->stages = pipesim_cutter_layout(answer->cutter, shape->stages, error);
 	if (answer->stages == NULL)
 		return FALSE;
@@ -675,9 +659,8 @@ static gboolean run(
 
 	if (setup->n_operands > 1 ||
 		(setup->n_operands == 1) == (setup->text[PIPESIM_SET_MODEL] != NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"model takes one model, a name or a file; for example pipesim model "
-			"llama-3-70b");
+		return pipesim_refuse(error, "model takes one model, a name or a file; for "
+					     "example pipesim model llama-3-70b");
 	if (setup->n_operands == 1)
 		setup->text[PIPESIM_SET_MODEL] = g_strdup(setup->operands[0]);
 	if (!pipesim_word_find("text json csv", name != NULL ? name : extension,
@@ -693,8 +676,8 @@ static gboolean run(
 		return FALSE;
 	setup->told = format == PIPESIM_AS_TEXT;
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--terms is of the text table; JSON has the terms anyway");
+		return pipesim_refuse(
+			error, "--terms is of the text table; JSON has the terms anyway");
 	one = run_schedule(setup, &answer.tenth, error);
 	if (one == NULL)
 		return FALSE;
@@ -704,9 +687,8 @@ static gboolean run(
 	answer.training = pipesim_cutter_training(answer.cutter);
 	ok = sum_stages(&answer, error);
 	if (ok && format == PIPESIM_AS_CSV && answer.megatron)
-		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--memory-model megatron gives totals, no rows of ranks; leave out "
-			"csv");
+		ok = pipesim_refuse(error, "--memory-model megatron gives totals, no rows of "
+					   "ranks; leave out csv");
 	if (ok && format == PIPESIM_AS_JSON)
 		pipesim_command_json(&pipesim_command_model, &answer, out);
 	else if (ok && format == PIPESIM_AS_CSV)

@@ -46,31 +46,29 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 	static const PipesimColumn columns[] = {{NULL, "  op", TRUE}, {NULL, "stream", TRUE},
 		{NULL, "start, ms", FALSE}, {NULL, "end, ms", FALSE}};
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	PipesimNumber time, other, share;
 
 	g_string_append_printf(screen->asked,
 		"a forward of %u layer%s beside a backward of %u, on two streams",
 		pair->forward, pair->forward == 1 ? "" : "s", pair->backward);
 	pipesim_screen_say(screen->verdict,
 		"Together they take %s, %s %% of the %s of one after the other.",
-		pipesim_screen_time(time, pair->together),
-		pipesim_screen_number(
-			share, 100 * (double)pair->together / (double)MAX(pair->alone, 1)),
-		pipesim_screen_time(other, pair->alone));
+		pipesim_brief_time(pair->together),
+		pipesim_brief_number(
+			100 * (double)pair->together / (double)MAX(pair->alone, 1)),
+		pipesim_brief_time(pair->alone));
 	if (pair->measured != PIPESIM_NOTHING)
 		pipesim_screen_say(screen->verdict,
 			"The pair was measured at %s: simulated it is %+.1f %% off.",
-			pipesim_screen_time(time, pair->measured),
+			pipesim_brief_time(pair->measured),
 			100 * ((double)pair->together / (double)pair->measured - 1));
 	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
 	screen->whole = style->full;
-	for (guint i = 0; i < pair->ops->len; i++) {
-		const PipesimNodeOp *op = &g_array_index(pair->ops, PipesimNodeOp, i);
+	pipesim_each (const PipesimNodeOp, op, pair->ops) {
 		char *cells[] = {g_strdup_printf("  %c %s", "FBW"[op->phase],
 					 pipesim_node_names[op->node]),
 			g_strdup(op->exchanges ? "all-to-all" : "compute"),
-			g_strdup(pipesim_print_ms_fixed(time, op->start, 3)),
-			g_strdup(pipesim_print_ms_fixed(time, op->end, 3))};
+			g_strdup(pipesim_ms_fixed(op->start, 3)),
+			g_strdup(pipesim_ms_fixed(op->end, 3))};
 
 		if (op->layer >= 0) {
 			char *named = g_strdup_printf("%s %d", cells[0], op->layer);
@@ -93,13 +91,11 @@ static gboolean read_times(
 	g_autoptr(PipesimCosts) costs = NULL;
 
 	if (measured == (text != NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s",
+		return pipesim_refuse(error, "%s",
 			measured ? "--phase-times says what a trace or costs say too; give one "
-				   "of "
-				   "them"
+				   "of them"
 				 : "nothing says what phases take; give --phase-times, --trace "
-				   "or "
-				   "--costs");
+				   "or --costs");
 	if (text != NULL) {
 		if (!pipesim_node_times_parse(&times[0], text, "--phase-times", error))
 			return FALSE;
@@ -166,10 +162,8 @@ const PipesimCommand pipesim_command_phases = {
 	.name = "phases",
 	.summary = "a forward beside a backward of layers with experts",
 	.about = "Simulates attention, dispatch, experts and combine of a forward beside those "
-		 "of a "
-		 "backward, on a stream\nof compute and one of all-to-alls, in the order in "
-		 "which "
-		 "Megatron-LM issues them.",
+		 "of a backward, on a stream\nof compute and one of all-to-alls, in the order "
+		 "in which Megatron-LM issues them.",
 	.takes = {PIPESIM_SET_PHASE_TIMES, PIPESIM_SET_CHUNK_LAYERS, PIPESIM_SET_EARLY_ATTN,
 		PIPESIM_SET_TRACE, PIPESIM_SET_COSTS, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT},

@@ -27,13 +27,11 @@ static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError
 	plan->schedules = g_ptr_array_new();
 	if (!pipesim_choices_add_list(choices, given != NULL ? given : own, error))
 		return FALSE;
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		if (choice->schedule == NULL || choice->label != NULL ||
 			choice->schedule->barriers > 0 ||
 			(choice->schedule->takes & PIPESIM_TAKES_LIMIT))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--schedule: '%s'; plan takes schedules by name, without "
 				"chunks, and none that is searched or has passes",
 				pipesim_choice_name(choice));
@@ -62,7 +60,7 @@ static gboolean choose_times(PipesimAdvice *plan, PipesimWish *wish, GError **er
 	}
 	if (device != NULL || setup->text[PIPESIM_SET_MFU] != NULL ||
 		setup->text[PIPESIM_SET_MEASURED] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s and --trace both say what an op takes; give one of them",
 			device != NULL                         ? "--device"
 			: setup->text[PIPESIM_SET_MFU] != NULL ? "--mfu"
@@ -90,7 +88,7 @@ static gboolean read_rows(const PipesimSetup *setup, PipesimRowFormat *format, G
 		return TRUE;
 	}
 	return given == NULL || (*format == PIPESIM_ROWS_CSV && strcmp(given, "csv") == 0) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "-o %s has a row of every candidate; leave out --format %s, or name a "
 		       "folder",
 		       output, given);
@@ -107,10 +105,9 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 	if (rows != PIPESIM_ROWS_TEXT || *output == '\0')
 		return pipesim_check_writable(output, error);
 	if (strcmp(output, "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"-o - would mix the files of the best with the table on standard "
-			"output; name a folder, or add --format jsonl for rows of all "
-			"candidates");
+		return pipesim_refuse(error, "-o - would mix the files of the best with the "
+					     "table on standard output; name a folder, or add "
+					     "--format jsonl for rows of all candidates");
 	if (g_file_test(output, G_FILE_TEST_IS_DIR))
 		return TRUE;
 	if (g_file_test(output, G_FILE_TEST_EXISTS))
@@ -119,7 +116,7 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 	extension = pipesim_path_extension(output);
 	for (guint i = 0; i < G_N_ELEMENTS(files); i++)
 		if (g_ascii_strcasecmp(extension, files[i]) == 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"-o %s would be a folder; name it without .%s, or FILE.csv or "
 				"FILE.jsonl for rows of all candidates",
 				output, files[i]);
@@ -135,7 +132,7 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
 		if (plan->setup->text[needed[i]] == NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is missing; for example pipesim plan --model llama-3-70b "
 				"--gpus 64 --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
@@ -143,7 +140,7 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 		!check_output(plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
 	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->text[PIPESIM_SET_SHARD] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--shard: the best of a part are not the best; give --format jsonl, or "
 			"-o FILE.csv or FILE.jsonl, which have every candidate");
 	if (!pipesim_sweep_run_check(
@@ -152,13 +149,13 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 	/* What is of the best has no place beside rows of all. */
 	for (guint i = 0; *rows != PIPESIM_ROWS_TEXT && i < G_N_ELEMENTS(of_best); i++)
 		if (plan->setup->text[of_best[i]] != NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is of the best; leave it out with rows of every candidate "
 				"(--format jsonl, -o FILE.csv)",
 				pipesim_settings[of_best[i]].name);
 	return g_strcmp0(plan->setup->text[PIPESIM_SET_LAYOUT], "auto") == 0 ||
 	       plan->setup->text[PIPESIM_SET_LAYOUT] == NULL ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--layout: '%s'; plan finds the layers of every candidate itself: auto, "
 		       "or leave it out",
 		       plan->setup->text[PIPESIM_SET_LAYOUT]);
@@ -195,21 +192,20 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
 	if (setup->text[PIPESIM_SET_MEMORY] != NULL && setup->memory < 1000000)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
 			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
 	if (setup->text[PIPESIM_SET_MEMORY] == NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--memory is missing: a trace does not tell what a GPU has; for "
-			"example --memory 80GiB");
+		return pipesim_refuse(error, "--memory is missing: a trace does not tell what "
+					     "a GPU has; for example --memory 80GiB");
 	if (!pipesim_planner_node(wish, error) || !choose_times(plan, wish, error))
 		return FALSE;
 	wish->memory = setup->text[PIPESIM_SET_MEMORY] != NULL ? setup->memory
 							       : (gint64)wish->device->capacity;
 	/* Free collectives would make the widest TP the best. */
 	return wish->capture == NULL || wish->per_node == 1 || setup->sizes.tp > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--trace does not tell what collectives of TP take, so that sizes of TP "
 		       "cannot be compared; give one, for example --tp 1, or --device");
 }
@@ -241,7 +237,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	if (framework->eager && wish->recompute_given &&
 		(wish->training.recompute != 0 || wish->training.every > 1 ||
 			wish->training.first > 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--recompute: '%s'; %s computes whole layers again: none, full",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
 	wish->training.tp = setup->sizes.tp;
@@ -257,7 +253,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 		wish->runtime = &pipesim_runtime_pytorch_2_15;
 	if (wish->training.zero == PIPESIM_ZERO_3 &&
 		!(wish->runtime->takes & PIPESIM_ASK_SHARDING))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--zero 3: the lists of --runtime %s gather no stages; give "
 			"pytorch-2.15, or --zero 1",
 			wish->runtime->name);
@@ -431,8 +427,8 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 		return FALSE;
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--report -: a plan's page goes into a file; name one");
+		return pipesim_refuse(
+			error, "--report -: a plan's page goes into a file; name one");
 	if (!pipesim_plan_picture_check(pareto, error) ||
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error))
 		return FALSE;
@@ -449,8 +445,8 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	if (last->wish.peers.rank > 0)
 		return TRUE;
 	if (explained > plan->rows->len)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "--explain: '%s', but %u fit",
-			explain, plan->rows->len);
+		return pipesim_refuse(
+			error, "--explain: '%s', but %u fit", explain, plan->rows->len);
 	if (plan->rows->len == 0)
 		*status = PIPESIM_EXIT_NO;
 	if (as == PIPESIM_AS_JSON)
@@ -493,12 +489,10 @@ const PipesimCommand pipesim_command_plan = {
 	.name = "plan",
 	.folder = pipesim_plan_files,
 	.summary = "how to train a model on so many GPUs",
-	.about =
-		"Searches TP, CP, PP, EP, DP, chunks, schedule, size of micro-batches and what "
-		"is computed again,\nsimulates what could be among the best as the framework "
-		"of --framework "
-		"runs it, and says what limits each.\nTimes come from --device (h100 unless "
-		"given) at --mfu, or from --trace.",
+	.about = "Searches TP, CP, PP, EP, DP, chunks, schedule, size of micro-batches and "
+		 "what is computed again,\nsimulates what could be among the best as the "
+		 "framework of --framework runs it, and says what limits each.\nTimes come "
+		 "from --device (h100 unless given) at --mfu, or from --trace.",
 	.examples = "Examples:\n"
 		    "  pipesim plan --model llama-3-70b --gpus 64 --memory 80GiB "
 		    "--global-batch 512 --seq 8192\n\n"

@@ -38,19 +38,17 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 
 	for (guint i = 0; path != NULL && i < G_N_ELEMENTS(others); i++)
 		if (setup->text[others[i]] != NULL)
-			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse_null(error,
 				"--arrivals and %s both say which prompts there are; give one "
-				"of "
-				"them",
+				"of them",
 				pipesim_settings[others[i]].name);
 	if (path != NULL)
 		return pipesim_prompts_read(pipesim_input_open(path, error), error);
 	if (setup->text[PIPESIM_SET_PROMPT_TOKENS] == NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse_null(error,
 			"--prompt-tokens is missing; for example --prompt-tokens 131072");
 	if (rate->num == 0 && (setup->text[PIPESIM_SET_SEED] != NULL || rate->den > 0))
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"%s; for example --arrival-rate 0.5",
+		return pipesim_refuse_null(error, "%s; for example --arrival-rate 0.5",
 			rate->den > 0
 				? "--arrival-rate: no prompt arrives at 0 a second"
 				: "--seed is for random arrivals, which --arrival-rate has");
@@ -75,7 +73,7 @@ static GArray *read_rules(const PipesimSetup *setup, const GArray *chunks, GErro
 					   : g_strsplit(PIPESIM_CHUNKINGS, " ", -1);
 
 	if (smoothing->num > smoothing->den)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse_null(error,
 			"--chunk-smoothing: '%s'; a number from 0 to 1",
 			setup->text[PIPESIM_SET_SMOOTHING]);
 	for (guint i = 0; items[i] != NULL; i++) {
@@ -154,10 +152,10 @@ static gboolean read_times(const char *text, PipesimEngineRanks *ranks, GError *
 	if (!pipesim_slice_times_parse(
 		    &times, list->str, file ? "times" : "--prefill-times", FALSE, &fault))
 		return file ? pipesim_fail_at(error, text, 1, 1, "%s", fault->message)
-			    : pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s", fault->message);
+			    : pipesim_refuse(error, "%s", fault->message);
 	if (times.a + times.b + times.c == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--prefill-times: a chunk takes no time; give a, b or c");
+		return pipesim_refuse(
+			error, "--prefill-times: a chunk takes no time; give a, b or c");
 	times.a /= ranks->chunks;
 	times.b /= ranks->chunks;
 	times.c /= ranks->chunks;
@@ -178,18 +176,17 @@ static PipesimEngineRanks *make_ranks(
 	double all = 0;
 
 	if (model && text != NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"--prefill-times and --model both say what a chunk takes; give one of "
-			"them");
+		return pipesim_refuse_null(error, "--prefill-times and --model both say what a "
+						  "chunk takes; give one of them");
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
 			(setup->text[id] != NULL || setup->flag[id]))
-			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse_null(error,
 				"%s is of --model, which is missing; for example --model "
 				"llama-3-70b",
 				pipesim_settings[id].name);
 	if (text == NULL && setup->text[PIPESIM_SET_DEVICE] == NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse_null(error,
 			"nothing says what a chunk takes; give --prefill-times "
 			"a=3e-7,b=0.006,c=26 in ms, or --model and --device");
 	for (guint i = 0; i < prompts->len; i++) {
@@ -231,8 +228,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		!pipesim_check_full(setup, formats[format], error))
 		return FALSE;
 	if (setup->scenario.ranks == 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 4");
+		return pipesim_refuse(error, "--pp is missing; for example --pp 4");
 	if ((chunks = read_counts(setup, PIPESIM_SET_CHUNK_TOKENS, 8192, error)) == NULL ||
 		(rules = read_rules(setup, chunks, error)) == NULL ||
 		(prompts = read_prompts(setup, error)) == NULL ||
@@ -266,8 +262,7 @@ const PipesimCommand pipesim_command_prefill = {
 		 "says when their first\ntokens come: with chunks of one size, with sizes that "
 		 "change as SGLang, vLLM and ATOM choose them,\nand with the best there are. A "
 		 "chunk of x tokens behind L others takes on each rank\nc + gamma L + b x + a "
-		 "(2 L "
-		 "x + x^2).",
+		 "(2 L x + x^2).",
 	.examples =
 		"Examples:\n"
 		"  pipesim prefill --pp 4 --prompt-tokens 131072 --chunk-tokens 32768 \\\n"

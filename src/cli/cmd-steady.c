@@ -55,9 +55,7 @@ static void free_row(gpointer data)
 
 static char *print_fixed(double value, guint decimals)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, value, decimals));
+	return g_strdup(pipesim_fixed(value, decimals));
 }
 
 /* What stands in place of figures; NULL where there are some. */
@@ -65,7 +63,6 @@ static char *word_row(const Row *row)
 {
 	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
 	const char *message;
-	PipesimNumber makespan, idle;
 
 	if (row->state != NULL)
 		return NULL;
@@ -75,8 +72,8 @@ static char *word_row(const Row *row)
 	if (row->step == NULL)
 		return g_strdup(message);
 	return g_strdup_printf("%s; this step takes %s ms, bubble %s ms", message,
-		pipesim_print_ms(makespan, row->step->report->makespan),
-		pipesim_print_ms(idle, row->step->report->bubble.max_idle));
+		pipesim_ms(row->step->report->makespan),
+		pipesim_ms(row->step->report->bubble.max_idle));
 }
 
 static void add_row(PipesimTable *table, const Row *row)
@@ -187,7 +184,6 @@ static const PipesimColumn few[] = {
 static void say_steps(const GPtrArray *rows, guint m, PipesimScreen *screen)
 {
 	const Row *best = NULL;
-	PipesimNumber number;
 
 	pipesim_each_in (const Row, row, rows)
 		if (row->step == NULL)
@@ -200,7 +196,7 @@ static void say_steps(const GPtrArray *rows, guint m, PipesimScreen *screen)
 		"long run. %s %s: %s.",
 		m, m == 1 ? " is" : "es are",
 		rows->len > 1 ? "The shortest step is that of" : "That of", best->name,
-		pipesim_screen_time(number, best->step->report->makespan));
+		pipesim_brief_time(best->step->report->makespan));
 }
 
 static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
@@ -210,7 +206,6 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	const Row *best = find_best(rows);
 	g_autofree double *times = g_new(double, 2 * rows->len);
 	guint n = 0;
-	PipesimNumber number, other;
 
 	g_string_append_printf(screen->asked, "PP %u, ", setup->scenario.ranks);
 	if (best != NULL)
@@ -226,11 +221,11 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			"%s takes %s per additional micro-batch%s; filling and draining add %s "
 			"to a step.",
 			best->name,
-			pipesim_screen_time(number,
+			pipesim_brief_time(
 				(gint64)pipesim_figure_fraction(best->state->microbatch)),
 			rows->len > 1 ? ", the least of these" : "",
-			pipesim_screen_time(
-				other, (gint64)pipesim_figure_fraction(best->state->fixed)));
+			pipesim_brief_time(
+				(gint64)pipesim_figure_fraction(best->state->fixed)));
 	pipesim_each_in (const Row, row, rows)
 		if (row->state != NULL) {
 			times[n++] = pipesim_figure_fraction(row->state->microbatch) / 1e6;
@@ -271,9 +266,7 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
 	gboolean any = FALSE, proven = FALSE;
 
-	for (guint i = 0; i < rows->len; i++) {
-		const Row *row = g_ptr_array_index(rows, i);
-
+	pipesim_each_in (const Row, row, rows) {
 		any |= row->state != NULL;
 		proven |= row->state != NULL && row->state->proven;
 	}
@@ -285,9 +278,7 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 			setup->scenario.microbatches == 1 ? "" : "es");
 	say_runtime(setup, out);
 	g_string_append(out, "\n\n");
-	for (guint i = 0; i < rows->len; i++) {
-		const Row *row = g_ptr_array_index(rows, i);
-
+	pipesim_each_in (const Row, row, rows) {
 		if (any) {
 			add_row(table, row);
 		} else {
@@ -382,8 +373,7 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	gboolean any = FALSE;
 
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		const PipesimScenario scenario =
 			pipesim_choice_scenario(choice, &setup->scenario);
 		PipesimScenario step = scenario;
@@ -444,18 +434,15 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	for (guint i = 0; i < setup->n_operands; i++)
 		if (!pipesim_choices_add_list(choices, setup->operands[i], error))
 			return FALSE;
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		if (choice->schedule == NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: a file has a fixed number of micro-batches; steady takes "
 				"names of schedules",
 				choice->path);
 	}
 	if (setup->scenario.ranks == 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");
+		return pipesim_refuse(error, "--pp is missing; for example --pp 8");
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;

@@ -176,8 +176,7 @@ static gboolean decides(guint id)
 /* What files of orders and of costs say, not their bytes: they may be standard input. */
 static void add_read(Sweep *sweep, GString *made_of)
 {
-	for (guint i = 0; i < sweep->choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(sweep->choices, i);
+	pipesim_each_in (const PipesimChoice, choice, sweep->choices) {
 		g_autoptr(GString) text = g_string_new(NULL);
 
 		if (choice->file == NULL)
@@ -212,7 +211,7 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	/* What must be kept to be drawn or laid out as a table. */
 	if (text || is_drawn(sweep)) {
 		if (points > MAX_KEPT)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"a table or picture of %" G_GUINT64_FORMAT
 				" points: at most %d; write rows with --format csv or jsonl",
 				points, MAX_KEPT);
@@ -314,7 +313,7 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	     pipesim_check_full(sweep->setup,
 		     sweep->titles.format == PIPESIM_ROWS_TEXT ? NULL : "csv or jsonl", error);
 	if (ok && sweep->setup->flag[PIPESIM_SET_RESUME] && is_drawn(sweep))
-		ok = pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		ok = pipesim_refuse(error,
 			"--resume computes only the missing rows, and a picture needs all of "
 			"them; leave out one of the two");
 	if (ok && metric != NULL)

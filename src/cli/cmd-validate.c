@@ -127,9 +127,8 @@ static gboolean is_for(
 
 	if (asked == NULL || !asked->runs_files || asked == lowering->runtime)
 		return TRUE;
-	pipesim_say(
-		"%s:1:1: %s; pipesim export --schedule %s --runtime %s --output FILE writes it "
-		"for that version",
+	pipesim_say("%s:1:1: %s; pipesim export --schedule %s --runtime %s --output FILE "
+		    "writes it for that version",
 		path,
 		asked->waits_for_sends
 			? "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND"
@@ -220,7 +219,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	};
 
 	if (setup->n_operands == 0)
-		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
+		pipesim_refuse(error, "validate takes schedule files");
 	for (guint i = 0; i < setup->n_operands && *error == NULL; i++) {
 		const char *path = setup->operands[i];
 		g_autoptr(GError) fault = NULL;

@@ -219,8 +219,8 @@ GString *pipesim_help_on(const char *word, GError **error)
 			nearer(word, pipesim_commands[i]->name, &least, &best);
 	}
 	append_topics(topics);
-	pipesim_fail(error, PIPESIM_ERROR_USAGE, "no help on '%.64s'; %s%s%sthe topics are %s",
-		word, best != NULL ? "did you mean '" : "", best != NULL ? best : "",
+	pipesim_refuse(error, "no help on '%.64s'; %s%s%sthe topics are %s", word,
+		best != NULL ? "did you mean '" : "", best != NULL ? best : "",
 		best != NULL ? "'? " : "", topics->str);
 	return NULL;
 }

@@ -12,10 +12,9 @@ static gboolean fail_command(const char *first, GError **error)
 {
 	for (guint i = 0; pipesim_commands[i] != NULL && strlen(first) < 64; i++)
 		if (pipesim_distance(pipesim_commands[i]->name, first) <= 2)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"unknown command '%s'; did you mean '%s'?", first,
-				pipesim_commands[i]->name);
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error, "unknown command '%s'; did you mean '%s'?",
+				first, pipesim_commands[i]->name);
+	return pipesim_refuse(error,
 		"unknown command '%.64s'; options begin with --, names of job files end in "
 		".ini",
 		first);

@@ -280,9 +280,8 @@ static gboolean print_job(
 	const char *path = setup->text[PIPESIM_SET_WRITE_JOB];
 
 	if (g_strcmp0(path, "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--write-job - would mix with the result on standard output; give it a "
-			"file");
+		return pipesim_refuse(error, "--write-job - would mix with the result on "
+					     "standard output; give it a file");
 	return path == NULL || pipesim_job_file_print(setup, command->name, command->operands,
 				       path, out, error);
 }
@@ -302,10 +301,8 @@ static gboolean read_import(PipesimSetup *setup, const PipesimCommand *command,
 	if (megatron == NULL && torchtitan == NULL)
 		return TRUE;
 	if (megatron != NULL && torchtitan != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--from-megatron and --from-torchtitan both say how it is trained; "
-			"give one of "
-			"them");
+		return pipesim_refuse(error, "--from-megatron and --from-torchtitan both say "
+					     "how it is trained; give one of them");
 	*import = pipesim_import_read(
 		megatron != NULL ? PIPESIM_SET_FROM_MEGATRON : PIPESIM_SET_FROM_TORCHTITAN,
 		megatron != NULL ? megatron : torchtitan, error);
@@ -332,17 +329,15 @@ static gboolean run(
 	g_autoptr(GString) job = g_string_new(NULL);
 
 	if (command->operand == NULL && setup->n_operands > 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
-			setup->operands[0]);
+		return pipesim_refuse(error, "unexpected operand '%s'", setup->operands[0]);
 	if (command->run == NULL && setup->n_operands > 1)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"one topic at a time; not '%.64s' too", setup->operands[1]);
+		return pipesim_refuse(
+			error, "one topic at a time; not '%.64s' too", setup->operands[1]);
 	if (command->run == NULL)
 		return print_help(NULL, setup->operands[0], error);
 	if (setup->flag[PIPESIM_SET_KEEP_GNUPLOT] && !draws(setup))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--keep-gnuplot keeps the files of a picture; add one, for example "
-			"--timeline FILE.svg");
+		return pipesim_refuse(error, "--keep-gnuplot keeps the files of a picture; add "
+					     "one, for example --timeline FILE.svg");
 	pipesim_gnuplot_keep(setup->flag[PIPESIM_SET_KEEP_GNUPLOT]);
 	return pipesim_setup_check_paths(setup, command->ranges, command->folder,
 		       command->operand, command->operands, error) &&

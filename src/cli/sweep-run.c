@@ -71,7 +71,7 @@ static gboolean check_made_of(const PipesimSweepFile *file, GError **error)
 	gsize same = 0;
 
 	if (!g_file_get_contents(file->id, &there, NULL, NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s is missing, which records what the rows of %s depend on; remove "
 			"the rows and start again",
 			file->id, file->partial);
@@ -202,7 +202,7 @@ static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, 
 	*next = file->first + points;
 	if (path == file->path) /* whole already, or of another make */
 		return *next == file->end ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       pipesim_refuse(error,
 			       "%s has %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 			       " points and is no partial file; rename it to %s to go on",
 			       path, points, file->end - file->first, file->partial);
@@ -255,7 +255,7 @@ static gboolean open_file(
 	if (file->stream != NULL)
 		return write_header(file, error);
 	if (errno == EEXIST)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s was left by a sweep that did not finish; continue it with "
 			"--resume, or remove it",
 			file->partial);
@@ -269,7 +269,7 @@ gboolean pipesim_sweep_run_check(
 {
 	return !setup->flag[PIPESIM_SET_RESUME] ||
 	       (format != PIPESIM_ROWS_TEXT && output != NULL) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--resume needs the file it goes on with: -o FILE.csv or -o FILE.jsonl");
 }
 
@@ -284,8 +284,8 @@ gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **
 		(g_strv_length(parts) != 2 ||
 			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
 			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
+		return pipesim_refuse(
+			error, "--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
 	/* At most 2^40 points and 2^20 parts: no overflow. */
 	run->work.first = points * index / count;
 	run->work.end = points * (index + 1) / count;

@@ -98,11 +98,10 @@ gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GErro
 		       brief = setup->flag[PIPESIM_SET_BRIEF];
 
 	if (full && brief)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--brief is what is printed without --full; leave one of them out");
 	return format == NULL || (!full && !brief) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s is for the text table; leave it out with --format %s",
+	       pipesim_refuse(error, "%s is for the text table; leave it out with --format %s",
 		       full ? "--full" : "--brief", format);
 }
 
@@ -110,7 +109,7 @@ gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, G
 {
 	return strcmp(format, "text") == 0 ||
 	       g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--timeline - would mix with --format %s on standard output; give it a "
 		       "file",
 		       format);
@@ -121,12 +120,11 @@ gboolean pipesim_check_page(const char *path, GError **error)
 	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
 
 	if (g_strcmp0(path, "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--report - would mix with the table on standard output; give it a "
-			"file");
+		return pipesim_refuse(error, "--report - would mix with the table on standard "
+					     "output; give it a file");
 	return *extension == '\0' || g_ascii_strcasecmp(extension, "html") == 0 ||
 	       g_ascii_strcasecmp(extension, "htm") == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--report writes a page for browsers, not .%s; name it FILE.html",
 		       extension);
 }

@@ -23,16 +23,13 @@ void pipesim_text_critical(
 	const gint64 more = run->report->makespan - path->lower_bound;
 	g_autoptr(GString) words =
 		g_string_new("lower bound for any order of these ops on these ranks: ");
-	PipesimNumber bound, above;
 	guint stretches = 0, n;
 
 	if (!comparison->critical || !path->has_bound)
 		return;
-	g_string_append_printf(
-		words, "%s ms; this order ", pipesim_print_ms(bound, path->lower_bound));
+	g_string_append_printf(words, "%s ms; this order ", pipesim_ms(path->lower_bound));
 	if (more > 0)
-		g_string_append_printf(
-			words, "takes %s ms more", pipesim_print_ms(above, more));
+		g_string_append_printf(words, "takes %s ms more", pipesim_ms(more));
 	else
 		g_string_append(words, "reaches it");
 	append_note(run, words->str, width, out);

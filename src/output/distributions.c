@@ -59,18 +59,17 @@ gboolean pipesim_distributions_write(
 			quantile[P95], figures->min, figures->max};
 		const double median = (double)figures->median;
 		g_autofree char *label = NULL;
-		PipesimNumber number;
 
 		if (figures->samples <= 1 || figures->median <= 0)
 			continue;
 		g_string_append_printf(data, "%u", ++n);
 		for (guint k = 0; k < G_N_ELEMENTS(drawn); k++)
 			g_string_append_printf(data, " %s",
-				pipesim_print_double(number,
+				pipesim_double(
 					100 * (double)(drawn[k] - figures->median) / median));
 		g_string_append_c(data, '\n');
 		label = g_strdup_printf("%s %s  %s ms", component->component, component->phase,
-			pipesim_print_ms_fixed(number, figures->median, 3));
+			pipesim_ms_fixed(figures->median, 3));
 		pipesim_gnuplot_quote(tics, n > 1 ? ", \\\n\t" : " \\\n\t", label, " %u", n);
 	}
 	if (n == 0)

@@ -134,26 +134,23 @@ char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
-	PipesimNumber number;
 
 	if (!pipesim_value_known(kind, value))
 		return NULL;
 	if (kind == PIPESIM_TIME)
-		g_string_append(
-			text, pipesim_print_ms_fixed(number, value.integer, numbers->decimals));
+		g_string_append(text, pipesim_ms_fixed(value.integer, numbers->decimals));
 	else if (kind == PIPESIM_BYTES && numbers->bytes == 0)
-		g_string_append(text, pipesim_print_bytes(number, value.integer));
+		g_string_append(text, pipesim_bytes(value.integer));
 	else if (kind == PIPESIM_BYTES)
-		g_string_append(text, pipesim_figure_fixed(number,
-					      (double)value.integer / (double)numbers->bytes,
-					      numbers->of_bytes));
-	else if (kind == PIPESIM_SHARE)
-		g_string_append(text, pipesim_figure_fixed(number, 100 * value.number, 1));
-	else if (kind == PIPESIM_FACTOR)
-		g_string_append(text, pipesim_figure_fixed(number, value.number, 2));
-	else if (kind == PIPESIM_ACTIVATIONS)
 		g_string_append(
-			text, pipesim_figure_fixed(number, value.number, numbers->activations));
+			text, pipesim_fixed((double)value.integer / (double)numbers->bytes,
+				      numbers->of_bytes));
+	else if (kind == PIPESIM_SHARE)
+		g_string_append(text, pipesim_fixed(100 * value.number, 1));
+	else if (kind == PIPESIM_FACTOR)
+		g_string_append(text, pipesim_fixed(value.number, 2));
+	else if (kind == PIPESIM_ACTIVATIONS)
+		g_string_append(text, pipesim_fixed(value.number, numbers->activations));
 	else if (kind == PIPESIM_LINK)
 		pipesim_link_print((PipesimLinkId)value.integer, text);
 	else
@@ -186,11 +183,9 @@ const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals
 
 void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *before)
 {
-	PipesimNumber number;
-
 	g_string_append(out, "Times, ms:");
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
-			pipesim_kind_letter(kind), pipesim_print_ms(number, costs->time[kind]));
-	g_string_append_printf(out, "%sP2P %s", before, pipesim_print_ms(number, costs->p2p));
+			pipesim_kind_letter(kind), pipesim_ms(costs->time[kind]));
+	g_string_append_printf(out, "%sP2P %s", before, pipesim_ms(costs->p2p));
 }

@@ -118,3 +118,6 @@ void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *b
 const char *pipesim_figure_fixed(PipesimNumber out, double value, guint decimals);
 /** pipesim_figure_short: @value with at most @decimals and without zeros at the end. */
 const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals);
+/* As text that lives as long as the block it is made in. */
+#define pipesim_fixed(value, decimals) pipesim_figure_fixed((PipesimNumber){0}, value, decimals)
+#define pipesim_short(value, decimals) pipesim_figure_short((PipesimNumber){0}, value, decimals)

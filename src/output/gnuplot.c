@@ -32,8 +32,8 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
 			terminal = &terminals[i];
 	if (terminal == NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"no picture has the extension of '%s'; %s", path, known);
+		return pipesim_refuse_null(
+			error, "no picture has the extension of '%s'; %s", path, known);
 	picture = g_new(PipesimGnuplot, 1);
 	*picture = (PipesimGnuplot){
 		.path = g_strdup(path),

@@ -17,7 +17,6 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 {
 	GString *words = g_string_new(NULL);
 	const char *before = ", of which ";
-	PipesimNumber number;
 
 	g_string_printf(words, "rank %u", rank);
 	if (moment->op != PIPESIM_NO_OP)
@@ -27,7 +26,7 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 	if (moment->op != PIPESIM_NO_OP)
 		g_string_append_printf(words, " (%s of stage %u)",
 			pipesim_kind_letter(moment->kind), moment->stage);
-	g_string_append_printf(words, ": %s", pipesim_print_bytes(number, moment->bytes));
+	g_string_append_printf(words, ": %s", pipesim_bytes(moment->bytes));
 	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
 		const gboolean named =
 			part == PIPESIM_HELD_TRANSIENT && moment->transient != NULL;
@@ -35,7 +34,7 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank)
 		if (moment->part[part] <= 0)
 			continue;
 		g_string_append_printf(words, "%s%s %s", before,
-			pipesim_print_bytes(number, moment->part[part]),
+			pipesim_bytes(moment->part[part]),
 			named ? moment->transient : pipesim_held_names[part]);
 		before = ", ";
 	}
@@ -46,7 +45,6 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 {
 	const PipesimMemory *memory = &run->report->memory;
 	guint ranks = 0, worst = 0;
-	PipesimNumber number;
 	GString *words;
 
 	if (memory->over == NULL || memory->fits)
@@ -59,11 +57,10 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 	g_autofree char *moment = pipesim_moment_words(&memory->over[worst], worst);
 
 	words = g_string_new("out of memory on ");
-	g_string_append_printf(
-		words, "%s; the limit is %s", moment, pipesim_print_bytes(number, limit));
+	g_string_append_printf(words, "%s; the limit is %s", moment, pipesim_bytes(limit));
 	if (memory->peak[worst] > memory->over[worst].bytes)
-		g_string_append_printf(words, ", it would need %s",
-			pipesim_print_bytes(number, memory->peak[worst]));
+		g_string_append_printf(
+			words, ", it would need %s", pipesim_bytes(memory->peak[worst]));
 	if (ranks > 1)
 		g_string_append_printf(
 			words, "; %u more rank%s", ranks - 1, ranks == 2 ? " too" : "s too");

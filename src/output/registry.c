@@ -26,8 +26,8 @@ const PipesimOutput *pipesim_output_find(const char *name, GError **error)
 	for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++)
 		if (strcmp(outputs[i]->name, name) == 0)
 			return outputs[i];
-	return pipesim_fail_null(error, PIPESIM_ERROR_USAGE, "unknown format '%s'; formats: %s",
-		name, pipesim_output_names());
+	return pipesim_refuse_null(
+		error, "unknown format '%s'; formats: %s", name, pipesim_output_names());
 }
 
 const PipesimOutput *pipesim_output_for_path(const char *path)

@@ -127,25 +127,18 @@ static const PipesimColumn columns[] = {
 
 static char *print_ms(const PipesimQuantile *quantile, guint decimals)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_print_ms_fixed(number, (gint64)quantile->value, decimals));
+	return g_strdup(pipesim_ms_fixed((gint64)quantile->value, decimals));
 }
 
 static char *print_percent(double part)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, 100 * part, 1));
+	return g_strdup(pipesim_fixed(100 * part, 1));
 }
 
 static char *print_range(const PipesimQuantile *quantile, guint decimals)
 {
-	PipesimNumber low, high;
-
-	return g_strdup_printf("%s-%s%s",
-		pipesim_print_ms_fixed(low, (gint64)quantile->low, decimals),
-		pipesim_print_ms_fixed(high, (gint64)quantile->high, decimals),
+	return g_strdup_printf("%s-%s%s", pipesim_ms_fixed((gint64)quantile->low, decimals),
+		pipesim_ms_fixed((gint64)quantile->high, decimals),
 		quantile->is_bounded ? "" : "?");
 }
 
@@ -182,14 +175,12 @@ static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, 
 void pipesim_samples_title(const PipesimComparison *comparison, GString *out)
 {
 	const PipesimScenario *scenario = &comparison->scenario;
-	PipesimNumber number;
 
 	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": op times ",
 		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
 	if (scenario->jitter.den > 0) {
 		g_string_append_printf(out, "are normally distributed, sd %s %%",
-			pipesim_figure_short(
-				number, 100 * pipesim_figure_fraction(scenario->jitter), 7));
+			pipesim_short(100 * pipesim_figure_fraction(scenario->jitter), 7));
 	} else {
 		g_string_append(out, "are drawn from the measurements");
 		if (comparison->costs->n_measured_ranks > 0)

@@ -51,6 +51,11 @@ const char *pipesim_screen_number(PipesimNumber out, double value);
 /** pipesim_screen_bytes: "74.51 GiB"; returns @out. */
 const char *pipesim_screen_bytes(PipesimNumber out, gint64 bytes);
 
+/* As text that lives as long as the block it is made in. */
+#define pipesim_brief_time(ns)      pipesim_screen_time((PipesimNumber){0}, ns)
+#define pipesim_brief_number(value) pipesim_screen_number((PipesimNumber){0}, value)
+#define pipesim_brief_bytes(bytes)  pipesim_screen_bytes((PipesimNumber){0}, bytes)
+
 #define PIPESIM_GIB ((double)(1 << 30))
 /* From here on times are in seconds, ns. */
 #define PIPESIM_IN_SECONDS G_GINT64_CONSTANT(10000000000)

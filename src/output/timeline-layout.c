@@ -130,10 +130,8 @@ guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op)
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
 {
-	PipesimNumber number;
-
-	g_string_append_printf(out, "%s %s",
-		pipesim_figure_short(number, (double)ns / (double)unit->ns, 3), unit->name);
+	g_string_append_printf(
+		out, "%s %s", pipesim_short((double)ns / (double)unit->ns, 3), unit->name);
 }
 
 static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
@@ -142,7 +140,6 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	const guint whole = pipesim_shape_whole(&run->shape);
 	const guint parts = pipesim_shape_parts(&run->shape);
 	GString *title = g_string_new(run->name);
-	PipesimNumber ratio, number;
 	const double peak = pipesim_figure_activations(report, report->held.max_peak);
 
 	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
@@ -155,9 +152,8 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	g_string_append(title, ", bubble ");
 	pipesim_layout_time(title, report->bubble.max_idle, unit);
 	g_string_append_printf(title, " (%s %% of all ranks), %s activation%s",
-		pipesim_figure_fixed(
-			ratio, 100 * pipesim_figure_fraction(report->bubble.ratio), 1),
-		pipesim_figure_short(number, peak, 2), peak == 1 ? "" : "s");
+		pipesim_fixed(100 * pipesim_figure_fraction(report->bubble.ratio), 1),
+		pipesim_short(peak, 2), peak == 1 ? "" : "s");
 	if (run->shape.copies > 1)
 		g_string_append_printf(title, ", %u parameter copies", run->shape.copies);
 	return g_string_free(title, FALSE);
@@ -198,7 +194,6 @@ gboolean pipesim_layout_check(
 	guint ranks = 0;
 	gint64 end = 0;
 	gboolean speeds = FALSE;
-	PipesimNumber begin, last;
 
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->error != NULL)
@@ -208,17 +203,16 @@ gboolean pipesim_layout_check(
 		speeds |= pipesim_run_has_speeds(run);
 	}
 	if (view->speed && ranks > 0 && !speeds)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--with-speed has no effect here: every op takes its sustained time; "
 			"costs with [power] or [residence] change that, and --interference");
 	if (MAX(view->first_rank + 1, view->behind_rank) > ranks)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--ranks: there is no rank %u; from 0 to %u",
+		return pipesim_refuse(error, "--ranks: there is no rank %u; from 0 to %u",
 			MAX(view->first_rank + 1, view->behind_rank) - 1, ranks - 1);
 	return view->begin < end || view->begin == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--window begins at %s ms, after the end of all schedules at %s ms",
-		       pipesim_print_ms(begin, view->begin), pipesim_print_ms(last, end));
+		       pipesim_ms(view->begin), pipesim_ms(end));
 }
 
 static void add_panel(PipesimLayout *layout, const PipesimRun *run, const PipesimView *view)

@@ -268,7 +268,6 @@ static void print_axis(const Drawing *drawing)
 	static const gint64 factors[] = {2, 5, 10};
 	g_autoptr(GString) numbers = g_string_new(NULL);
 	gint64 power = 1, step = 1, next;
-	PipesimNumber number;
 	const gint64 least = pipesim_time_scale(
 		layout->end - layout->begin, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
 
@@ -288,8 +287,7 @@ static void print_axis(const Drawing *drawing)
 			const guint blanks = drawing->margin + 1 + i - (guint)numbers->len;
 
 			g_string_append_printf(numbers, "%*s%s", (int)blanks, "",
-				pipesim_figure_short(
-					number, (double)next / (double)layout->unit->ns, 3));
+				pipesim_short((double)next / (double)layout->unit->ns, 3));
 		}
 		g_string_append(drawing->out, i == 0 ? drawing->glyphs->corner
 					      : tick ? drawing->glyphs->tick

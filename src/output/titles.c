@@ -14,13 +14,12 @@ static void append_factors(GString *out, const char *title, const char *what,
 	const PipesimFraction *factor, guint n)
 {
 	const char *before = title;
-	PipesimNumber number;
 
 	for (guint i = 0; factor != NULL && i < n; i++) {
 		if (factor[i].num == factor[i].den)
 			continue;
 		g_string_append_printf(out, "%s%s %u x %s", before, what, i,
-			pipesim_figure_short(number, pipesim_figure_fraction(factor[i]), 9));
+			pipesim_short(pipesim_figure_fraction(factor[i]), 9));
 		before = ", ";
 	}
 	if (before != title)
@@ -31,15 +30,15 @@ static void append_factors(GString *out, const char *title, const char *what,
 static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
 {
 	gint64 least = G_MAXINT64, most = 0;
-	PipesimNumber low, high;
+	const char *low, *high;
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		least = MIN(least, ppm[kind]);
 		most = MAX(most, ppm[kind]);
 	}
 	/* A million ns are printed as 1 ms: a hundred times as many millionths are per cent. */
-	pipesim_print_ms_fixed(low, 100 * least, 0);
-	pipesim_print_ms_fixed(high, 100 * most, 0);
+	low = pipesim_ms_fixed(100 * least, 0);
+	high = pipesim_ms_fixed(100 * most, 0);
 	g_string_append(out, low);
 	if (strcmp(low, high) != 0)
 		g_string_append_printf(out, " to %s", high);
@@ -87,7 +86,6 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 	const gint64 share[PIPESIM_N_BYTES] = {
 		costs->bytes_until_input, costs->bytes_until_weight, costs->parameter_bytes};
 	gint64 least = G_MAXINT64, most = 0;
-	PipesimNumber number;
 
 	for (guint i = 0; i < costs->n_part_bytes; i++) {
 		least = MIN(least, costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
@@ -95,9 +93,9 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 	}
 	if (costs->part_bytes == NULL)
 		least = most = share[sort];
-	g_string_append(out, pipesim_print_bytes(number, least));
+	g_string_append(out, pipesim_bytes(least));
 	if (most > least)
-		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
+		g_string_append_printf(out, " to %s", pipesim_bytes(most));
 }
 
 static gint64 round_to(gint64 bytes, gint64 step)
@@ -142,7 +140,6 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	guint decimals;
 	const gint64 unit = pipesim_text_memory_unit(comparison, &decimals);
 	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
-	PipesimNumber number;
 
 	if (!pipesim_costs_has_bytes(costs))
 		return;
@@ -162,9 +159,8 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 		g_string_append(text, "; messages as the runtime holds them");
 	if (limit > 0)
 		g_string_append_printf(text, "; limit %s%s",
-			decimals > 1 ? pipesim_figure_fixed(
-					       number, (double)limit / (double)unit, decimals)
-				     : pipesim_print_bytes(number, limit),
+			decimals > 1 ? pipesim_fixed((double)limit / (double)unit, decimals)
+				     : pipesim_bytes(limit),
 			decimals <= 1        ? ""
 			: unit == 1000000000 ? " GB"
 					     : " MB");
@@ -178,21 +174,18 @@ static void append_sharding(GString *out, const PipesimComparison *comparison, g
 	const PipesimIssuing asked = pipesim_runtime_asked(
 		comparison->scenario.runtime, &comparison->scenario.issuing);
 	g_autoptr(GString) text = g_string_new("FSDP: ");
-	PipesimNumber number, reduce;
 
 	if (sharding->unshard > 0 || sharding->reduce > 0)
 		g_string_append_printf(text,
 			"the stages of a rank are gathered in %s ms and reduced in %s ms",
-			pipesim_print_ms(number, sharding->unshard),
-			pipesim_print_ms(reduce, sharding->reduce));
+			pipesim_ms(sharding->unshard), pipesim_ms(sharding->reduce));
 	if (sharding->bytes > 0)
 		g_string_append_printf(text, "%sthe stages of a rank are %s, once gathered",
-			text->len > 6 ? "; " : "",
-			pipesim_print_bytes(number, sharding->bytes));
+			text->len > 6 ? "; " : "", pipesim_bytes(sharding->bytes));
 	if (sharding->bandwidth > 0)
 		g_string_append_printf(text, "%sgathered and reduced at %s/s",
 			text->len > 6 ? "; " : "stages are ",
-			pipesim_print_bytes(number, sharding->bandwidth));
+			pipesim_bytes(sharding->bandwidth));
 	if (text->len == 6)
 		return;
 	if (asked.active_stages > 0)
@@ -213,7 +206,6 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 	const PipesimIssuing asked =
 		pipesim_runtime_asked(runtime, &comparison->scenario.issuing);
 	g_autoptr(GString) rule = g_string_new(NULL);
-	PipesimNumber number;
 
 	if (!pipesim_runtime_waits(runtime))
 		return;
@@ -236,10 +228,10 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 		g_string_append(rule, "; outputs are kept, sends waited for later");
 	if (asked.delay_wgrad > 0)
 		g_string_append_printf(rule, "; the last %s ms of a pair are behind its sends",
-			pipesim_print_ms(number, asked.delay_wgrad));
+			pipesim_ms(asked.delay_wgrad));
 	if (asked.host_time > 0)
 		g_string_append_printf(rule, "; the host waits %s ms behind each batch",
-			pipesim_print_ms(number, asked.host_time));
+			pipesim_ms(asked.host_time));
 	else if (asked.no_host_sync)
 		g_string_append(rule, "; the host does not wait for batches");
 	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
@@ -262,15 +254,12 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 
 static void append_speed(GString *out, const PipesimLinkSpeed *speed)
 {
-	PipesimNumber number;
-
 	if (speed->bandwidth > 0)
-		g_string_append_printf(
-			out, "%s/s", pipesim_print_bytes(number, speed->bandwidth));
+		g_string_append_printf(out, "%s/s", pipesim_bytes(speed->bandwidth));
 	else
 		g_string_append(out, "unlimited bandwidth");
 	g_string_append_printf(out, "%s and %s ms latency", speed->half ? " half duplex" : "",
-		pipesim_print_ms(number, speed->latency));
+		pipesim_ms(speed->latency));
 }
 
 static void append_links_title(GString *out, const PipesimNetwork *network, guint width)
@@ -282,10 +271,8 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 	};
 	g_autoptr(GString) text = g_string_new("Links: a message is ");
 	const char *before = "; while a message is in flight ";
-	PipesimNumber number;
 
-	g_string_append_printf(
-		text, "%s; ", pipesim_print_bytes(number, network->message_bytes));
+	g_string_append_printf(text, "%s; ", pipesim_bytes(network->message_bytes));
 	if (network->ranks_per_node > 0)
 		g_string_append_printf(text, "within a node of %u ", network->ranks_per_node);
 	g_string_append(text, shares[network->share]);
@@ -312,7 +299,7 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 		if (slowdown.num == slowdown.den)
 			continue;
 		g_string_append_printf(text, "%s%s x %s", before, pipesim_kind_letter(kind),
-			pipesim_figure_short(number, pipesim_figure_fraction(slowdown), 9));
+			pipesim_short(pipesim_figure_fraction(slowdown), 9));
 		before = ", ";
 	}
 	pipesim_wrap(out, text->str, 2, 0, width);

@@ -146,8 +146,7 @@ static void choose_rows(Verdict *v)
 		g_ptr_array_sort(rows, by_step);
 	/* The best first, so that others join it. */
 	for (guint pass = 0; pass < 2; pass++)
-		for (guint i = 0; i < rows->len; i++) {
-			Row *row = g_ptr_array_index(rows, i);
+		pipesim_each_in (Row, row, rows) {
 			gboolean beaten = FALSE;
 
 			pipesim_each_in (const Row, other, rows)
@@ -216,7 +215,6 @@ static void fill_column(const Verdict *v, const PipesimFigure *figure, guint col
 {
 	const gint64 unit = unit_of(v, figure);
 	g_autofree double *values = g_new(double, v->rows->len);
-	PipesimNumber number;
 	guint decimals;
 
 	for (guint i = 0; i < v->rows->len; i++)
@@ -227,8 +225,7 @@ static void fill_column(const Verdict *v, const PipesimFigure *figure, guint col
 			   : pipesim_screen_decimals(values, v->rows->len);
 	for (guint i = 0; i < v->rows->len; i++)
 		if (isfinite(values[i]))
-			cells[i][column] =
-				g_strdup(pipesim_figure_fixed(number, values[i], decimals));
+			cells[i][column] = g_strdup(pipesim_fixed(values[i], decimals));
 }
 
 static void free_cells(char *(*cells)[MOST_COLUMNS], guint n)
@@ -300,7 +297,6 @@ static void ask(const Verdict *v)
 		       given = costs->part == NULL &&
 			       (costs->source == NULL || unit || *costs->source == '-');
 	GString *out = v->screen->asked;
-	PipesimNumber number;
 
 	g_string_append_printf(out, "PP %u, %u micro-batch%s; ", scenario->ranks,
 		scenario->microbatches, scenario->microbatches == 1 ? "" : "es");
@@ -316,11 +312,10 @@ static void ask(const Verdict *v)
 		for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
 			g_string_append_printf(out, "%s%s %s", i > 0 ? ", " : "",
 				pipesim_kind_letter(kinds[i]),
-				pipesim_screen_number(
-					number, (double)costs->time[kinds[i]] / 1e6));
+				pipesim_brief_number((double)costs->time[kinds[i]] / 1e6));
 		if (costs->p2p > 0)
 			g_string_append_printf(out, ", P2P %s",
-				pipesim_screen_number(number, (double)costs->p2p / 1e6));
+				pipesim_brief_number((double)costs->p2p / 1e6));
 		g_string_append_printf(out, " ms a %s",
 			scenario->compare_at == PIPESIM_AT_STAGES ? "stage" : "rank");
 	}
@@ -329,7 +324,7 @@ static void ask(const Verdict *v)
 			out, "; messages block as in %s", scenario->runtime->name);
 	if (scenario->memory_limit > 0)
 		g_string_append_printf(out, "; at most %s a rank",
-			pipesim_screen_bytes(number, scenario->memory_limit));
+			pipesim_brief_bytes(scenario->memory_limit));
 }
 
 /* ", with the same activation memory": of the best beside 1F1B. */
@@ -339,19 +334,18 @@ static void append_memory(const Verdict *v, GString *out)
 	const double ratio = memory_of(v->best) / memory_of(v->base);
 	const gboolean bytes = best->memory.peak != NULL;
 	const char *what = bytes ? "memory" : "activation memory";
-	PipesimNumber number, other;
 
 	if (!isfinite(ratio) || ratio <= 0)
 		return;
 	if (!base->memory.fits)
-		g_string_append_printf(out, ", which needs %s",
-			pipesim_screen_bytes(number, base->memory.max));
+		g_string_append_printf(
+			out, ", which needs %s", pipesim_brief_bytes(base->memory.max));
 	else if (fabs(ratio - 1) < WORTH)
 		g_string_append_printf(out, " with the same %s", what);
 	else if (bytes)
 		g_string_append_printf(out, " in %s (1F1B: %s)",
-			pipesim_screen_bytes(number, best->memory.max),
-			pipesim_screen_bytes(other, base->memory.max));
+			pipesim_brief_bytes(best->memory.max),
+			pipesim_brief_bytes(base->memory.max));
 	else
 		g_string_append_printf(out, " with %.0f %% %s %s", 100 * fabs(ratio - 1),
 			ratio > 1 ? "more" : "less", what);
@@ -398,7 +392,6 @@ static void decide_samples(const Verdict *v)
 	const PipesimSamples *samples, *base = v->base != NULL ? v->base->samples : NULL;
 	const PipesimRun *best = v->best;
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimNumber number, tail;
 
 	pipesim_each_in (const Row, row, v->rows)
 		if (row->run->samples != NULL && row->run->report->memory.fits &&
@@ -411,8 +404,8 @@ static void decide_samples(const Verdict *v)
 		g_string_append_printf(out, "the fastest in %.0f %% of the samples; ",
 			100.0 * samples->wins / samples->n);
 	g_string_append_printf(out, "median step %s, 95th percentile %s",
-		pipesim_screen_time(number, (gint64)median_of(samples)),
-		pipesim_screen_time(tail, (gint64)samples->makespan[PIPESIM_P95].value));
+		pipesim_brief_time((gint64)median_of(samples)),
+		pipesim_brief_time((gint64)samples->makespan[PIPESIM_P95].value));
 	if (base != NULL && base != samples)
 		g_string_append_printf(out, "; %.2f times the throughput of 1F1B",
 			median_of(base) / median_of(samples));
@@ -428,7 +421,6 @@ static void decide(const Verdict *v)
 					 ? "throughput per rank"
 					 : "throughput";
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimNumber number;
 
 	if (v->best != NULL && v->best->samples != NULL) {
 		decide_samples(v);
@@ -442,14 +434,14 @@ static void decide(const Verdict *v)
 				least = row;
 		pipesim_screen_say(v->screen->verdict, "%s: %s needs %s%s.",
 			one ? "It does not fit" : "None fits", least->run->name,
-			pipesim_screen_bytes(number, least->run->report->memory.max),
+			pipesim_brief_bytes(least->run->report->memory.max),
 			one ? "" : ", the least of them");
 		return;
 	}
 	if (one)
 		g_string_append_printf(out, "%s takes %s, %.1f %% of it bubble",
 			name_of(v->best),
-			pipesim_screen_time(number, pipesim_report_step(v->best->report)),
+			pipesim_brief_time(pipesim_report_step(v->best->report)),
 			100 * pipesim_figure_fraction(v->best->report->bubble.ratio));
 	else if (speed < 1 - WORTH && v->base != NULL && v->base->report->memory.fits)
 		g_string_append_printf(
@@ -485,7 +477,6 @@ static void list_others(const Verdict *v)
 	g_autoptr(GString) unfit = g_string_new(NULL), halves = g_string_new(NULL),
 			   rest = g_string_new(NULL);
 	guint n_unfit = 0, most = 0;
-	PipesimNumber number;
 
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->report == NULL) {
@@ -494,7 +485,7 @@ static void list_others(const Verdict *v)
 					v->screen->failed, "%s", run->error->message);
 		} else if (v->best != NULL && !run->report->memory.fits) {
 			g_autofree char *name = g_strdup_printf("%s %s", run->name,
-				pipesim_screen_bytes(number, run->report->memory.max));
+				pipesim_brief_bytes(run->report->memory.max));
 
 			if (n_unfit++ < MOST_UNFIT)
 				append_name(unfit, name);
@@ -580,8 +571,7 @@ static void note_runs(const Verdict *v)
 		if (run->native_left_out)
 			pipesim_screen_say(v->screen->notes,
 				"%s: has too many ops to say here how messages block each "
-				"other: see "
-				"--runtime native",
+				"other: see --runtime native",
 				name_of(run));
 }
 

@@ -73,7 +73,7 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	if (choice->schedule == NULL || colon == NULL)
 		return choice->schedule != NULL;
 	if (!(choice->schedule->takes & PIPESIM_TAKES_CHUNKS))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"'%s': %s has a fixed number of chunks; leave out '%s'", name,
 			choice->schedule->name, colon);
 	if (!pipesim_parse_count(colon + 1, name, 1, PIPESIM_MAX_CHUNKS, &chunks, error))
@@ -97,8 +97,7 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 	g_auto(GStrv) items = g_strsplit(names != NULL ? names : "all", ",", -1);
 
 	if (items[0] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--schedule is empty; give names, files or all");
+		return pipesim_refuse(error, "--schedule is empty; give names, files or all");
 	for (char **item = items; *item != NULL; item++) {
 		const PipesimSchedule *const *all = pipesim_schedule_list();
 
@@ -113,9 +112,7 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 {
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		if (choice->file == NULL)
 			continue;
 		if (scenario->ranks == 0)

@@ -76,16 +76,14 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 	PipesimCosts *costs;
 
 	if ((setup->base != NULL) + (file != NULL) + traces > 1) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s and %s both say what an op takes; give one of them",
+		pipesim_refuse(error, "%s and %s both say what an op takes; give one of them",
 			file != NULL ? "--costs" : "--trace",
 			setup->base != NULL ? "costs that are set" : "--trace");
 		return NULL;
 	}
 	if (setup->text[PIPESIM_SET_LAYERS] != NULL && file != NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--layers: a costs file has its layers from 'pipesim calibrate "
-			"--layers'; leave it out");
+		pipesim_refuse(error, "--layers: a costs file has its layers from 'pipesim "
+				      "calibrate --layers'; leave it out");
 		return NULL;
 	}
 	if (traces) {
@@ -129,11 +127,11 @@ static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GEr
 	if (costs->part == NULL || has_stage_times(setup))
 		return TRUE;
 	if (setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--stage-scale: %s says how long each stage is; give one of them",
 			name_base(setup));
 	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--model-times: %s says what each stage takes; give one of them",
 			name_base(setup));
 	return setup->scenario.ranks == 0 ||
@@ -154,13 +152,11 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 	const char *path = setup->text[PIPESIM_SET_STAGE_TIMES];
 
 	if (has_stage_times(setup) && setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--stage-times and --stage-scale both say how long a stage is; give "
-			"one of them");
+		return pipesim_refuse(error, "--stage-times and --stage-scale both say how "
+					     "long a stage is; give one of them");
 	if (path != NULL && setup->stages != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--stage-times and stages that are set both say what a stage takes; "
-			"give one of them");
+		return pipesim_refuse(error, "--stage-times and stages that are set both say "
+					     "what a stage takes; give one of them");
 	if (setup->stages != NULL)
 		return pipesim_costs_set_parts(
 			costs, setup->stages, setup->scenario.ranks, error);
@@ -179,9 +175,8 @@ static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GE
 	if (path == NULL || setup->text[PIPESIM_SET_PACK] != NULL)
 		return TRUE;
 	if (lengths != NULL && setup->text[PIPESIM_SET_OP_TIMES] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--lengths and --op-times both say what micro-batches take; give one "
-			"of them");
+		return pipesim_refuse(error, "--lengths and --op-times both say what "
+					     "micro-batches take; give one of them");
 	const char *other = has_stage_times(setup)                         ? "--stage-times"
 			    : costs->part != NULL                          ? name_base(setup)
 			    : setup->text[PIPESIM_SET_STAGE_SCALE] != NULL ? "--stage-scale"
@@ -193,10 +188,10 @@ static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GE
 		    costs, pipesim_input_open(path, error), setup->scenario.ranks, error))
 		return FALSE;
 	if (lengths != NULL && costs->op_times->parts > 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--lengths: %s has times of ops; --op-times reads these", lengths);
 	return costs->op_times->parts == 0 || other == NULL ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--op-times and %s both say what a stage takes; give one of them, or "
 		       "--op-times with lengths alone",
 		       other);
@@ -210,7 +205,7 @@ static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs,
 	if (path == NULL && costs->part_bytes == NULL)
 		return TRUE;
 	if (activations || setup->text[PIPESIM_SET_PARAMETER_BYTES] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s and %s both say what a stage holds; give one of them",
 			path != NULL ? "--stage-bytes" : "the [stage-bytes] of --costs",
 			activations ? "--activation-bytes" : "--parameter-bytes");
@@ -228,17 +223,16 @@ static gboolean read_layers(
 	const gboolean model = setup->text[PIPESIM_SET_MODEL_TIMES] != NULL;
 
 	if (setup->layers > 0 && model && setup->list[PIPESIM_SET_TRACE] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--layers is of a rank with --trace and of the model with "
 			"--model-times; leave out one of the three");
 	if (setup->layers > 0 && has_stage_times(setup) &&
 		setup->list[PIPESIM_SET_TRACE] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--layers changes nothing beside --stage-times, which say how long "
-			"each stage is; leave it out");
+		return pipesim_refuse(error, "--layers changes nothing beside --stage-times, "
+					     "which say how long each stage is; leave it out");
 	costs->model_layers = 0;
 	if (costs->part != NULL && costs->whole_layers)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s and --split layers both say how long a stage is; give one of them",
 			name_parts(setup));
 	if (setup->layers > 0 && costs->part == NULL)
@@ -247,7 +241,7 @@ static gboolean read_layers(
 	else if (!replaced && costs->part == NULL)
 		costs->model_layers = (guint64)costs->layers * setup->scenario.ranks;
 	return !costs->whole_layers || costs->model_layers > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--split layers needs to know how many there are; give --layers, for "
 		       "example %s",
 		       model ? "--layers 80, of the model" : "--layers 5, per rank");
@@ -262,7 +256,7 @@ static gboolean read_costs(
 
 	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL &&
 		(setup->text[PIPESIM_SET_TIMES] != NULL || has_stage_times(setup)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--model-times and %s both say what an op takes; give one of them",
 			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--stage-times");
 	memcpy(before, costs->time, sizeof before);
@@ -273,7 +267,7 @@ static gboolean read_costs(
 	*replaced = memcmp(before, costs->time, sizeof before) != 0;
 	if (costs->part == NULL || !*replaced)
 		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_refuse(error,
 		"--times and %s both give F, I, W or B; give --times only FB and P2P",
 		name_parts(setup));
 }
@@ -287,13 +281,13 @@ static gboolean check_together(const PipesimSetup *setup, GError **error)
 	const gboolean latency = setup->text[PIPESIM_SET_LINK_LATENCY] != NULL;
 
 	if (times != NULL && strstr(times, "P2P") != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s P2P and the links' options both say what a hop takes; give one of "
 			"them",
 			model ? "--model-times" : "--times");
 	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL &&
 		(latency || setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--topology has latency and bandwidth of its links; leave out %s",
 			latency ? "--link-latency" : "--link-bandwidth");
 	return TRUE;
@@ -310,14 +304,13 @@ static gboolean check_links(
 			       setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL;
 
 	if (!links && network->intra.latency == 0 && network->intra.bandwidth == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s needs links; give --link-bandwidth and --link-latency, --topology, "
 			"or a costs file that has them",
 			message ? "--message-bytes" : "--interference");
 	if (!message && (network->intra.bandwidth > 0 || network->inter.bandwidth > 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a bandwidth needs the size of a message; give --message-bytes, for "
-			"example 32MiB");
+		return pipesim_refuse(error, "a bandwidth needs the size of a message; give "
+					     "--message-bytes, for example 32MiB");
 	return pipesim_network_check(network, error);
 }
 
@@ -371,30 +364,28 @@ static gboolean check_sharding(
 				pipesim_cutter_training(costs->cutter)->zero == PIPESIM_ZERO_3;
 
 	if (bandwidth && time != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--shard-bandwidth and %s both say what FSDP takes; give one of them",
 			time);
 	if (costs->network != NULL && costs->network->shards != PIPESIM_SHARDS_OWN &&
 		(bandwidth || time != NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"by [data-parallel] of --topology stages are gathered over its links, "
-			"which have a bandwidth; give --unshard-bytes, or --model with --zero "
-			"3, but no times");
+		return pipesim_refuse(error,
+			"by [data-parallel] of --topology stages are gathered over its "
+			"links, which have a bandwidth; give --unshard-bytes, or "
+			"--model with --zero 3, but no times");
 	if (bandwidth && sharding->bandwidth == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--shard-bandwidth: nothing moves at 0 bytes per second; give a "
-			"bandwidth, for example 50GB/s");
+		return pipesim_refuse(error, "--shard-bandwidth: nothing moves at 0 bytes per "
+					     "second; give a bandwidth, for example 50GB/s");
 	if (sharding->bandwidth > 0 && sharding->bytes == 0 && !shared)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--shard-bandwidth needs to know how much is gathered; give "
 			"--unshard-bytes, or --model with --zero 3");
 	if (sharding->bytes > 0 && costs->cutter != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--unshard-bytes and --model both say how large parameters are; leave "
-			"out --unshard-bytes");
+		return pipesim_refuse(error, "--unshard-bytes and --model both say how large "
+					     "parameters are; leave out --unshard-bytes");
 	if (setup->text[PIPESIM_SET_DP_BANDWIDTH] != NULL &&
 		(sharding->bandwidth > 0 || sharding->reduce > 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--dp-bandwidth reduces gradients behind the step, %s within it; give "
 			"one of them",
 			sharding->bandwidth > 0 ? "--shard-bandwidth" : "--reduce-time");
@@ -411,18 +402,15 @@ static gboolean read_copies(PipesimSetup *setup, PipesimCosts *costs, GError **e
 	if (setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH] == NULL)
 		return TRUE;
 	if (costs->offload_bandwidth == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--offload-bandwidth: nothing moves at 0 bytes per second; give a "
-			"bandwidth, for example 25GB/s");
+		return pipesim_refuse(error,
+			"--offload-bandwidth: nothing moves at 0 bytes per second; give "
+			"a bandwidth, for example 25GB/s");
 	if (*copy > 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--offload-bandwidth and COPY of --times both say what a copy takes; "
-			"give "
-			"one of them");
+		return pipesim_refuse(error, "--offload-bandwidth and COPY of --times both say "
+					     "what a copy takes; give one of them");
 	if (bytes == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--offload-bandwidth needs to know how much is copied; give "
-			"--activation-bytes, or --model");
+		return pipesim_refuse(error, "--offload-bandwidth needs to know how much is "
+					     "copied; give --activation-bytes, or --model");
 	*copy = MIN(pipesim_time_scale(bytes, 1000000000, costs->offload_bandwidth),
 		PIPESIM_MAX_TIME_NS);
 	costs->own[PIPESIM_OP_RELOAD_START] = *copy;
@@ -438,43 +426,42 @@ static gboolean check_costs(
 	const gboolean pause = setup->text[PIPESIM_SET_STEP_PAUSE] != NULL;
 
 	if ((scenario->first_step || pause) && costs->power == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s has no effect here: the costs have no [power], or it is off",
 			pause ? "--step-pause" : "--cold-start");
 	if (scenario->first_step && pause)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--step-pause is between two steps, and --cold-start has none before "
-			"it; give one of them");
+		return pipesim_refuse(error,
+			"--step-pause is between two steps, and --cold-start has none "
+			"before it; give one of them");
 	if (costs->has_optimizer && !costs->post_validation)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--optimizer-time is between steps that follow each other without a "
-			"barrier; give --post-validation too");
+		return pipesim_refuse(error,
+			"--optimizer-time is between steps that follow each other "
+			"without a barrier; give --post-validation too");
 	if (costs->post_validation && costs->network != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--post-validation takes messages that share no links; leave out "
-			"--message-bytes and --topology, and give P2P in --times");
+		return pipesim_refuse(error,
+			"--post-validation takes messages that share no links; leave "
+			"out --message-bytes and --topology, and give P2P in --times");
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--memory-limit needs bytes to compare with; give --activation-bytes, "
-			"--parameter-bytes, --stage-bytes, --model or a costs file that has "
-			"them");
+		return pipesim_refuse(error,
+			"--memory-limit needs bytes to compare with; give "
+			"--activation-bytes, --parameter-bytes, --stage-bytes, --model "
+			"or a costs file that has them");
 	if (limit != NULL && g_ascii_isdigit(limit[strlen(limit) - 1]) &&
 		scenario->memory_limit < 1000000 &&
 		(costs->bytes_until_input > 1000000 || costs->bytes_until_weight > 1000000 ||
 			costs->parameter_bytes > 1000000))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--memory-limit: '%s' is in bytes, so that nothing fits; add a unit, "
 			"for example %sGB",
 			limit, limit);
 	if (!check_sharding(setup, costs, error))
 		return FALSE;
 	if (scenario->samples > 0 && costs->op_times != NULL && setup->order == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--samples draws the times of ops, which --op-times gives; leave one "
-			"of them out");
+		return pipesim_refuse(error, "--samples draws the times of ops, which "
+					     "--op-times gives; leave one of them out");
 	return scenario->samples == 0 || setup->order > 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "no distribution of times to draw from; take times from --trace or "
 		       "--costs, or give a standard deviation, for example --jitter 0.03");
 }
@@ -511,13 +498,11 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 					: " (I and W: B divided as before)");
 	if (setup->text[PIPESIM_SET_DEVICE] != NULL) {
 		const PipesimTraining *training = pipesim_cutter_training(costs->cutter);
-		PipesimNumber share;
 
 		g_string_append_printf(source,
 			"kernels of %s on %s, products at %s of its peak, ",
 			setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
-			pipesim_print_double(
-				share, pipesim_device_share(setup->device, training)));
+			pipesim_double(pipesim_device_share(setup->device, training)));
 		if (setup->device->measured != NULL)
 			g_string_append_printf(source,
 				"%u shapes and %u other terms of it measured, the model not",
@@ -540,8 +525,8 @@ void pipesim_setup_sustain(PipesimSetup *setup)
 {
 	if (pipesim_costs_sustain(setup->costs))
 		pipesim_setup_notice(setup,
-			"sustained times alone: what the costs say of "
-			"power, receive contention and CPU launches is left out here");
+			"sustained times alone: what the costs say of power, receive "
+			"contention and CPU launches is left out here");
 }
 
 /* The lengths with which all forwards of a pipeline end first, and so, in reverse, all backwards. */
@@ -557,9 +542,9 @@ static gboolean plan_slices(
 	gint64 latency, bound;
 
 	if (slicing->cost.a <= 0 && slicing->cost.b <= 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--slice-lengths plan goes by what slices take; give --slice-cost, for "
-			"example c=0.1,b=0.001,a=1e-7");
+		return pipesim_refuse(error,
+			"--slice-lengths plan goes by what slices take; give "
+			"--slice-cost, for example c=0.1,b=0.001,a=1e-7");
 	if (!pipesim_slice_times_check(&ask.times, ask.tokens, ask.over, error) ||
 		!pipesim_slice_plan(&ask, slices, &latency, &bound, error)) {
 		g_prefix_error_literal(error, "--slice-lengths plan: ");
@@ -568,10 +553,9 @@ static gboolean plan_slices(
 	slicing->how = PIPESIM_SLICES_LIST;
 	slicing->n = slices->len;
 	if (slicing->n > PIPESIM_MAX_SLICES)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--slice-lengths plan: %u slices are best, but at most %u are "
-			"possible; "
-			"give c in --slice-cost, what each slice takes besides",
+			"possible; give c in --slice-cost, what each slice takes besides",
 			slicing->n, PIPESIM_MAX_SLICES);
 	for (guint i = 0; i < slicing->n; i++)
 		slicing->length[i] = (guint32)g_array_index(slices, gint64, i);
@@ -585,13 +569,13 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 	PipesimScenario *scenario = &setup->scenario;
 
 	if (scenario->exchange && (slicing == NULL || slicing->cost.a <= 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--context-exchange shares out attention, and nothing says what that "
-			"takes; give a in --slice-cost, for example b=1,a=0.001");
+		return pipesim_refuse(error,
+			"--context-exchange shares out attention, and nothing says what "
+			"that takes; give a in --slice-cost, for example b=1,a=0.001");
 	if (slicing == NULL)
 		return TRUE;
 	if (costs->op_times != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--op-times and %s both say what single ops take; give one of them",
 			setup->text[PIPESIM_SET_SLICE_COST] != NULL ? "--slice-cost"
 								    : "--slice-lengths");

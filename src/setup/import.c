@@ -22,9 +22,7 @@ static PipesimArgument *find(Reading *reading, const char *name)
 {
 	PipesimArgument *found = NULL;
 
-	for (guint i = 0; i < reading->all->len; i++) {
-		PipesimArgument *argument = &g_array_index(reading->all, PipesimArgument, i);
-
+	pipesim_each (PipesimArgument, argument, reading->all) {
 		if (strcmp(argument->name, name) == 0) {
 			argument->used = TRUE;
 			found = argument;
@@ -456,9 +454,7 @@ PipesimImport *pipesim_import_parse(
 		read_torchtitan(&reading);
 	else
 		read_megatron(&reading);
-	for (guint i = 0; i < all->len; i++) {
-		const PipesimArgument *argument = &g_array_index(all, PipesimArgument, i);
-
+	pipesim_each (const PipesimArgument, argument, all) {
 		if (!argument->used)
 			g_ptr_array_add(import->ignored, g_strdup(argument->name));
 	}

@@ -557,7 +557,6 @@ gboolean pipesim_job_file_print(const PipesimSetup *setup, const char *command,
 	for (guint topic = 0; topic < PIPESIM_N_TOPICS; topic++)
 		append_topic(setup, topic, folder, out);
 	return g_utf8_validate(out->str, (gssize)out->len, NULL) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--write-job: a name is no text in UTF-8, as job files are; rename that "
-		       "file");
+	       pipesim_refuse(error, "--write-job: a name is no text in UTF-8, as job files "
+				     "are; rename that file");
 }

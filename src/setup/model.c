@@ -99,7 +99,7 @@ static char *find_shipped(
 	if (pipesim_setup_is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
 		return g_steal_pointer(&path);
 	known = list_shipped(folder);
-	pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	pipesim_refuse(error,
 		"no %s '%.64s'; there are: %s; a file goes by its path, with a slash, .ini%s",
 		kind == PIPESIM_PATH_DEVICE ? "device" : "model", name,
 		*known != '\0' ? known : "none",
@@ -195,12 +195,12 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 	for (guint i = 0; device && i < G_N_ELEMENTS(others); i++)
 		if ((setup->text[others[i]] != NULL || setup->list[others[i]] != NULL) &&
 			(others[i] != PIPESIM_SET_TIMES || !p2p_alone))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--device and %s both say what an op takes; give one of them",
 				pipesim_settings[others[i]].name);
 	for (guint i = 0; !device && i < G_N_ELEMENTS(own); i++)
 		if (setup->text[own[i]] != NULL || setup->flag[own[i]])
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is of --device, which is missing; for example --device "
 				"h100",
 				pipesim_settings[own[i]].name);
@@ -297,14 +297,14 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 	/* Settings that say what --model says, and those that nothing is without it. */
 	for (guint i = 0; model && i < G_N_ELEMENTS(others); i++)
 		if (setup->text[others[i]] != NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--model and %s both say what a stage holds; give one of them",
 				pipesim_settings[others[i]].name);
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
 			    id == PIPESIM_SET_VOCAB_PARALLEL) &&
 			(setup->text[id] != NULL || setup->flag[id]))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is of --model, which is missing; for example --model "
 				"llama-3-70b",
 				pipesim_settings[id].name);

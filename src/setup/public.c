@@ -40,7 +40,7 @@ gboolean pipesim_setup_set(
 	g_return_val_if_fail(setup != NULL && option != NULL, FALSE);
 	id = find_setting(option);
 	if (id == PIPESIM_SET_NONE)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
 			"times, runtime",
 			option);
@@ -60,7 +60,7 @@ gboolean pipesim_setup_set(
 		const gboolean was = setup->flag[id];
 
 		if (value != NULL && *value != '\0')
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: '%.64s'; it takes no value: \"\" asks for it",
 				pipesim_settings[id].name, value);
 		setup->flag[id] = value != NULL;
@@ -101,7 +101,7 @@ gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n, const gint64 *fo
 
 		for (guint kind = PIPESIM_F; kind <= PIPESIM_W; kind++)
 			if (times[kind] < 0 || times[kind] > PIPESIM_MAX_TIME_NS)
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				return pipesim_refuse(error,
 					"%s of stage %u is %" G_GINT64_FORMAT
 					" ns; from 0 to %" G_GINT64_FORMAT,
 					pipesim_kind_letter(kind), i, times[kind],

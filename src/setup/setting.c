@@ -76,8 +76,7 @@ gboolean pipesim_word_find(
 			return TRUE;
 		}
 	but_last = g_strndup(list, strlen(list) - strlen(all[n - 1]) - 2);
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s '%s'; %s or %s", what, text,
-		but_last, all[n - 1]);
+	return pipesim_refuse(error, "%s '%s'; %s or %s", what, text, but_last, all[n - 1]);
 }
 
 /* Which of the words of @setting @text is. */
@@ -92,8 +91,7 @@ static gboolean find_word(
 	if (setting->into != PIPESIM_INTO_TRAINING ||
 		g_strv_contains((const char *const *)words, text))
 		return pipesim_word_find(setting->values, text, what, word, error);
-	return pipesim_fail(
-		error, PIPESIM_ERROR_USAGE, "%s '%s' is none of %s", what, text, list);
+	return pipesim_refuse(error, "%s '%s' is none of %s", what, text, list);
 }
 
 READER(word)
@@ -115,7 +113,7 @@ READER(max_activations)
 	if (!pipesim_parse_fraction(text, setting->name, &scenario->max_activations, error))
 		return FALSE;
 	return scenario->max_activations.num > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: 0 allows no micro-batch; give a number of whole-stage activations, "
 		       "for example 8",
 		       setting->name);
@@ -165,7 +163,7 @@ READER(memory_limit)
 	if (!pipesim_parse_bytes(text, setting->name, &scenario->memory_limit, error))
 		return FALSE;
 	return scenario->memory_limit > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: nothing fits into 0 bytes; give a size, for example 80GB",
 		       setting->name);
 }
@@ -189,14 +187,13 @@ READER(jitter)
 
 		jitter->num /= common;
 		if (jitter->den > G_MAXINT64 / 100)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: '%s' has too many digits", setting->name, text);
+			return pipesim_refuse(
+				error, "%s: '%s' has too many digits", setting->name, text);
 		jitter->den *= 100 / common;
 	}
 	return (double)jitter->num <= PIPESIM_MAX_JITTER * (double)jitter->den ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: '%s'; a relative standard deviation from 0 to %g", setting->name,
-		       text, PIPESIM_MAX_JITTER);
+	       pipesim_refuse(error, "%s: '%s'; a relative standard deviation from 0 to %g",
+		       setting->name, text, PIPESIM_MAX_JITTER);
 }
 
 /* Into the costs ------------------------------------------------------------------------- */
@@ -267,7 +264,7 @@ READER(power)
 	if (!find_word(setting, text, &off, error))
 		return FALSE;
 	if (costs->power == NULL && costs->residence == NULL && costs->step == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s has no effect here: the costs have neither [power] nor "
 			"[residence]; 'pipesim calibrate' finds them in traces that have these "
 			"series",
@@ -287,7 +284,7 @@ READER(launches)
 	if (!find_word(setting, text, &off, error))
 		return FALSE;
 	if (costs->launch == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s has no effect here: the costs have no [host-times]; 'pipesim "
 			"calibrate' finds them in captures of stages",
 			setting->name);
@@ -309,7 +306,7 @@ READER(power_limit)
 	if (!pipesim_parse_count(number, setting->name, 1, 1000000, &watts, error))
 		return FALSE;
 	if (costs->power == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s has no effect here: the costs have no [power], or it is off",
 			setting->name);
 	return pipesim_power_set_limit(costs->power, (gint64)watts, setting->name, error);
@@ -376,7 +373,7 @@ READER(routing)
 		return FALSE;
 	to->training->routing = factor;
 	return (factor.num >= factor.den && factor.num / factor.den <= 1000) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: '%s'; the fullest rank has the mean or more, from 1 to 1000",
 		       setting->name, text);
 }
@@ -405,7 +402,7 @@ READER(mfu)
 		return FALSE;
 	training->mfu = (double)share.num / (double)share.den / (percent ? 100 : 1);
 	return (training->mfu >= 0.001 && training->mfu <= 1) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: '%s'; a share of the peak from 0.001 to 1, for example 0.45",
 		       setting->name, text);
 }
@@ -422,7 +419,7 @@ READER(pace)
 		pace[i] = (double)factor.num / (double)factor.den;
 	}
 	return (pace[0] >= 0.1 && pace[0] <= 10 && pace[1] >= 0.1 && pace[1] <= 10) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: '%s'; two factors from 0.1 to 10, of kernels and of messages, for "
 		       "example 1.05,0.9",
 		       setting->name, text);
@@ -440,7 +437,7 @@ READER(interference)
 	if (!pipesim_parse_fraction(text, setting->name, &factor, error))
 		return FALSE;
 	if (factor.num < factor.den || factor.num / factor.den >= 1000)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is out of range; the slowdown of compute while a message is "
 			"in flight, from 1 to 1000, or 'measured'",
 			setting->name, text);
@@ -458,17 +455,15 @@ READER(window)
 	g_auto(GStrv) ends = g_strsplit(text, ":", 2);
 
 	if (ends[0] == NULL || ends[1] == NULL || (*ends[0] == '\0' && *ends[1] == '\0'))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s'; from and to in ms, for example 100:250", setting->name,
-			text);
+		return pipesim_refuse(error, "%s: '%s'; from and to in ms, for example 100:250",
+			setting->name, text);
 	if ((*ends[0] != '\0' &&
 		    !pipesim_parse_time(ends[0], setting->name, &view->begin, error)) ||
 		(*ends[1] != '\0' &&
 			!pipesim_parse_time(ends[1], setting->name, &view->end, error)))
 		return FALSE;
 	return *ends[1] == '\0' || view->begin < view->end ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' ends before it begins",
-		       setting->name, text);
+	       pipesim_refuse(error, "%s: '%s' ends before it begins", setting->name, text);
 }
 
 /* "0:3", "5". */
@@ -486,8 +481,8 @@ READER(ranks)
 		return FALSE;
 	view->first_rank = (guint)from;
 	view->behind_rank = (guint)until + 1;
-	return from <= until || pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					"%s: '%s' ends before it begins", setting->name, text);
+	return from <= until ||
+	       pipesim_refuse(error, "%s: '%s' ends before it begins", setting->name, text);
 }
 
 /* "1600x900", "1600". */
@@ -502,7 +497,7 @@ READER(size)
 			sides[0], setting->name, 1, PIPESIM_MAX_PIXELS, &width, NULL) ||
 		(sides[1] != NULL && !pipesim_parse_count(sides[1], setting->name, 1,
 					     PIPESIM_MAX_PIXELS, &height, NULL)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s'; width and height in pixels, at most %u each: 1600x900, or "
 			"the width alone",
 			setting->name, text, PIPESIM_MAX_PIXELS);

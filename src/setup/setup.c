@@ -37,13 +37,12 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 	/* Rows travel beside the other op of a pair: schedules that can make pairs do. */
 	setup->scenario.pairs |= setup->flag[PIPESIM_SET_EP_OVERLAP];
 	if (setup->scenario.issuing.delay_wgrad > 0 && !setup->scenario.pairs)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--delay-wgrad is of pairs of F and B, and there are none; add "
-			"--overlap-fb");
+		return pipesim_refuse(error, "--delay-wgrad is of pairs of F and B, and there "
+					     "are none; add --overlap-fb");
 	if (setup->scenario.samples == 0 &&
 		(setup->text[PIPESIM_SET_JITTER] != NULL ||
 			(setup->text[PIPESIM_SET_SEED] != NULL && !setup->searches)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s is for steps drawn at random; add --samples, for example --samples "
 			"1000",
 			setup->text[PIPESIM_SET_JITTER] != NULL ? "--jitter" : "--seed");
@@ -54,8 +53,7 @@ gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error)
 {
 	if (setup->scenario.ranks != 0 && setup->scenario.microbatches != 0)
 		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"%s is missing; for example --pp 8 --microbatches 20",
+	return pipesim_refuse(error, "%s is missing; for example --pp 8 --microbatches 20",
 		setup->scenario.ranks == 0 ? "--pp" : "--microbatches");
 }
 
@@ -91,8 +89,8 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 			!setup->derived[id] && !(takes & setting->heed)) {
 			g_autofree char *who = who_heeds(setting);
 
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s has no effect here; it is for %s", setting->name, who);
+			return pipesim_refuse(error, "%s has no effect here; it is for %s",
+				setting->name, who);
 		}
 	}
 	return TRUE;
@@ -109,11 +107,11 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
 			(setup->text[id] == NULL && !setup->flag[id]))
 			continue;
 		if (timeline == NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s says how a timeline is drawn; add --timeline FILE",
 				setting->name);
 		if (setting->for_gnuplot && pipesim_path_is_text(timeline))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s has no effect on a text timeline; draw .svg, .png or .pdf",
 				setting->name);
 	}
@@ -255,7 +253,7 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 			const NamedPath *b = &g_array_index(paths, NamedPath, j);
 
 			if (same_file(a, b))
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				return pipesim_refuse(error,
 					"%s and %s are the same file '%s'; name each file once",
 					a->what, b->what, a->path);
 		}

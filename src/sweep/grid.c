@@ -105,7 +105,7 @@ gboolean pipesim_range_expand(
 	Nano from, to, by;
 
 	if (n == 0 || !parse_number(parts[0], &from) || (n > 1 && !parse_number(parts[1], &to)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is no number or range; write 8, 4:64:*2 or 1:2:0.25", what,
 			text);
 	if (n == 1)
@@ -113,17 +113,17 @@ gboolean pipesim_range_expand(
 	/* A number that does not grow never comes to the end. */
 	if (!parse_number(multiply || step[0] == '+' ? step + 1 : step, &by) ||
 		by <= (multiply ? ONE : 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is no step; more than 0, or '*' and more than 1", what, step);
 	if (to < from)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: range '%s' ends before it begins", what, text);
+		return pipesim_refuse(
+			error, "%s: range '%s' ends before it begins", what, text);
 	if (multiply && from == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: range '%s' multiplies 0; start above 0", what, text);
+		return pipesim_refuse(
+			error, "%s: range '%s' multiplies 0; start above 0", what, text);
 	for (Nano value = from; value <= to;) {
 		if (values->len == MAX_VALUES)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: more than %d values; take larger steps", what, MAX_VALUES);
 		g_ptr_array_add(values, print_number(value));
 		if (multiply)
@@ -192,7 +192,7 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 			return FALSE;
 	grid->points *= axis->values->len;
 	return grid->points <= MAX_POINTS ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "more than %" G_GUINT64_FORMAT " points; sweep fewer numbers",
 		       MAX_POINTS);
 }

@@ -143,26 +143,23 @@ static const PipesimSweepResult *results_of(const Drawing *drawing, guint64 poin
 static void append_value(const Drawing *drawing, guint64 point, guint schedule, GString *out)
 {
 	const PipesimSweepResult *results = results_of(drawing, point);
-	PipesimNumber text;
 
 	if (results == NULL || results[schedule].error != NULL)
 		g_string_append(out, "NaN");
 	else
-		g_string_append(out, pipesim_print_double(text,
-					     value_of(&results[schedule], drawing->metric)));
+		g_string_append(
+			out, pipesim_double(value_of(&results[schedule], drawing->metric)));
 }
 
 /* A range of gnuplot's from @share of the scale below it to as much above. */
 static void append_scale(const Drawing *drawing, const char *set, double share, GString *out)
 {
 	const double room = share * (drawing->most - drawing->least);
-	PipesimNumber from, to;
 
 	if (drawing->least >= drawing->most) /* gnuplot wants a range that is one */
 		return;
 	g_string_append_printf(out, "set %s [%s:%s]\n", set,
-		pipesim_print_double(from, drawing->least - room),
-		pipesim_print_double(to, drawing->most + room));
+		pipesim_double(drawing->least - room), pipesim_double(drawing->most + room));
 }
 
 /* Script --------------------------------------------------------------------------------- */
@@ -219,7 +216,6 @@ static Winner find_winner(const Drawing *drawing, guint64 point)
 	const int next = pipesim_rows_next(results, drawing->n_schedules, best);
 	const char *const *names = drawing->titles->names;
 	double ahead;
-	PipesimNumber text;
 
 	if (best < 0)
 		return (Winner){best, 0, g_strdup("none fits"), g_strdup("")};
@@ -235,7 +231,7 @@ static Winner find_winner(const Drawing *drawing, guint64 point)
 			winner.like = MIN((guint)best, (guint)next);
 	} else {
 		winner.lead = g_strdup_printf(
-			"+%s %% %s", pipesim_figure_fixed(text, 100 * ahead, 1), names[next]);
+			"+%s %% %s", pipesim_fixed(100 * ahead, 1), names[next]);
 	}
 	g_strdelimit(winner.lead, "\"", '\'');
 	return winner;
@@ -391,14 +387,13 @@ gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSwee
 		return TRUE;
 	drawing_init(&drawing, kind, titles);
 	if (is_map(&drawing) && (drawing.n_swept < 2 || drawing.n_swept > 3))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"a %s needs two or three swept numbers; this sweep has %u", names[kind],
 			drawing.n_swept);
 	if (!is_map(&drawing) && drawing.n_swept == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"lines need a swept number; this sweep has none");
+		return pipesim_refuse(error, "lines need a swept number; this sweep has none");
 	if (drawing.n_panels > MAX_PANELS)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%" G_GUINT64_FORMAT " panels, one a %s: at most %d", drawing.n_panels,
 			kind == PIPESIM_SWEEP_HEAT_MAP
 				? "schedule and third number"
@@ -472,7 +467,6 @@ static void draw_heat(const Drawing *drawing)
 {
 	const guint width = drawing->whole_width, height = drawing->whole_height;
 	GString *out = drawing->picture->script;
-	PipesimNumber middle;
 
 	append_map_axes(drawing);
 	g_string_append_printf(out,
@@ -487,7 +481,7 @@ static void draw_heat(const Drawing *drawing)
 			"cell(value) = value == value ? sprintf(%s, value) : ''\n"
 			"ink(value) = value > %s ? 0x000000 : 0xFFFFFF\n",
 			drawing->most < 100 ? "'%.1f'" : "'%.4g'",
-			pipesim_print_double(middle, drawing->least / 2 + drawing->most / 2));
+			pipesim_double(drawing->least / 2 + drawing->most / 2));
 	append_scale(drawing, "cbrange", 0, out);
 	for (guint64 i = 0; i < drawing->n_panels; i++)
 		append_heat(drawing, i);
@@ -601,7 +595,6 @@ static void draw_lines(const Drawing *drawing)
 	const gboolean log = is_geometric(drawing, drawing->across);
 	GString *out = drawing->picture->script;
 	double least = G_MAXDOUBLE, most = -G_MAXDOUBLE;
-	PipesimNumber from, to;
 
 	g_string_append(out, "set xtics (");
 	for (guint i = 0; i < n; i++) {
@@ -616,11 +609,11 @@ static void draw_lines(const Drawing *drawing)
 	g_string_append_printf(out, ")\n%s", log ? "set logscale x\n" : "");
 	if (least < most && log)
 		g_string_append_printf(out, "set xrange [%s / 1.15:%s * 1.15]\n",
-			pipesim_print_double(from, least), pipesim_print_double(to, most));
+			pipesim_double(least), pipesim_double(most));
 	else if (least < most)
 		g_string_append_printf(out, "set xrange [%s:%s]\n",
-			pipesim_print_double(from, least - 0.04 * (most - least)),
-			pipesim_print_double(to, most + 0.04 * (most - least)));
+			pipesim_double(least - 0.04 * (most - least)),
+			pipesim_double(most + 0.04 * (most - least)));
 	append_scale(drawing, "yrange", 0.06, out);
 	pipesim_gnuplot_quote(out, "set ylabel ", metrics[drawing->metric].title, "\n");
 	g_string_append(out, "set grid ytics lc rgb '#C0C0C0' lw 0.75\nset border 3\n");
@@ -653,9 +646,7 @@ gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweep
 	/* One scale for all panels, so that they can be compared. */
 	drawing.least = G_MAXDOUBLE;
 	drawing.most = -G_MAXDOUBLE;
-	for (guint i = 0; i < blocks->len; i++) {
-		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
-
+	pipesim_each_in (const PipesimSweepBlock, block, blocks) {
 		for (gsize k = 0; k < (gsize)block->n_points * block->width; k++)
 			if (block->results[k].error == NULL) {
 				const double value = value_of(&block->results[k], metric);

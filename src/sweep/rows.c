@@ -118,8 +118,8 @@ gboolean pipesim_rows_format(
 			return TRUE;
 		}
 	}
-	return format == NULL || pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					 "unknown format '%s'; text, csv or jsonl", format);
+	return format == NULL ||
+	       pipesim_refuse(error, "unknown format '%s'; text, csv or jsonl", format);
 }
 
 /* Table for people ------------------------------------------------------------------------- */
@@ -205,7 +205,6 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = pipesim_rows_best(results, width, -1);
 	const int next = pipesim_rows_next(results, width, best);
-	PipesimNumber number;
 
 	for (guint axis = 0; axis < axes; axis++)
 		cells[axis] = g_strdup(pipesim_grid_value(titles->grid, point, axis));
@@ -219,8 +218,8 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	}
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
-		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
-			number, 100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
+		cells[axes + BEHIND] = g_strdup(pipesim_fixed(
+			100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
 	}
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
@@ -252,11 +251,8 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 	guint64 at = 0;
 	guint schedule = 0;
 	g_autoptr(GString) line = g_string_new("Best of all:");
-	PipesimNumber number;
 
-	for (guint i = 0; i < blocks->len; i++) {
-		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
-
+	pipesim_each_in (const PipesimSweepBlock, block, blocks) {
 		for (guint k = 0; k < block->n_points * block->width; k++) {
 			const PipesimSweepResult *result = &block->results[k];
 
@@ -279,7 +275,7 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 				pipesim_grid_value(titles->grid, at, axis));
 	}
 	g_string_append_printf(line, " %s, %s", titles->names[schedule],
-		pipesim_screen_time(number, found->values[PIPESIM_FIGURE_MAKESPAN].integer));
+		pipesim_brief_time(found->values[PIPESIM_FIGURE_MAKESPAN].integer));
 	return g_strconcat(line->str, " a step (most work per second and rank)", NULL);
 }
 
