@@ -7,6 +7,8 @@
 #endif
 
 #define N PIPESIM_RULED_LANES
+/* What gathering and reducing take where a run does neither: it is done long before anything waits for it. */
+#define LONG_AGO (-PIPESIM_MAX_END)
 
 /* A moment, or a time, of each run. */
 typedef struct {
@@ -98,8 +100,10 @@ typedef gint64 Vector_avx512 __attribute__((vector_size(64), may_alias));
 #include "engine/ruled-kernel.inc"
 #endif
 
-/* Fills the tables from the runs. FALSE without memory, or where pairs are too many. */
-static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *arena)
+/* Fills the tables from the runs, of which number @tells gathers and reduces stages if any does. FALSE without memory, or
+ * where pairs are too many. */
+static gboolean fill(
+	LaneTimes *times, const PipesimRuled *ruled, guint tells, PipesimArena *arena)
 {
 	const PipesimShape *shape = &ruled->lowering->program->shape;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
@@ -115,14 +119,16 @@ static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *
 		times->host.lane[i] = runs[i].times.host;
 	}
 	for (guint way = 0; way < 2; way++) {
-		if (runs[0].times.shard[way] == NULL)
+		if (runs[tells].times.shard[way] == NULL)
 			continue;
 		times->shard[way] = pipesim_arena_array(arena, Lanes, shape->stages);
 		for (guint stage = 0; times->shard[way] != NULL && stage < shape->stages;
 			stage++)
 			for (guint i = 0; i < N; i++)
 				times->shard[way][stage].lane[i] =
-					runs[i].times.shard[way][stage];
+					runs[i].times.shard[way] != NULL
+						? runs[i].times.shard[way][stage]
+						: LONG_AGO;
 	}
 	for (guint i = 0; i < N && drawn; i++)
 		times->drawn[i] = runs[i].times.times->drawn;
@@ -153,22 +159,28 @@ static gboolean fill(LaneTimes *times, const PipesimRuled *ruled, PipesimArena *
 	}
 #define RUN(name)                                                                     \
 	{                                                                             \
-		Kernel_##name k = {                                                   \
-			.ruled = ruled, .times = &times, .shards = &runs[0].shards};  \
+		Kernel_##name k = {.ruled = ruled,                                    \
+			.times = &times,                                              \
+			.shards = &runs[tells].shards,                                \
+			.when = when};                                                \
 		if (!run_##name(&k, arena) || k.n_done != pipesim_ruled_steps(ruled)) \
 			return FALSE;                                                 \
 		GIVE(k, n)                                                            \
 		return TRUE;                                                          \
 	}
 
-static gboolean run_block(
-	const PipesimRuled *ruled, PipesimRuledRun *runs, PipesimRuledFigures *figures, guint n)
+static gboolean run_block(const PipesimRuled *ruled, PipesimRuledRun *runs, guint tells,
+	PipesimRuledFigures *figures, guint n)
 {
 	const guint ranks = ruled->lowering->program->shape.ranks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	LaneTimes times = {.runs = runs};
+	/* Written before it is read, so not cleared. */
+	g_autofree char *room =
+		g_try_malloc_n((gsize)ruled->lowering->n_actions + 1, sizeof(Lanes));
+	Lanes *when = (Lanes *)(((guintptr)room + 63) / 64 * 64);
 
-	if (!fill(&times, ruled, arena))
+	if (room == NULL || !fill(&times, ruled, tells, arena))
 		return FALSE;
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx512f"))
@@ -179,27 +191,49 @@ static gboolean run_block(
 	RUN(baseline)
 }
 
+/* Whether stages are gathered, and gradients reduced. */
+static guint sharding_of(const PipesimTimes *times)
+{
+	return (times->unshard != NULL ? 1u : 0) | (times->reduce != NULL ? 2u : 0);
+}
+
+/* Runs of @times from number @first on, up to N, or to the first that gathers stages in another way than those before it:
+ * none does, or all do the same. @tells: (out): one that does, if any. */
+static guint alike(
+	const PipesimRuled *ruled, const PipesimTimes *const *times, guint n, guint *tells)
+{
+	guint end = 1;
+
+	*tells = 0;
+	for (; end < MIN(n, N); end++) {
+		const guint seen = sharding_of(times[*tells]), own = sharding_of(times[end]);
+
+		/* What is issued behind a stop that only some have is issued then, or when the op ends. */
+		if (own != seen && ((own != 0 && seen != 0) || ruled->delay_wgrad > 0))
+			break;
+		if (seen == 0 && own != 0)
+			*tells = end;
+	}
+	return end;
+}
+
 gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *const *times,
 	guint n, PipesimRuledFigures *figures)
 {
 	gboolean ok = TRUE;
+	guint tells;
 
-	for (guint first = 0; first < n && ok; first += N) {
+	for (guint first = 0, some; first < n && ok; first += some) {
 		PipesimRuledRun runs[N];
 		g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
-		const guint left = MIN(n - first, N);
 
-		for (guint i = 0; i < N; i++) {
-			const PipesimTimes *of = times[first + MIN(i, left - 1)];
-
-			/* Stages are gathered in the same order in all: the first tells. */
-			ok &= pipesim_ruled_begin(
-				      &runs[i], ruled, of, i == 0 ? timeline : NULL, NULL) &&
-			      pipesim_ruled_fits(ruled, &runs[i].times) &&
-			      (of->unshard == NULL) == (times[first]->unshard == NULL) &&
-			      (of->reduce == NULL) == (times[first]->reduce == NULL);
-		}
-		ok = ok && run_block(ruled, runs, &figures[first], left);
+		some = alike(ruled, &times[first], n - first, &tells);
+		for (guint i = 0; i < N; i++)
+			ok &= pipesim_ruled_begin(&runs[i], ruled,
+				      times[first + MIN(i, some - 1)],
+				      i == tells ? timeline : NULL, NULL) &&
+			      pipesim_ruled_fits(ruled, &runs[i].times);
+		ok = ok && run_block(ruled, runs, tells, &figures[first], some);
 		for (guint i = 0; i < N; i++)
 			pipesim_ruled_end(&runs[i]);
 	}

@@ -434,32 +434,22 @@ static gboolean weigh_step(PipesimFamily *family, const PipesimStep *step,
 	return FALSE;
 }
 
-/* The same under a runtime's rules, of those of @costs where stages are gathered, or are not. */
-static gboolean run_shared(PipesimFamily *family, const PipesimCosts *const *costs, guint n,
-	gboolean gathered, PipesimBrief *briefs)
+/* The same under a runtime's rules. */
+static gboolean run_shared(
+	PipesimFamily *family, const PipesimCosts *const *costs, guint n, PipesimBrief *briefs)
 {
 	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
 	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, family->order->shape.ranks);
-	g_autofree guint *of = g_new(guint, n);
-	gboolean ok = TRUE, ran;
-	guint some = 0;
+	gboolean ran, ok;
 
+	for (guint i = 0; i < n; i++)
+		jobs[i] = job_of(family, pipesim_times_new(costs[i], &family->order->shape));
+	ran = ok = pipesim_shared_run(family->shared, jobs, n, steps);
 	for (guint i = 0; i < n; i++) {
-		PipesimTimes *times = pipesim_times_new(costs[i], &family->order->shape);
-
-		if ((times->unshard != NULL || times->reduce != NULL) == gathered) {
-			of[some] = i;
-			jobs[some++] = job_of(family, times);
-		} else {
-			pipesim_times_free(times);
-		}
-	}
-	ran = ok = some == 0 || pipesim_shared_run(family->shared, jobs, some, steps);
-	for (guint i = 0; i < some; i++) {
-		ok = ok && weigh_step(family, steps[i], costs[of[i]], fullest);
+		ok = ok && weigh_step(family, steps[i], costs[i], fullest);
 		if (ok)
-			take_step(family, steps[i], costs[of[i]], fullest, &briefs[of[i]]);
+			take_step(family, steps[i], costs[i], fullest, &briefs[i]);
 		if (ran)
 			pipesim_step_free(steps[i]);
 		pipesim_times_free((PipesimTimes *)jobs[i].times);
@@ -492,8 +482,7 @@ void pipesim_family_run(
 	g_mutex_unlock(&family->lock);
 	if (plain && family->footprint != NULL && run_lanes(family, costs, n, briefs))
 		return;
-	if (plain && family->shared != NULL && run_shared(family, costs, n, FALSE, briefs) &&
-		run_shared(family, costs, n, TRUE, briefs))
+	if (plain && family->shared != NULL && run_shared(family, costs, n, briefs))
 		return;
 	points = g_new(PipesimPoint, n);
 	runs = g_new(PipesimRun *, n);
