@@ -18,7 +18,7 @@
 /* What a rank holds while an op runs. Behind it 5 counts of each chunk: micro-batches until I, until W, between both, whether its
  * stage is gathered, and its digit of gradients. */
 typedef struct {
-	gint32 messages;
+	gint32 messages; /* first: what is alike may differ in it */
 	guint8 kind, chunk, b_chunk;
 	gint16 counts[];
 } Moment;
@@ -127,7 +127,8 @@ static PipesimBesides *count_besides(const PipesimStep *step, const PipesimCosts
 	return pipesim_report_besides(&subject, &report, NULL) ? report.memory.besides : NULL;
 }
 
-/* Adds a moment of @rank, unless it has been before. @seats: of what has been, by its hash, as many as @mask and one. */
+/* Adds a moment of @rank, or where it has been before but for messages, the more of these to that one, which then holds no less.
+ * @seats: of what has been, by its hash, as many as @mask and one. */
 static void add(
 	PipesimMoments *moments, guint rank, const Moment *moment, guint *seats, guint mask)
 {
@@ -136,11 +137,16 @@ static void add(
 	guint32 hash = PIPESIM_HASH_START;
 	guint at;
 
-	for (gsize i = 0; i < size / sizeof *words; i++)
+	for (gsize i = 1; i < size / sizeof *words; i++)
 		hash = pipesim_hash_add(hash, words[i]);
-	for (at = (hash ^ hash >> 15) & mask; seats[at] != 0; at = (at + 1) & mask)
-		if (memcmp(&moments->all->data[(seats[at] - 1) * size], moment, size) == 0)
-			return;
+	for (at = (hash ^ hash >> 15) & mask; seats[at] != 0; at = (at + 1) & mask) {
+		Moment *seen = (Moment *)(gpointer)&moments->all->data[(seats[at] - 1) * size];
+
+		if (memcmp(&seen->kind, &moment->kind, size - sizeof seen->messages) != 0)
+			continue;
+		seen->messages = MAX(seen->messages, moment->messages);
+		return;
+	}
 	seats[at] = ++moments->begin[rank + 1];
 	g_byte_array_append(moments->all, (const guint8 *)moment, (guint)size);
 }
