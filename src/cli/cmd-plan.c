@@ -372,7 +372,7 @@ static gboolean answer_rows(PipesimAdvice *plan, PipesimRowFormat format,
 	if (made_of != NULL && plan->capture_text != NULL)
 		pipesim_sweep_run_id_add(made_of, "costs", plan->capture_text);
 	ok = made_of != NULL &&
-	     pipesim_sweep_run_open(&run, TRUE, made_of->str, 4, LONGEST, error) &&
+	     pipesim_sweep_run_open(&run, TRUE, made_of->str, 1, LONGEST, error) &&
 	     pipesim_sweep_run(&run, error) && pipesim_sweep_run_finish(&run, status, error);
 	pipesim_sweep_run_clear(&run);
 	return ok;
