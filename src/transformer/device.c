@@ -64,7 +64,8 @@ static const Key keys[] = {
 	{REACH, "latency", KEY_TIME, AT(latency), TRUE},
 	{REACH, "gap", KEY_TIME, AT(gap), TRUE},
 	{HOST, "launch", KEY_TIME, AT(launch), TRUE},
-	{HOST, "kernel", KEY_TIME, AT(kernel), TRUE},
+	{HOST, "kernel", KEY_TIME, AT(kernel[0]), TRUE},
+	{HOST, "kernel_backward", KEY_TIME, AT(kernel[1]), FALSE},
 	{HOST, "wait", KEY_TIME, AT(wait), TRUE},
 };
 
@@ -256,6 +257,8 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 			pipesim_ini_fault(ini, 1, 1,
 				"[" REACH "] has no products_%s, but there is a peak of %s",
 				types[type], types[type]);
+	if (device->kernel[1] <= 0)
+		device->kernel[1] = device->kernel[0];
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&device) : NULL;
 }
 

@@ -48,7 +48,7 @@ typedef struct {
 	double latency;  /* of a collective */
 	double gap;      /* between two kernels */
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
-	double kernel;    /* and of one of PyTorch's own */
+	double kernel[2]; /* and of one of PyTorch's own, forward and backward */
 	double wait;      /* of the host for the number of rows of experts, of a layer */
 	guint terms;      /* of the above, that [measured] has instead of what is described */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */

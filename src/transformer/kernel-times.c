@@ -178,9 +178,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 	const PipesimRates *rates, PipesimPart part, PipesimPartTimes *times)
 {
 	g_autoptr(GArray) kernels = pipesim_kernels(model, training, part);
-	const double launch = rates->device == NULL ? 0
-			      : training->eager     ? rates->device->kernel
-						    : rates->device->launch;
+	const PipesimDevice *device = rates->device;
 	double busy = 0, launched = 0;
 	gboolean waits = FALSE;
 
@@ -188,8 +186,10 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 	for (guint i = 0; i < kernels->len; i++) {
 		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
 		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
-		const double own = launch * kernel->launches +
-				   (launch > 0 ? rates->device->kernel * kernel->plain : 0);
+		const double plain = device == NULL ? 0 : device->kernel[kernel->phase != F];
+		const double launch =
+			device == NULL || training->eager ? plain : device->launch;
+		const double own = launch * kernel->launches + plain * kernel->plain;
 		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
 		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
 					 kernel->kind == PIPESIM_KERNEL_CONTEXT;
@@ -210,7 +210,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 		times->again_rows += rows ? seconds : 0;
 		busy += seconds;
 		launched += own;
-		if (kernel->kind == PIPESIM_KERNEL_WAIT && launch > 0) {
+		if (kernel->kind == PIPESIM_KERNEL_WAIT && device != NULL) {
 			waits = TRUE;
 			end_stretch(times, &busy, &launched);
 		}

@@ -415,6 +415,29 @@ static PipesimDevice *read_changed(const char *from, const char *to, GError **er
 		pipesim_ini_parse(changed, strlen(changed), "x", error), "x", error);
 }
 
+/* PyTorch's own modules: hosts launch forwards and backwards at a speed each, backwards as forwards where one is told. */
+START_TEST(launches_either_way)
+{
+	static const char *const hosts[] = {
+		"kernel = 8us", "kernel = 8us\n[measured]\nkernel_backward = 16us\n[host]"};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = training_of(0);
+	PipesimPartTimes times[2];
+
+	training.eager = TRUE;
+	for (guint i = 0; i < 2; i++) {
+		g_autoptr(PipesimDevice) device = read_changed(hosts[0], hosts[i], NULL);
+		const PipesimRates rates = pipesim_device_rates(device, &training);
+
+		pipesim_part_times(model, &training, &rates, PIPESIM_PART_DENSE, &times[i]);
+	}
+	ck_assert_double_gt(times[0].launched[0], 0);
+	for (guint phase = 0; phase < 3; phase++)
+		ck_assert_double_eq_tol((phase == 0 ? 1 : 2) * times[0].launched[phase],
+			times[1].launched[phase], 1e-12);
+}
+END_TEST
+
 /* A product that fills the chip takes what large ones reach; one that fills it by half, twice
  * that; none takes less for more rows; a measured one takes what was measured. */
 START_TEST(fills_the_chip)
@@ -486,6 +509,7 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_test(tests, adds_biases_of_experts);
 	tcase_add_test(tests, reduces_experts_apart);
 	tcase_add_loop_test(tests, adds_up_to_no_more_than_stages, 0, 6);
+	tcase_add_test(tests, launches_either_way);
 	tcase_add_test(tests, fills_the_chip);
 	tcase_add_test(tests, refuses_devices);
 	suite_add_tcase(suite, tests);

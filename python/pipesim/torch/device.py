@@ -21,7 +21,7 @@ class Measured:
     products: dict[tuple[str, int, int, int], float] = field(default_factory=dict)
 
 
-TIMES = ("gap", "kernel")  # seconds; the others are shares
+TIMES = ("gap", "kernel", "kernel_backward")  # seconds; the others are shares
 
 
 def folders() -> list[Path]:

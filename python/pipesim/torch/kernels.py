@@ -337,31 +337,39 @@ class Run:
         turn = [self.bench.some(16, 1, 32) for _ in range(2)]
         gradient = torch.randn_like(x)
 
-        def step() -> None:
+        def forward() -> torch.Tensor:
             y = x
             for one in blocks:
                 z = rotate(one["q"](one["norm"](y)).view(1, 16, 2, 32), *turn)
                 y = y + z.transpose(1, 2).transpose(1, 2).reshape(1, 16, 64)
                 y = y + one["down"](F.silu(one["gate"](y)) * one["up"](y))
-            y.backward(gradient)
+            return y
 
         for _ in range(20):
-            step()
-        torch.cuda.synchronize()
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-            step()
+            forward().backward(gradient)
+        counts, times = [], []
+        y = x
+        for phase in "FB":
             torch.cuda.synchronize()
-        kernels = [e for e in profiler.events() if e.device_type.name == "CUDA" and not e.name.startswith("Mem")]
-        times = []
-        for _ in range(100):
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+                if phase == "F":
+                    y = forward()
+                else:
+                    y.backward(gradient)
+                torch.cuda.synchronize()
+            counts.append(sum(e.device_type.name == "CUDA" and not e.name.startswith("Mem") for e in profiler.events()))
+        for _ in range(200):
             start = time.perf_counter()
-            step()
-            times.append(time.perf_counter() - start)
+            y = forward()
+            middle = time.perf_counter()
+            y.backward(gradient)
+            times.append((middle - start, time.perf_counter() - middle))
         torch.cuda.synchronize()
-        if kernels:
-            seconds = statistics.median(times) / len(kernels)
-            self.put("launch", "", (len(kernels), "", ""), "", seconds)
-            self.measured.terms["kernel"] = seconds
+        for phase, term, count, took in zip("FB", ("kernel", "kernel_backward"), counts, zip(*times)):
+            if count:
+                seconds = statistics.median(took) / count
+                self.put("launch", "", (count, "", ""), phase, seconds)
+                self.measured.terms[term] = seconds
 
 
 def weighted(found: Sequence[tuple[float, float]]) -> float:
