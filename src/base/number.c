@@ -201,16 +201,16 @@ const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 	double value = (double)bytes;
 	guint unit = 0;
 
-	if (bytes < 1000) {
+	if (ABS(value) < 1000) {
 		g_snprintf(out, PIPESIM_NUMBER_LENGTH, "%" G_GINT64_FORMAT " B", bytes);
 		return out;
 	}
-	for (value /= 1000; value >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
+	for (value /= 1000; ABS(value) >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
 		value /= 1000;
 	g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH,
-		value < 9.995   ? "%.2f"
-		: value < 99.95 ? "%.1f"
-				: "%.0f",
+		ABS(value) < 9.995   ? "%.2f"
+		: ABS(value) < 99.95 ? "%.1f"
+				     : "%.0f",
 		value);
 	g_strlcat(out, " ", PIPESIM_NUMBER_LENGTH);
 	g_strlcat(out, units[unit], PIPESIM_NUMBER_LENGTH);

@@ -113,9 +113,6 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	const PipesimEffects *effects, GString *out)
 {
-	static const PipesimColumn columns[] = {{NULL, "  component", TRUE},
-		{NULL, "phase", TRUE}, {"median", "ms", FALSE}, {"spread", "%", FALSE},
-		{NULL, "samples", FALSE}};
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
 	const PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
@@ -137,19 +134,17 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 			costs->layers, costs->layers == 1 ? "" : "s", times->str);
 	else
 		pipesim_screen_say(screen->verdict, "A rank takes %s.", times->str);
-	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	screen->table = pipesim_table_of("  component<|phase<|median:ms|spread:%|samples");
 	pipesim_each_in (const PipesimComponent, component, costs->components) {
 		const PipesimDistribution *of = &component->figures;
 		g_autofree char *name = pipesim_printable(component->component);
-		char *cells[] = {g_strconcat("  ", name, NULL),
-			pipesim_printable(component->phase),
-			g_strdup(pipesim_ms_fixed(of->median, 3)), NULL,
-			g_strdup_printf("%u", of->samples)};
+		g_autofree char *phase = pipesim_printable(component->phase);
 
-		if (of->mean > 0)
-			cells[3] = g_strdup(
-				pipesim_fixed(100 * (double)of->sd / (double)of->mean, 1));
-		pipesim_table_add(screen->table, PIPESIM_ROW_PLAIN, cells);
+		pipesim_table_row(screen->table, PIPESIM_ROW_PLAIN, "  %s\t%s\t%s\t%s\t%u",
+			name, phase, pipesim_ms_fixed(of->median, 3),
+			of->mean > 0 ? pipesim_fixed(100 * (double)of->sd / (double)of->mean, 1)
+				     : "",
+			of->samples);
 	}
 	pipesim_screen_note(screen, setup->notices);
 	screen->appendix = g_string_new(NULL);

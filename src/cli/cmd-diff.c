@@ -8,35 +8,11 @@
 
 #define WIDTH 100
 
-enum {
-	RANK,
-	PLACE,
-	IN_A,
-	IN_B,
-	IDLE,
-	ALONE,
-	N_COLUMNS
-};
-
-static const PipesimColumn columns[N_COLUMNS] = {
-	[RANK] = {NULL, "  rank", TRUE},
-	[PLACE] = {"first difference", "op", FALSE},
-	[IN_A] = {"first difference", "in A, at ms", TRUE},
-	[IN_B] = {"first difference", "in B, at ms", TRUE},
-	[IDLE] = {"bubble", "change", FALSE},
-	[ALONE] = {"makespan", "alone", FALSE},
-};
-
 typedef struct {
 	const PipesimRun *a, *b;
 	const PipesimDifference *difference;
 	const GPtrArray *notices;
 } Pair;
-
-static char *print_change(gint64 ns)
-{
-	return g_strconcat(ns > 0 ? "+" : "", pipesim_ms(ns), NULL);
-}
 
 /* "0I4", "(..;0SEND_F1..)": the op or message at @place, or nothing at the end of a rank. */
 static void append_place(GString *out, const PipesimRun *run, const PipesimLowering *list,
@@ -73,22 +49,18 @@ static char *print_place(const PipesimRun *run, const PipesimLowering *list, gui
 static void add_rank(const Pair *pair, PipesimTable *table, guint rank)
 {
 	const PipesimRankDifference *at = &pair->difference->rank[rank];
-	char *cells[N_COLUMNS] = {[RANK] = g_strdup_printf("%s %u",
-					  rank == pair->difference->first ? "*" : " ", rank)};
+	g_autofree char *a = print_place(pair->a, pair->difference->list_a, rank, &at->a);
+	g_autofree char *b = print_place(pair->b, pair->difference->list_b, rank, &at->b);
+	g_autofree char *first = at->same ? g_strdup("\tthe same\t")
+					  : g_strdup_printf("%u\t%s\t%s", at->n_same, a, b);
 
-	if (at->same) {
-		cells[IN_A] = g_strdup("the same");
-	} else {
-		cells[PLACE] = g_strdup_printf("%u", at->n_same);
-		cells[IN_A] = print_place(pair->a, pair->difference->list_a, rank, &at->a);
-		cells[IN_B] = print_place(pair->b, pair->difference->list_b, rank, &at->b);
-	}
-	cells[IDLE] = print_change(at->idle_change);
-	if (at->has_alone)
-		cells[ALONE] = print_change(at->alone);
-	else if (!at->same)
-		cells[ALONE] = g_strdup("-");
-	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s %u\t%s\t%s%s\t%s%s",
+		rank == pair->difference->first ? "*" : " ", rank, first,
+		at->idle_change > 0 ? "+" : "", pipesim_ms(at->idle_change),
+		at->has_alone && at->alone > 0 ? "+" : "",
+		at->has_alone ? pipesim_ms(at->alone)
+		: at->same    ? ""
+			      : "-");
 }
 
 static gboolean compares_messages(const PipesimDifference *difference)
@@ -126,7 +98,9 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 /* Of the ranks that differ, or of all. */
 static PipesimTable *make_table(const Pair *pair, gboolean all)
 {
-	PipesimTable *table = pipesim_table_new(columns, N_COLUMNS);
+	PipesimTable *table =
+		pipesim_table_of("  rank<|first difference:op|first difference:in A, at ms<|"
+				 "first difference:in B, at ms<|bubble:change|makespan:alone");
 
 	for (guint rank = 0; rank < pair->difference->ranks; rank++)
 		if (all || !pair->difference->rank[rank].same)

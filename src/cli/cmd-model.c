@@ -218,20 +218,19 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 /* Text ----------------------------------------------------------------------------------- */
 
-static char *print_bytes(gint64 bytes)
-{
-	return g_strconcat(bytes < 0 ? "-" : "", pipesim_bytes(ABS(bytes)), NULL);
-}
-
-static char *print_count(double value)
+static const char *print_count(PipesimNumber out, double value)
 {
 	const char *units[] = {"", " k", " M", " G", " T", " P", " E"};
 	guint unit = 0;
 
 	for (; value >= 1000 && unit + 1 < G_N_ELEMENTS(units); unit++)
 		value /= 1000;
-	return g_strconcat(pipesim_short(value, unit == 0 ? 0 : 2), units[unit], NULL);
+	pipesim_figure_short(out, value, unit == 0 ? 0 : 2);
+	g_strlcat(out, units[unit], sizeof(PipesimNumber));
+	return out;
 }
+
+#define COUNT(value) print_count((PipesimNumber){0}, (double)(value))
 
 static void append_model(const Answer *answer, GString *out)
 {
@@ -272,8 +271,6 @@ static guint number_source(GPtrArray *sources, const char *source)
 
 static void append_terms(const Answer *answer, const PipesimStyle *style, GString *out)
 {
-	static const PipesimColumn titles[] = {{NULL, "sort", TRUE}, {NULL, "term", TRUE},
-		{NULL, "formula", TRUE}, {NULL, "amount", FALSE}, {NULL, "source", FALSE}};
 	g_autoptr(GPtrArray) sources = g_ptr_array_new();
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
@@ -284,17 +281,16 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 		if (n == 0)
 			continue;
 		terms = pipesim_terms(answer->model, answer->training, part);
-		table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+		table = pipesim_table_of("sort<|term<|formula<|amount|source");
 		pipesim_each (const PipesimTerm, term, terms) {
 			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
 					       term->sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
-			char *cells[] = {g_strdup(sort_names[term->sort]), g_strdup(term->what),
-				g_strdup(term->formula),
-				bytes ? print_bytes((gint64)MIN(term->amount, G_MAXINT64))
-				      : print_count((double)term->amount),
-				g_strdup_printf("[%u]", number_source(sources, term->source))};
 
-			pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+			pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s\t%s\t%s\t%s\t[%u]",
+				sort_names[term->sort], term->what, term->formula,
+				bytes ? pipesim_bytes((gint64)MIN(term->amount, G_MAXINT64))
+				      : COUNT((double)term->amount),
+				number_source(sources, term->source));
 		}
 		g_string_append_printf(
 			out, "\n%s, %" G_GINT64_FORMAT "\n", pipesim_part_name(part), n);
@@ -309,12 +305,9 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 /* A line a part: what one of it holds and computes on a rank, for one micro-batch. */
 static void append_parts(const Answer *answer, const PipesimStyle *style, GString *out)
 {
-	static const PipesimColumn titles[] = {{NULL, "part", TRUE}, {NULL, "number", FALSE},
-		{NULL, "parameters", FALSE}, {"activations", "until dgrad", FALSE},
-		{"activations", "until wgrad", FALSE}, {"activations", "between", FALSE},
-		{NULL, "transient", FALSE}, {"FLOPs", "F", FALSE}, {"FLOPs", "I", FALSE},
-		{"FLOPs", "W", FALSE}};
-	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+	g_autoptr(PipesimTable) table = pipesim_table_of(
+		"part<|number|parameters|activations:until dgrad|activations:until wgrad|"
+		"activations:between|transient|FLOPs:F|FLOPs:I|FLOPs:W");
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const gint64 n = pipesim_part_count(answer->model, part);
@@ -323,20 +316,17 @@ static void append_parts(const Answer *answer, const PipesimStyle *style, GStrin
 		if (n == 0)
 			continue;
 		pipesim_terms_sum(answer->model, answer->training, part, &sum);
-		char *cells[] = {g_strdup(pipesim_part_name(part)),
-			g_strdup_printf("%" G_GINT64_FORMAT, n),
-			print_count((double)(sum.of[PIPESIM_TERM_PARAMETERS] +
-					     sum.of[PIPESIM_TERM_EXPERTS])),
-			print_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_INPUT]),
-			print_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_WEIGHT]),
-			print_bytes((gint64)sum.of[PIPESIM_TERM_BETWEEN]),
-			print_bytes((gint64)sum.of[PIPESIM_TERM_TRANSIENT]),
-			print_count((double)sum.of[PIPESIM_TERM_F]),
-			print_count(
-				(double)(sum.of[PIPESIM_TERM_I] + sum.of[PIPESIM_TERM_AGAIN])),
-			print_count((double)sum.of[PIPESIM_TERM_W])};
-
-		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+		pipesim_table_row(table, PIPESIM_ROW_PLAIN,
+			"%s\t%" G_GINT64_FORMAT "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
+			pipesim_part_name(part), n,
+			COUNT(sum.of[PIPESIM_TERM_PARAMETERS] + sum.of[PIPESIM_TERM_EXPERTS]),
+			pipesim_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_INPUT]),
+			pipesim_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_WEIGHT]),
+			pipesim_bytes((gint64)sum.of[PIPESIM_TERM_BETWEEN]),
+			pipesim_bytes((gint64)sum.of[PIPESIM_TERM_TRANSIENT]),
+			COUNT(sum.of[PIPESIM_TERM_F]),
+			COUNT(sum.of[PIPESIM_TERM_I] + sum.of[PIPESIM_TERM_AGAIN]),
+			COUNT(sum.of[PIPESIM_TERM_W]));
 	}
 	g_string_append(out, "\nOne of each part, on one rank, for one micro-batch:\n");
 	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
@@ -344,37 +334,32 @@ static void append_parts(const Answer *answer, const PipesimStyle *style, GStrin
 
 static void append_ranks(const Answer *answer, const PipesimStyle *style, GString *out)
 {
-	static const PipesimColumn titles[] = {{NULL, "rank", FALSE}, {NULL, "stages", TRUE},
-		{"static", "param.", FALSE}, {"static", "grad.", FALSE},
-		{"static", "optim.", FALSE}, {"static", "other", FALSE},
-		{"per micro-batch", "until dgrad", FALSE},
-		{"per micro-batch", "until wgrad", FALSE}, {"at the peak", "held", FALSE},
-		{"at the peak", "transient", FALSE}, {NULL, "peak", FALSE}};
 	const PipesimMemory *memory = &answer->run->report->memory;
-	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
-	g_autofree char *message =
-		print_bytes(pipesim_stage_message(answer->model, answer->training));
+	const guint microbatches = pipesim_shape_whole(&answer->run->shape);
+	g_autoptr(PipesimTable) table = pipesim_table_of(
+		"rank|stages<|static:param.|static:grad.|static:optim.|static:other|"
+		"per micro-batch:until dgrad|per micro-batch:until wgrad|at the peak:held|"
+		"at the peak:transient|peak");
 
 	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
 		const Rank *sum = &answer->ranks[rank];
-		char *cells[] = {g_strdup_printf("%u", rank), g_strdup(sum->chunks->str),
-			print_bytes(sum->parameters), print_bytes(sum->gradients),
-			print_bytes(sum->optimizer), print_bytes(sum->fixed),
-			print_bytes(sum->until_input), print_bytes(sum->until_weight),
-			print_bytes(sum->held),
-			print_bytes(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
-			print_bytes(sum->peak)};
 
-		pipesim_table_add(table,
+		pipesim_table_row(table,
 			memory->peak[rank] == memory->max ? PIPESIM_ROW_BEST
 							  : PIPESIM_ROW_PLAIN,
-			cells);
+			"%u\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", rank, sum->chunks->str,
+			pipesim_bytes(sum->parameters), pipesim_bytes(sum->gradients),
+			pipesim_bytes(sum->optimizer), pipesim_bytes(sum->fixed),
+			pipesim_bytes(sum->until_input), pipesim_bytes(sum->until_weight),
+			pipesim_bytes(sum->held),
+			pipesim_bytes(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
+			pipesim_bytes(sum->peak));
 	}
 	g_string_append_printf(out,
 		"\nRanks under %s, PP %u, %u micro-batch%s; a message is %s:\n",
-		answer->run->name, answer->run->shape.ranks,
-		pipesim_shape_whole(&answer->run->shape),
-		pipesim_shape_whole(&answer->run->shape) == 1 ? "" : "es", message);
+		answer->run->name, answer->run->shape.ranks, microbatches,
+		microbatches == 1 ? "" : "es",
+		pipesim_bytes(pipesim_stage_message(answer->model, answer->training)));
 	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 }
 
@@ -382,17 +367,15 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 static void append_routing(const Answer *answer, GString *out)
 {
 	const PipesimFraction routing = answer->training->routing;
-	g_autofree char *bytes = NULL;
 
 	if (answer->tenth < 0)
 		return;
-	bytes = print_bytes(answer->tenth);
 	g_string_append_printf(out,
 		"\nThe fullest rank of experts has %s times the mean of rows "
 		"(--expert-imbalance); each 0.1 more takes %s.\n",
 		pipesim_fixed(
 			routing.den > 0 ? (double)routing.num / (double)routing.den : 1, 2),
-		bytes);
+		pipesim_bytes(answer->tenth));
 }
 
 /* Where times are known. */
@@ -438,32 +421,26 @@ static void append_theory(const Answer *answer, GString *out)
 		(theory->weights + theory->whole_activations) / mib);
 }
 
-static char *print_gib(gint64 bytes)
-{
-	return g_strdup(pipesim_fixed((double)bytes / PIPESIM_GIB, 2));
-}
+#define GIB(bytes) pipesim_fixed((double)(bytes) / PIPESIM_GIB, 2)
 
 /* What each rank holds at its fullest. */
 static PipesimTable *make_table(const Answer *answer)
 {
-	static const PipesimColumn titles[] = {{NULL, "  rank", TRUE}, {NULL, "stages", TRUE},
-		{"weights", "GiB", FALSE}, {"gradients,", "optimizer GiB", FALSE},
-		{"activations", "GiB", FALSE}, {"transient", "GiB", FALSE},
-		{"peak", "GiB", FALSE}};
 	const PipesimMemory *memory = &answer->run->report->memory;
-	PipesimTable *table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+	PipesimTable *table = pipesim_table_of(
+		"  rank<|stages<|weights:GiB|gradients,:optimizer GiB|activations:GiB|"
+		"transient:GiB|peak:GiB");
 
 	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
 		const Rank *sum = &answer->ranks[rank];
 		const gboolean fullest = memory->peak[rank] == memory->max;
-		char *cells[] = {g_strdup_printf("%s %u", fullest ? "*" : " ", rank),
-			g_strdup(sum->chunks->str), print_gib(sum->parameters),
-			print_gib(sum->gradients + sum->optimizer + sum->fixed),
-			print_gib(sum->held),
-			print_gib(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
-			print_gib(sum->peak)};
 
-		pipesim_table_add(table, fullest ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+		pipesim_table_row(table, fullest ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+			"%s %u\t%s\t%s\t%s\t%s\t%s\t%s", fullest ? "*" : " ", rank,
+			sum->chunks->str, GIB(sum->parameters),
+			GIB(sum->gradients + sum->optimizer + sum->fixed), GIB(sum->held),
+			GIB(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
+			GIB(sum->peak));
 	}
 	return table;
 }

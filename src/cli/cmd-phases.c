@@ -43,8 +43,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 static void write_screen(const Pair *pair, const PipesimStyle *style, GString *out)
 {
-	static const PipesimColumn columns[] = {{NULL, "  op", TRUE}, {NULL, "stream", TRUE},
-		{NULL, "start, ms", FALSE}, {NULL, "end, ms", FALSE}};
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 
 	g_string_append_printf(screen->asked,
@@ -61,22 +59,16 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 			"The pair was measured at %s: simulated it is %+.1f %% off.",
 			pipesim_brief_time(pair->measured),
 			100 * ((double)pair->together / (double)pair->measured - 1));
-	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	screen->table = pipesim_table_of("  op<|stream<|start, ms|end, ms");
 	screen->whole = style->full;
 	pipesim_each (const PipesimNodeOp, op, pair->ops) {
-		char *cells[] = {g_strdup_printf("  %c %s", "FBW"[op->phase],
-					 pipesim_node_names[op->node]),
-			g_strdup(op->exchanges ? "all-to-all" : "compute"),
-			g_strdup(pipesim_ms_fixed(op->start, 3)),
-			g_strdup(pipesim_ms_fixed(op->end, 3))};
+		g_autofree char *layer =
+			op->layer >= 0 ? g_strdup_printf(" %d", op->layer) : g_strdup("");
 
-		if (op->layer >= 0) {
-			char *named = g_strdup_printf("%s %d", cells[0], op->layer);
-
-			g_free(cells[0]);
-			cells[0] = named;
-		}
-		pipesim_table_add(screen->table, PIPESIM_ROW_PLAIN, cells);
+		pipesim_table_row(screen->table, PIPESIM_ROW_PLAIN, "  %c %s%s\t%s\t%s\t%s",
+			"FBW"[op->phase], pipesim_node_names[op->node], layer,
+			op -> exchanges ? "all-to-all" : "compute",
+			pipesim_ms_fixed(op->start, 3), pipesim_ms_fixed(op->end, 3));
 	}
 	pipesim_screen_print(screen, style, out);
 }

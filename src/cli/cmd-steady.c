@@ -10,29 +10,6 @@
 
 #define WIDTH 100
 
-enum {
-	NAME,
-	TRANSIENT,
-	PERIOD,
-	MICROBATCH,
-	EXACT,
-	IDLE,
-	WORST,
-	FIXED,
-	N_COLUMNS
-};
-
-static const PipesimColumn columns[N_COLUMNS] = {
-	[NAME] = {NULL, "schedule", TRUE},
-	[TRANSIENT] = {"micro-batches", "transient", FALSE},
-	[PERIOD] = {"micro-batches", "period", FALSE},
-	[MICROBATCH] = {"per micro-batch", "ms", FALSE},
-	[EXACT] = {"per micro-batch", "exactly, ns", FALSE},
-	[IDLE] = {"steady-state bubble, %", "all", FALSE},
-	[WORST] = {"steady-state bubble, %", "most", FALSE},
-	[FIXED] = {"fill and", "drain, ms", FALSE},
-};
-
 /* One schedule: its state, or why it has none. */
 typedef struct {
 	const char *name;
@@ -52,11 +29,6 @@ static void free_row(gpointer data)
 }
 
 /* Text ----------------------------------------------------------------------------------- */
-
-static char *print_fixed(double value, guint decimals)
-{
-	return g_strdup(pipesim_fixed(value, decimals));
-}
 
 /* What stands in place of figures; NULL where there are some. */
 static char *word_row(const Row *row)
@@ -79,9 +51,8 @@ static char *word_row(const Row *row)
 static void add_row(PipesimTable *table, const Row *row)
 {
 	const PipesimSteadyState *state = row->state;
-	const PipesimFraction *exact;
-	char *cells[N_COLUMNS] = {NULL};
-	g_autofree char *words = word_row(row);
+	g_autofree char *words = word_row(row), *counts = NULL;
+	g_autoptr(GString) exact = g_string_new(NULL);
 	double worst = 0;
 
 	if (words != NULL) {
@@ -90,23 +61,20 @@ static void add_row(PipesimTable *table, const Row *row)
 			words);
 		return;
 	}
-	cells[NAME] = g_strdup(row->name);
-	exact = &state->microbatch;
-	if (state->proven) {
-		cells[TRANSIENT] = g_strdup_printf("%" G_GUINT64_FORMAT, state->transient);
-		cells[PERIOD] = g_strdup_printf("%" G_GUINT64_FORMAT, state->period);
-	}
-	cells[MICROBATCH] = print_fixed(pipesim_figure_fraction(state->microbatch) / 1e6, 6);
-	cells[EXACT] = exact->den == 1
-			       ? g_strdup_printf("%" G_GINT64_FORMAT, exact->num)
-			       : g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT,
-					 exact->num, exact->den);
-	cells[IDLE] = print_fixed(100 * pipesim_figure_fraction(state->ratio), 2);
+	if (state->proven)
+		counts = g_strdup_printf("%" G_GUINT64_FORMAT "\t%" G_GUINT64_FORMAT,
+			state->transient, state->period);
+	g_string_printf(exact, "%" G_GINT64_FORMAT, state->microbatch.num);
+	if (state->microbatch.den != 1)
+		g_string_append_printf(exact, "/%" G_GINT64_FORMAT, state->microbatch.den);
 	for (guint rank = 0; rank < state->ranks; rank++)
 		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
-	cells[WORST] = print_fixed(100 * worst, 2);
-	cells[FIXED] = print_fixed(pipesim_figure_fraction(state->fixed) / 1e6, 3);
-	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s\t%s\t%s\t%s\t%s\t%s\t%s", row->name,
+		counts != NULL ? counts : "\t",
+		pipesim_fixed(pipesim_figure_fraction(state->microbatch) / 1e6, 6), exact->str,
+		pipesim_fixed(100 * pipesim_figure_fraction(state->ratio), 2),
+		pipesim_fixed(100 * worst, 2),
+		pipesim_fixed(pipesim_figure_fraction(state->fixed) / 1e6, 3));
 }
 
 /* "gpipe, looped-bfs: measured ...", of the rows for which no period was proven. */
@@ -173,13 +141,6 @@ static void say_runtime(const PipesimSetup *setup, GString *out)
 			out, "; messages block as in %s", setup->scenario.runtime->name);
 }
 
-static const PipesimColumn few[] = {
-	{NULL, "  schedule", TRUE},
-	{"micro-batch", "ms", FALSE},
-	{"bubble", "%", FALSE},
-	{"fill, drain", "ms", FALSE},
-};
-
 /* Where no schedule comes to a steady phase: the shortest of their steps. */
 static void say_steps(const GPtrArray *rows, guint m, PipesimScreen *screen)
 {
@@ -235,7 +196,8 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	if (best == NULL)
 		say_steps(rows, setup->scenario.microbatches, screen);
 	else
-		screen->table = pipesim_table_new(few, G_N_ELEMENTS(few));
+		screen->table =
+			pipesim_table_of("  schedule<|micro-batch:ms|bubble:%|fill, drain:ms");
 	for (guint i = 0; best != NULL && i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
 		g_autofree char *words = word_row(row);
@@ -244,15 +206,14 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			pipesim_screen_say(screen->failed, "%s: %s", row->name, words);
 			continue;
 		}
-		char *cells[] = {g_strconcat(row == best ? "* " : "  ", row->name, NULL),
-			print_fixed(pipesim_figure_fraction(row->state->microbatch) / 1e6,
+		pipesim_table_row(screen->table,
+			row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, "%s%s\t%s\t%s\t%s",
+			row == best ? "* " : "  ", row->name,
+			pipesim_fixed(pipesim_figure_fraction(row->state->microbatch) / 1e6,
 				pipesim_screen_decimals(times, n)),
-			print_fixed(100 * pipesim_figure_fraction(row->state->ratio), 1),
-			print_fixed(pipesim_figure_fraction(row->state->fixed) / 1e6,
-				pipesim_screen_decimals(times + rows->len, n))};
-
-		pipesim_table_add(screen->table,
-			row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+			pipesim_fixed(100 * pipesim_figure_fraction(row->state->ratio), 1),
+			pipesim_fixed(pipesim_figure_fraction(row->state->fixed) / 1e6,
+				pipesim_screen_decimals(times + rows->len, n)));
 	}
 	say_measured(rows, screen->notes);
 	pipesim_screen_note(screen, setup->notices);
@@ -262,7 +223,10 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 	const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	g_autoptr(PipesimTable) table = pipesim_table_of(
+		"schedule<|micro-batches:transient|micro-batches:period|per micro-batch:ms|"
+		"per micro-batch:exactly, ns|steady-state bubble, %:all|"
+		"steady-state bubble, %:most|fill and:drain, ms");
 	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
 	gboolean any = FALSE, proven = FALSE;
 

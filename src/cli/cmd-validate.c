@@ -17,10 +17,6 @@ typedef struct {
 	GString *failed; /* names of these files */
 } Validation;
 
-static const PipesimColumn columns[] = {{NULL, "  schedule file", TRUE}, {NULL, "ranks", FALSE},
-	{NULL, "stages", FALSE}, {"micro-", "batches", FALSE}, {NULL, "ops", FALSE},
-	{NULL, "deadlocks under", TRUE}};
-
 static void fail(Validation *validation, const char *path)
 {
 	*validation->worst = PIPESIM_EXIT_NO;
@@ -28,24 +24,19 @@ static void fail(Validation *validation, const char *path)
 		validation->failed, "%s%s", validation->n_failed++ > 0 ? ", " : "", path);
 }
 
-/* @fates: what was said under which rules */
 /* @hang, @cross: the rules under which it deadlocks, and receives wrong tensors */
 static void add_row(Validation *validation, const PipesimProgram *program, const char *path,
 	gboolean failed, const GString *hang, const GString *cross)
 {
 	const PipesimShape *shape = &program->shape;
 	const char *base = strrchr(path, '/');
-	char *cells[] = {
-		g_strconcat("  ", base != NULL && strlen(path) > 26 ? base + 1 : path, NULL),
-		g_strdup_printf("%u", shape->ranks), g_strdup_printf("%u", shape->stages),
-		g_strdup_printf("%u", pipesim_shape_whole(shape)),
-		g_strdup_printf("%u", program->n_ops),
-		g_strdup_printf("%s%s%s%s", hang->str,
-			hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
-			cross->len > 0 ? " (wrong tensors)" : "")};
 
-	pipesim_table_add(
-		validation->table, failed ? PIPESIM_ROW_FAILED : PIPESIM_ROW_PLAIN, cells);
+	pipesim_table_row(validation->table, failed ? PIPESIM_ROW_FAILED : PIPESIM_ROW_PLAIN,
+		"  %s\t%u\t%u\t%u\t%u\t%s%s%s%s",
+		base != NULL && strlen(path) > 26 ? base + 1 : path, shape->ranks,
+		shape->stages, pipesim_shape_whole(shape), program->n_ops, hang->str,
+		hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
+		cross->len > 0 ? " (wrong tensors)" : " "); /* shown where empty too */
 }
 
 /* What a file says about a schedule is an answer; what cannot be read is an error. */
@@ -214,7 +205,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		.issuing = &setup->scenario.issuing,
 		.worst = answer,
 		.out = lines,
-		.table = pipesim_table_new(columns, G_N_ELEMENTS(columns)),
+		.table = pipesim_table_of("  schedule file<|ranks|stages|micro-:batches|ops|"
+					  "deadlocks under<"),
 		.failed = failed,
 	};
 

@@ -111,30 +111,7 @@ void pipesim_samples_columns(
 
 /* Text ------------------------------------------------------------------------------------- */
 
-static const PipesimColumn columns[] = {
-	{NULL, "  schedule", TRUE},
-	{"step, ms", "p5", FALSE},
-	{"step, ms", "median", FALSE},
-	{"step, ms", "95 % CI", TRUE},
-	{"step, ms", "p95", FALSE},
-	{"step, ms", "p99", FALSE},
-	{"step, ms", "95 % CI", TRUE},
-	{"bubble, %", "p5", FALSE},
-	{"bubble, %", "median", FALSE},
-	{"bubble, %", "p95", FALSE},
-	{"wins", "%", FALSE},
-};
-
-static char *print_ms(const PipesimQuantile *quantile, guint decimals)
-{
-	return g_strdup(pipesim_ms_fixed((gint64)quantile->value, decimals));
-}
-
-static char *print_percent(double part)
-{
-	return g_strdup(pipesim_fixed(100 * part, 1));
-}
-
+/* "9.5-10.5": the interval of @quantile; "?": of too few samples. */
 static char *print_range(const PipesimQuantile *quantile, guint decimals)
 {
 	return g_strdup_printf("%s-%s%s", pipesim_ms_fixed((gint64)quantile->low, decimals),
@@ -142,34 +119,25 @@ static char *print_range(const PipesimQuantile *quantile, guint decimals)
 		quantile->is_bounded ? "" : "?");
 }
 
-/* Columns that are left out without --full: intervals, and the ends of the bubble. */
-static const gboolean spared[G_N_ELEMENTS(columns)] = {
-	[3] = TRUE, [6] = TRUE, [7] = TRUE, [9] = TRUE};
-
+/* Without @full neither intervals nor the ends of the bubble. */
 static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, gboolean first,
 	gboolean full)
 {
 	const PipesimSamples *samples = run->samples;
-	const PipesimQuantile *makespan = samples->makespan, *ratio = samples->ratio;
-	char *cells[] = {
-		g_strconcat(first ? "* " : "  ", run->name, NULL),
-		print_ms(&makespan[PIPESIM_P5], decimals),
-		print_ms(&makespan[PIPESIM_MEDIAN], decimals),
-		print_range(&makespan[PIPESIM_MEDIAN], decimals),
-		print_ms(&makespan[PIPESIM_P95], decimals),
-		print_ms(&makespan[PIPESIM_P99], decimals),
-		print_range(&makespan[PIPESIM_P99], decimals),
-		print_percent(ratio[PIPESIM_P5].value),
-		print_percent(ratio[PIPESIM_MEDIAN].value),
-		print_percent(ratio[PIPESIM_P95].value),
-		print_percent((double)samples->wins / samples->n),
-	};
+	const PipesimQuantile *step = samples->makespan, *ratio = samples->ratio;
+	g_autofree char *median =
+		full ? print_range(&step[PIPESIM_MEDIAN], decimals) : g_strdup("");
+	g_autofree char *p99 = full ? print_range(&step[PIPESIM_P99], decimals) : g_strdup("");
 
-	G_STATIC_ASSERT(G_N_ELEMENTS(cells) == G_N_ELEMENTS(columns));
-	for (guint i = 0; i < G_N_ELEMENTS(columns) && !full; i++)
-		if (spared[i])
-			g_clear_pointer(&cells[i], g_free);
-	pipesim_table_add(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+#define MS(q)      pipesim_ms_fixed((gint64)step[PIPESIM_##q].value, decimals)
+#define PERCENT(x) pipesim_fixed(100 * (x), 1)
+	pipesim_table_row(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+		"%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", first ? "* " : "  ", run->name,
+		MS(P5), MS(MEDIAN), median, MS(P95), MS(P99), p99,
+		full ? PERCENT(ratio[PIPESIM_P5].value) : "",
+		PERCENT(ratio[PIPESIM_MEDIAN].value),
+		full ? PERCENT(ratio[PIPESIM_P95].value) : "",
+		PERCENT((double)samples->wins / samples->n));
 }
 
 void pipesim_samples_title(const PipesimComparison *comparison, GString *out)
@@ -203,7 +171,10 @@ const PipesimRun *pipesim_samples_best(const PipesimComparison *comparison)
 PipesimTable *pipesim_samples_table(
 	const PipesimComparison *comparison, const GPtrArray *runs, gboolean full)
 {
-	PipesimTable *table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	PipesimTable *table = pipesim_table_of(
+		"  schedule<|step, ms:p5|step, ms:median|step, ms:95 % CI<|step, ms:p95|"
+		"step, ms:p99|step, ms:95 % CI<|bubble, %:p5|bubble, %:median|bubble, %:p95|"
+		"wins:%");
 	const PipesimRun *best = runs->len > 1 ? pipesim_samples_best(comparison) : NULL;
 	double longest = 0;
 	guint decimals;

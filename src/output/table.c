@@ -17,6 +17,7 @@ struct _PipesimTable {
 	guint n_columns;
 	guint *widths; /* 0: no cell, not shown */
 	GArray *rows;  /* of Row */
+	char **titles; /* of pipesim_table_of(), as are the columns then; NULL: the caller's */
 };
 
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
@@ -30,10 +31,34 @@ PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
 	return table;
 }
 
+PipesimTable *pipesim_table_of(const char *titles)
+{
+	char **words = g_strsplit(titles, "|", -1);
+	PipesimColumn *columns = g_new0(PipesimColumn, g_strv_length(words));
+	PipesimTable *table = pipesim_table_new(columns, g_strv_length(words));
+
+	table->titles = words;
+	for (; *words != NULL; words++, columns++) {
+		char *colon = strchr(*words, ':');
+
+		columns->left = g_str_has_suffix(*words, "<");
+		if (columns->left)
+			(*words)[strlen(*words) - 1] = '\0';
+		columns->group = colon != NULL ? *words : NULL;
+		columns->title = colon != NULL ? colon + 1 : *words;
+		if (colon != NULL)
+			*colon = '\0';
+	}
+	return table;
+}
+
 void pipesim_table_free(PipesimTable *table)
 {
 	if (table == NULL)
 		return;
+	if (table->titles != NULL)
+		g_free((gpointer)table->columns);
+	g_strfreev(table->titles);
 	pipesim_each (const Row, row, table->rows) {
 		for (guint c = 0; c < table->n_columns; c++)
 			g_free(row->cells[c]);
@@ -88,6 +113,24 @@ static void add_row(PipesimTable *table, const Row row)
 void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells)
 {
 	add_row(table, (Row){look, g_memdup2(cells, table->n_columns * sizeof(*cells)), NULL});
+}
+
+void pipesim_table_row(PipesimTable *table, PipesimRowLook look, const char *format, ...)
+{
+	g_autofree char *text = NULL;
+	char **cells;
+	va_list words;
+
+	va_start(words, format);
+	text = g_strdup_vprintf(format, words);
+	va_end(words);
+	cells = g_strsplit(text, "\t", (int)table->n_columns);
+	for (guint i = 0; i < table->n_columns; i++) {
+		g_assert(cells[i] != NULL);
+		if (*cells[i] == '\0')
+			g_clear_pointer(&cells[i], g_free);
+	}
+	add_row(table, (Row){look, cells, NULL});
 }
 
 void pipesim_table_add_text(

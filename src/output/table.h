@@ -28,6 +28,14 @@ typedef struct _PipesimTable PipesimTable;
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns);
 void pipesim_table_free(PipesimTable *table);
 
+/** pipesim_table_of: of columns by their @titles: "  rank<|static:param.|static:grad.", a group before ':', and
+ * '<' behind what is aligned left. */
+PipesimTable *pipesim_table_of(const char *titles);
+
+/** pipesim_table_row: a row of what is printed, a tab between two cells; an empty one is a blank. */
+void pipesim_table_row(PipesimTable *table, PipesimRowLook look, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
 /**
  * pipesim_table_add: a row of @n_columns cells, which become the table's. NULL is a blank; a
  * column without any cell is not shown.
