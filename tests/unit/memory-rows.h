@@ -11,10 +11,12 @@ typedef struct {
 		layout; /* of all ranks: the row's own as it is, the others share what is left */
 	guint rank, ranks, chunks, group, microbatches;
 	const char *schedule;
-	gboolean static_only; /* what it lacks for a peak */
-	const char *outside;  /* why the formulae do not cover it, or NULL */
+	const char *outside; /* why the formulae do not cover it, or NULL */
 	gint64 peak,
 		first;    /* measured, bytes: of the run and of its first step; 0 = not known */
+	gint64 left;      /* measured at the end of a step, bytes; 0 = not known */
+	gint64 rest;      /* of predicted: what is added to workspaces and not explained */
+	gint64 held;      /* counted at the end of a step */
 	gint64 predicted; /* 0 = refused, see error */
 	gint64 balanced;  /* the same */
 	gint64 tenth; /* what the fullest rank needs more where it has 1.1 times the mean of rows */
@@ -29,6 +31,9 @@ GPtrArray *memory_rows_read(const char *folder, const char *const *names);
 
 /** memory_row_text: a column of it; "" where it has none. */
 const char *memory_row_text(const MemoryRow *row, const char *column);
+
+/** memory_row_count: the peak of its rank as @training, its own but for what does not decide whether it runs. */
+gint64 memory_row_count(const MemoryRow *row, const PipesimTraining *training);
 
 /** memory_row_error: predicted over measured, less 1; NAN where either is not known. */
 double memory_row_error(const MemoryRow *row);
