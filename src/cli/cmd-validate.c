@@ -36,7 +36,9 @@ static void add_row(Validation *validation, const PipesimProgram *program, const
 		base != NULL && strlen(path) > 26 ? base + 1 : path, shape->ranks,
 		shape->stages, pipesim_shape_whole(shape), program->n_ops, hang->str,
 		hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
-		cross->len > 0 ? " (wrong tensors)" : " "); /* shown where empty too */
+		cross->len > 0  ? " (wrong tensors)"
+		: hang->len > 0 ? ""
+				: " "); /* the column is shown where it is empty too */
 }
 
 /* What a file says about a schedule is an answer; what cannot be read is an error. */
