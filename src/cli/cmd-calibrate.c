@@ -300,8 +300,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	calibration = calibrate(setup, &effects, error);
 	if (calibration == NULL)
 		return FALSE;
-	if (!pipesim_format(setup, "text json", &json, error) ||
-		!pipesim_check_full(setup, json ? "json" : NULL, error))
+	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	pipesim_setup_tell(setup, calibration);
 	/* Who uses the costs is told what was told here. */
@@ -337,8 +336,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
 		if (setup->notices->len > 0)
 			g_string_append_c(table, '\n');
-		for (guint i = 0; i < setup->notices->len; i++)
-			pipesim_wrap(table, setup->notices->pdata[i], 2, 0, TABLE_WIDTH);
+		pipesim_wrap_all(table, setup->notices, TABLE_WIDTH);
 	}
 	setup->told = !json;
 	return pipesim_print(NULL, table, error);

@@ -50,9 +50,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		format = pipesim_output_find(name != NULL ? name : "text", error);
 	if (format == NULL)
 		return FALSE;
-	if (!pipesim_check_full(setup, format->for_people ? NULL : format->name, error) ||
-		!pipesim_check_timeline(
-			setup, format->for_people ? "text" : format->name, error))
+	if (!pipesim_check_full(setup, format->for_people ? NULL : format->name, error))
 		return FALSE;
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks

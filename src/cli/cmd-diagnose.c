@@ -61,8 +61,7 @@ static void write_full(const PipesimSetup *setup, const Findings *found,
 	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, style, out);
 	if (setup->notices->len > 0)
 		g_string_append_c(out, '\n');
-	for (guint i = 0; i < setup->notices->len; i++)
-		pipesim_wrap(out, setup->notices->pdata[i], 2, 0, TABLE_WIDTH);
+	pipesim_wrap_all(out, setup->notices, TABLE_WIDTH);
 }
 
 static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
@@ -114,14 +113,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			error, "no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) ||
 		!pipesim_format(setup, "text json csv", &format, error) ||
-		!pipesim_check_full(setup,
-			format == PIPESIM_AS_TEXT
-				? NULL
-				: (const char *const[]){"", "json", "csv"}[format],
-			error) ||
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
-		!pipesim_check_timeline(
-			setup, (const char *const[]){"text", "json", "csv"}[format], error) ||
 		(text != NULL &&
 			!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &step, error)))
 		return FALSE;

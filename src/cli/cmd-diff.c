@@ -194,12 +194,10 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			"not known\n       (other stages, a deadlock, messages that a file "
 			"lists, or too many ops to try)\n");
 	say_messages(pair, lines);
-	for (guint i = 0; pair->notices != NULL && i < pair->notices->len; i++)
-		g_ptr_array_add(lines, g_strdup(pair->notices->pdata[i]));
-	if (lines->len > 0)
+	if (lines->len + pair->notices->len > 0)
 		g_string_append_c(out, '\n');
-	pipesim_each_in (const char, line, lines)
-		pipesim_wrap(out, line, 2, 0, WIDTH);
+	pipesim_wrap_all(out, lines, WIDTH);
+	pipesim_wrap_all(out, pair->notices, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -286,8 +284,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	guint json;
 	Pair pair;
 
-	if (!pipesim_format(setup, "text json", &json, error) ||
-		!pipesim_check_full(setup, json ? "json" : NULL, error))
+	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;

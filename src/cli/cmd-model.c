@@ -517,8 +517,7 @@ static void write_text(const Answer *answer, GString *out)
 	}
 	if (setup->notices->len > 0)
 		g_string_append_c(out, '\n');
-	for (guint i = 0; i < setup->notices->len; i++)
-		pipesim_wrap(out, setup->notices->pdata[i], 2, 0, WIDTH);
+	pipesim_wrap_all(out, setup->notices, WIDTH);
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -645,11 +644,7 @@ static gboolean run(
 		name != NULL)
 		return FALSE;
 	answer.megatron = setup->memory_model == 1;
-	if (!pipesim_check_full(setup,
-		    format == PIPESIM_AS_TEXT  ? NULL
-		    : format == PIPESIM_AS_CSV ? "csv"
-					       : "json",
-		    error))
+	if (!pipesim_check_full(setup, ((const char *[]){NULL, "json", "csv"})[format], error))
 		return FALSE;
 	setup->told = format == PIPESIM_AS_TEXT;
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))

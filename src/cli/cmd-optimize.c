@@ -151,15 +151,9 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	const PipesimSetup *setup = o->setup;
 	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
 
-	if (!pipesim_check_full(setup,
-		    o->format != AS_TEXT ? setup->text[PIPESIM_SET_FORMAT] : NULL, error))
-		return FALSE;
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->format == AS_JSON)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--explain-bound is text; leave out --format json");
-	if (!pipesim_check_timeline(setup,
-		    o->format != AS_TEXT ? setup->text[PIPESIM_SET_FORMAT] : "text", error))
-		return FALSE;
 	if (output == NULL)
 		return TRUE;
 	if (strcmp(output, "-") == 0)

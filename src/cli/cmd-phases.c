@@ -111,7 +111,6 @@ static gboolean read_times(
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
-	static const char *const formats[] = {NULL, "json", "csv"};
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *layers = setup->text[PIPESIM_SET_CHUNK_LAYERS];
 	const gboolean early = setup->flag[PIPESIM_SET_EARLY_ATTN];
@@ -125,7 +124,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	guint format;
 
 	if (!pipesim_format(setup, "text json csv", &format, error) ||
-		!pipesim_check_full(setup, formats[format], error) ||
 		!pipesim_parse_count(parts[0] != NULL ? parts[0] : "", "--chunk-layers", 0,
 			1000, &f, error) ||
 		!pipesim_parse_count(parts[0] != NULL && parts[1] != NULL ? parts[1] : parts[0],

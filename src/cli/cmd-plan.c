@@ -407,9 +407,8 @@ static gboolean find(PipesimAdvice *plan, gboolean frontier, GError **error)
 static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 {
 	const PipesimSetup *setup = plan->setup;
-	const char *format = setup->text[PIPESIM_SET_FORMAT];
 	const char *explain = setup->text[PIPESIM_SET_EXPLAIN];
-	guint as = PIPESIM_AS_TEXT;
+	guint as;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimStyle style = pipesim_terminal_style(NULL);
@@ -417,13 +416,9 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	guint64 explained = 0;
 	gboolean ok;
 
-	if (format != NULL &&
-		!pipesim_word_find("text json csv jsonl", format, "--format:", &as, error))
-		return FALSE;
-	if (explain != NULL && !pipesim_parse_count(explain, "--explain", 1, PIPESIM_MOST_ROWS,
-				       &explained, error))
-		return FALSE;
-	if (!pipesim_check_full(setup, as == PIPESIM_AS_TEXT ? NULL : format, error))
+	if (!pipesim_format(setup, "text json csv jsonl", &as, error) ||
+		(explain != NULL && !pipesim_parse_count(explain, "--explain", 1,
+					    PIPESIM_MOST_ROWS, &explained, error)))
 		return FALSE;
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)

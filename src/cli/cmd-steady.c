@@ -265,10 +265,8 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 		"bubble       share of all ranks' time, and of the rank that idles most\n"
 		"fill, drain  what filling and draining the pipeline add to a step\n");
 	say_measured(rows, lines);
-	for (guint i = 0; i < setup->notices->len; i++)
-		g_ptr_array_add(lines, g_strdup(setup->notices->pdata[i]));
-	pipesim_each_in (const char, line, lines)
-		pipesim_wrap(out, line, 2, 0, WIDTH);
+	pipesim_wrap_all(out, lines, WIDTH);
+	pipesim_wrap_all(out, setup->notices, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -388,8 +386,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint json;
 
-	if (!pipesim_format(setup, "text json", &json, error) ||
-		!pipesim_check_full(setup, json ? "json" : NULL, error))
+	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;

@@ -83,15 +83,6 @@ gboolean pipesim_print_drawn(const PipesimSetup *setup, const PipesimComparison 
 	       pipesim_print(path, out, error);
 }
 
-gboolean pipesim_format(
-	const PipesimSetup *setup, const char *words, guint *format, GError **error)
-{
-	const char *name = setup->text[PIPESIM_SET_FORMAT];
-
-	*format = PIPESIM_AS_TEXT;
-	return name == NULL || pipesim_word_find(words, name, "unknown format", format, error);
-}
-
 gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GError **error)
 {
 	const gboolean full = setup->flag[PIPESIM_SET_FULL],
@@ -100,19 +91,26 @@ gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GErro
 	if (full && brief)
 		return pipesim_refuse(error,
 			"--brief is what is printed without --full; leave one of them out");
-	return format == NULL || (!full && !brief) ||
-	       pipesim_refuse(error, "%s is for the text table; leave it out with --format %s",
-		       full ? "--full" : "--brief", format);
-}
-
-gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, GError **error)
-{
-	return strcmp(format, "text") == 0 ||
-	       g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
+	if (format != NULL && (full || brief))
+		return pipesim_refuse(error,
+			"%s is for the text table; leave it out with --format %s",
+			full ? "--full" : "--brief", format);
+	return format == NULL || g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
 	       pipesim_refuse(error,
 		       "--timeline - would mix with --format %s on standard output; give it a "
 		       "file",
 		       format);
+}
+
+gboolean pipesim_format(
+	const PipesimSetup *setup, const char *words, guint *format, GError **error)
+{
+	const char *name = setup->text[PIPESIM_SET_FORMAT];
+
+	*format = PIPESIM_AS_TEXT;
+	return (name == NULL ||
+		       pipesim_word_find(words, name, "unknown format", format, error)) &&
+	       pipesim_check_full(setup, *format == PIPESIM_AS_TEXT ? NULL : name, error);
 }
 
 gboolean pipesim_check_page(const char *path, GError **error)

@@ -25,8 +25,8 @@ PipesimStyle pipesim_terminal_style(const char *path);
  * PIPESIM_ERROR_WRITE. */
 gboolean pipesim_print(const char *path, const GString *text, GError **error);
 
-/** pipesim_check_full: FALSE with PIPESIM_ERROR_USAGE where --full and --brief are given both, or one of them with
- * @format (nullable), which is not for people. */
+/** pipesim_check_full: FALSE with PIPESIM_ERROR_USAGE where --full and --brief are given both, or with @format
+ * (nullable), which is not for people, one of them or a timeline among its lines. */
 gboolean pipesim_check_full(const PipesimSetup *setup, const char *format, GError **error);
 
 /** pipesim_check_page: whether a page may be written to @path, of --report; NULL: none is. It is not for a
@@ -46,12 +46,9 @@ enum {
 	PIPESIM_AS_JSONL
 };
 
-/** pipesim_format: which of @words --format names; not given it is the first. FALSE with PIPESIM_ERROR_USAGE. */
+/** pipesim_format: which of @words --format names, the first of them for people; not given it is that. FALSE as above. */
 gboolean pipesim_format(
 	const PipesimSetup *setup, const char *words, guint *format, GError **error);
-
-/** pipesim_check_timeline: FALSE with PIPESIM_ERROR_USAGE where --timeline - would come among the lines of @format. */
-gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, GError **error);
 
 /** pipesim_begin_progress: work begins that may take long: where standard error is a terminal, a line says so
  * within half a second, "SECONDS s: @what", and goes on counting through all phases that tell nothing more. To

@@ -248,6 +248,12 @@ void pipesim_wrap(GString *out, const char *text, guint indent, guint column, gu
 	g_string_append_c(out, '\n');
 }
 
+void pipesim_wrap_all(GString *out, const GPtrArray *lines, guint width)
+{
+	for (guint i = 0; lines != NULL && i < lines->len; i++)
+		pipesim_wrap(out, lines->pdata[i], 2, 0, width);
+}
+
 gboolean pipesim_table_has_groups(const PipesimTable *table)
 {
 	for (guint i = 0; i < table->n_columns; i++)

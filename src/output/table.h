@@ -74,4 +74,7 @@ guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
  */
 void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width);
 
+/** pipesim_wrap_all: the same of each of @lines (nullable), of char *, which go on two columns in. */
+void pipesim_wrap_all(GString *out, const GPtrArray *lines, guint width);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTable, pipesim_table_free)

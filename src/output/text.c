@@ -536,12 +536,9 @@ static void write_text(
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	pipesim_text_notes(comparison, TABLE_WIDTH, out);
-	for (guint i = 0; comparison->verdict != NULL && i < comparison->verdict->len; i++)
-		pipesim_wrap(out, comparison->verdict->pdata[i], 2, 0, TABLE_WIDTH);
-	for (guint i = 0; comparison->remarks != NULL && i < comparison->remarks->len; i++)
-		pipesim_wrap(out, comparison->remarks->pdata[i], 2, 0, TABLE_WIDTH);
-	for (guint i = 0; comparison->notices != NULL && i < comparison->notices->len; i++)
-		pipesim_wrap(out, g_ptr_array_index(comparison->notices, i), 2, 0, TABLE_WIDTH);
+	pipesim_wrap_all(out, comparison->verdict, TABLE_WIDTH);
+	pipesim_wrap_all(out, comparison->remarks, TABLE_WIDTH);
+	pipesim_wrap_all(out, comparison->notices, TABLE_WIDTH);
 }
 
 const PipesimOutput pipesim_output_text = {

@@ -222,8 +222,7 @@ void pipesim_prefill_text(
 		g_string_append_printf(out, "%s\n\n", screen->asked->str);
 		pipesim_table_print(screen->table, TABLE_WIDTH, G_MAXUINT, style, out);
 		g_string_append_c(out, '\n');
-		pipesim_each_in (const char, line, screen->notes)
-			pipesim_wrap(out, line, 2, 0, TABLE_WIDTH);
+		pipesim_wrap_all(out, screen->notes, TABLE_WIDTH);
 	} else {
 		pipesim_screen_print(screen, style, out);
 	}
