@@ -122,6 +122,8 @@ static void write_colours(PipesimJson *json)
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
+	PIPESIM_LIST(json, "asides", TEXT, G_N_ELEMENTS(pipesim_theme(0)->asides),
+		pipesim_theme(PIPESIM_THEME_LIGHT)->asides[i]);
 	pipesim_json_open_object(json, "speeds");
 	PIPESIM_MEMBER(json, "sustained", COUNT, PIPESIM_SPEED_SUSTAINED);
 	PIPESIM_MEMBER(json, "percent", COUNT, PIPESIM_SPEED_PERCENT);
@@ -296,6 +298,18 @@ static void write_lane(
 	}
 	pipesim_json_close(json);
 	write_memory(json, run, rank, costs);
+	/* Copies and collectives that take time: which, from when, until when. */
+	pipesim_json_open_array(json, "asides");
+	for (guint i = 0; i < n; i++) {
+		PipesimBox box;
+
+		if (!pipesim_layout_aside(NULL, run, rank, first + i, &box))
+			continue;
+		PIPESIM_MEMBER(json, NULL, COUNT, box.kind);
+		PIPESIM_MEMBER(json, NULL, COUNT, box.start);
+		PIPESIM_MEMBER(json, NULL, COUNT, box.end);
+	}
+	pipesim_json_close(json);
 	/* When receives that wait sit beside ops. */
 	for (guint to = 0; to < 2 && run->step->timeline->n_transfers > 0; to++) {
 		pipesim_json_open_array(json, to ? "beside_to" : "beside_from");

@@ -185,6 +185,24 @@ def check_colours(page, n, run, dark):
     check(f'colours of {page.names[run]}', wrong == [], wrong[:3])
 
 
+def check_asides(page, n, run):
+    """Copies and collectives have their colours in the two lanes below their rank."""
+    panel, wrong, seen = page.panel(n), [], 0
+    strip = (panel['lane'] - panel['body']) / 2
+    for rank, lane in enumerate(page.data['timelines'][run]['ranks']):
+        asides = lane['asides']
+        for which, start, end in zip(asides[::3], asides[1::3], asides[2::3]):
+            x, _ = page.place(panel, rank, (start + end) / 2)
+            y = panel['lane'] * rank + panel['body'] + which % 2 * strip + 1
+            pixel = page.window.run(f'''(canvas => Array.from(canvas.getContext('2d').getImageData({x - panel["x"]},
+                {y}, 1, 1).data))(document.querySelectorAll('.panel canvas:not(.over)')[{n}])''')
+            colour = page.data['asides'][min(which, 2)]
+            seen += 1
+            if max(abs(a - int(colour[i:i + 2], 16)) for a, i in zip(pixel, (1, 3, 5))) > 40:
+                wrong.append((rank, which, start, pixel))
+    check(f'copies and collectives of {page.names[run]}', seen > 0 and wrong == [], wrong[:3] or seen)
+
+
 def check_small(window, folder):
     page = Page(window, folder + '/small.html')
     equal('title', window.run('document.title'), 'pipesim: PP 8, 20 micro-batches')
@@ -273,6 +291,9 @@ def check_other(window, folder):
     equal('copies and passes leave timelines', window.run('document.querySelectorAll(".panel").length'), 2)
     check('a pass has its name', 'S of micro-batch 1' in (page.tip() or ''), page.tip())
     page.quiet('copies and passes')
+    page = Page(window, folder + '/beside.html')
+    for run in range(2):
+        check_asides(page, run, run)
     page = Page(window, folder + '/all.html')
     rows = window.run('Array.from(document.querySelectorAll("#schedules tbody tr")).map(row => row.className)')
     check('refusals are rows', 'refused' in rows and 'best' in rows, rows)

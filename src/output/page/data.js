@@ -7,7 +7,7 @@ const F = 0, I = 1, W = 2, B = 3;
 const NONE = -1;
 
 /* "3F12", "3F12.1" of a slice, or a pair "(3F12;4B2)OVERLAP_F_B" as its two halves. A forward once more (R) is drawn as
- * one, passes over the vocabulary as W; copies and collectives take no time here. */
+ * one, passes over the vocabulary as W; copies and collectives take no time among ops, but have lanes below. */
 function readOpName(name) {
   const half = text => {
     const [, stage, letters, microbatch] = /^(\d+)([A-Z_]+)(\d*)(?:\.\d+)?$/.exec(text) ?? [null, 0, text, 0];
@@ -44,6 +44,7 @@ function readLane(t, raw, rank) {
     t.stage[op] = first.stage;
     t.microbatch[op] = first.microbatch;
     t.chunk[op] = raw.chunk === undefined ? 0 : raw.chunk[k];
+    t.longer[op + 1] = t.longer[op] + (raw.took[k] > 0 ? 1 : 0);
     t.half[op] = NaN;
     if (second !== undefined) {
       t.half[op] = t.start[op] + raw.pairs[pair++];
@@ -54,6 +55,8 @@ function readLane(t, raw, rank) {
   t.begin[rank + 1] = op;
   t.phases[rank] = raw.phases;
   t.changes[rank] = readChanges(t, raw, t.begin[rank]);
+  for (let i = 0; i < raw.asides.length; i += 3)
+    t.asides.push({rank, which: raw.asides[i], start: raw.asides[i + 1], end: raw.asides[i + 2]});
   t.stays[rank] = {from: raw.beside_from ?? [], to: raw.beside_to ?? []};
 }
 
@@ -78,11 +81,12 @@ function readTimeline(raw) {
     name: new Array(n), rank: new Int32Array(n), kind: new Uint8Array(n), stage: new Int32Array(n),
     microbatch: new Int32Array(n), chunk: new Uint8Array(n), cause: new Int32Array(n),
     start: new Float64Array(n), end: new Float64Array(n),
+    longer: new Int32Array(n + 1), /* how many ops before this one take time */
     sustained: new Float64Array(n), /* what an op takes in a chip that never idles, beside nothing */
     varies: raw.ranks.some(lane => lane.sustained !== undefined),
     half: new Float64Array(n), /* of a pair: where its backward half begins */
     second: new Map(), /* of a pair: that half */
-    phases: [], changes: [], stays: [], messages: readMessages(raw.messages),
+    phases: [], changes: [], stays: [], asides: [], messages: readMessages(raw.messages),
   };
   raw.ranks.forEach((lane, rank) => readLane(t, lane, rank));
   t.makespan = t.end.reduce((a, b) => Math.max(a, b), 0);

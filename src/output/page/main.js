@@ -326,14 +326,18 @@ function makeLegend() {
   const kinds = KINDS.map((kind, i) => [kind, i]).filter(([, i]) =>
     drawable.some(run => run.timeline.kind.includes(i) || [...run.timeline.second.values()].some(half => half.kind === i)));
   const shades = new Set(drawable.map(run => run.timeline.chunkName).filter(name => name !== null));
-  const swatch = (kind, shade) => {
-    const box = make('i');
-    box.style.background = theme.colours[kind][shade];
-    return box;
+  const box = colour => {
+    const drawn = make('i');
+    drawn.style.background = colour;
+    return drawn;
   };
+  const swatch = (kind, shade) => box(theme.colours[kind][shade]);
+  const asides = ['copies to the host', 'copies back', 'collectives: broadcasts above, reductions below'].map((words, i) => [words, i])
+    .filter(([, i]) => drawable.some(run => run.timeline.asides.some(({which}) => Math.min(which, 2) === i)));
   const words = [...shades].map(name => name === 'direction' ? 'reverse direction' : 'later chunks');
   return make('div', {class: 'legend'},
     ...kinds.map(([kind, i]) => make('span', {}, swatch(i, 0), shades.size > 0 ? swatch(i, 1) : null, data.looks[kind].title)),
+    ...asides.map(([words, i]) => make('span', {}, box(theme.asides[i]), words)),
     ...(words.length > 0 ? [make('span', {class: 'faint'}, 'light: ' + words.join(' or '))] : []),
     ...(drawable.some(run => run.timeline.second.size > 0) ? [make('span', {class: 'faint'}, 'framed: overlapped pair')] : []),
     ...(drawable.some(run => run.timeline.messages !== null) ?

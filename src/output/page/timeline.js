@@ -19,8 +19,8 @@ function forHalves(t, op, take) {
 function layOut(panel) {
   const ranks = panel.timeline.ranks;
   panel.lane = ranks <= 16 ? 23 : ranks <= 32 ? 17 : ranks <= 64 ? 12 : ranks <= 128 ? 7 : Math.max(1, Math.floor(900 / ranks));
-  /* Below the ops what is sent and received, where messages wait for each other. */
-  panel.strip = panel.timeline.messages !== null && panel.lane >= 12 ? 4 : 0;
+  /* Below the ops what is sent and received, where messages wait for each other, or copies and collectives. */
+  panel.strip = (panel.timeline.messages !== null || panel.timeline.asides.length > 0) && panel.lane >= 12 ? 4 : 0;
   panel.lane += 2 * panel.strip;
   panel.body = panel.lane - 2 * panel.strip;
   panel.lanes = ranks * panel.lane;
@@ -39,8 +39,10 @@ function drawPanel(panel) {
   panel.ratio = drawing.ratio;
   clipped(panel, context, () => {
     drawLanes(panel, context);
-    if (panel.strip > 0)
+    if (panel.strip > 0 && panel.timeline.messages !== null)
       drawMessages(panel, context);
+    if (panel.strip > 0)
+      drawAsides(panel, context);
   });
   drawFrame(panel, context);
   if (panel.chart > 0)
@@ -86,7 +88,7 @@ function drawLanes(panel, context) {
     if (last < t.begin[rank + 1] && t.start[last] < view.to)
       last++;
     const seen = Math.min(t.end[last - 1], view.to) - Math.max(t.start[first], view.from);
-    if (last > first && seen * panel.scale / (last - first) < LEAST_BOX)
+    if (seen * panel.scale < LEAST_BOX * (t.longer[last] - t.longer[first]))
       dense.push({rank, first, last});
     else
       drawBoxes(panel, context, rank, first, last, gap);
@@ -197,6 +199,17 @@ function drawMessages(panel, context) {
     }
   }
   context.globalAlpha = 1;
+}
+
+/* Copies to the host and broadcasts, and below them copies back and reductions. */
+function drawAsides(panel, context) {
+  for (const {rank, which, start, end} of panel.timeline.asides) {
+    if (end < view.from || start > view.to)
+      continue;
+    context.fillStyle = theme.asides[Math.min(which, 2)];
+    context.fillRect(placeOf(panel, start), rank * panel.lane + panel.body + which % 2 * panel.strip,
+      Math.max((end - start) * panel.scale, 0.7), panel.strip - 1);
+  }
 }
 
 /* Paths and what is pointed at --------------------------------------------------------------- */

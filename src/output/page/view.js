@@ -16,7 +16,8 @@ const panels = []; /* that are on the page, from the top */
 const DARK = {
   F: ['#f0b64a', '#f6dca6'], I: ['#4fa6e0', '#9ccdec'], W: ['#6b78dc', '#aab2f0'], B: ['#17966f', '#7cc4a6'],
 };
-const theme = {colours: [], speeds: []};
+const DARK_ASIDES = ['#f06292', '#b39ddb', '#bdbdbd'];
+const theme = {colours: [], speeds: [], asides: []};
 
 function readTheme() {
   const css = getComputedStyle(document.documentElement);
@@ -24,6 +25,7 @@ function readTheme() {
     theme[name] = css.getPropertyValue('--' + name).trim();
   theme.dark = !view.printing && matchMedia('(prefers-color-scheme: dark)').matches;
   theme.colours = KINDS.map(kind => theme.dark ? DARK[kind] : data.looks[kind].colours);
+  theme.asides = theme.dark ? DARK_ASIDES : data.asides;
   theme.speeds = data.speeds[theme.dark ? 'dark' : 'light'].map(paintOf);
   for (const panel of panels)
     panel.colours = coloursOf(panel.timeline);
