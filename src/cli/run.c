@@ -91,11 +91,23 @@ static gboolean shortens(const char *option, const char *name)
 	return *name == '\0';
 }
 
+/* The option of another command whose letter is unknown here, "--schedule" of "unknown option -s"; NULL: none. */
+static char *name_of_letter(const char *message)
+{
+	const char *letter = strrchr(message, '-');
+
+	for (guint id = 1; letter != NULL && letter[1] != '\0' && id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].letter == letter[1])
+			return g_strdup(pipesim_settings[id].name);
+	return NULL;
+}
+
 /* "unknown option --shedule; did you mean --schedule?" */
 static void suggest_option(const PipesimCommand *command, GError *error)
 {
 	const char *begin = strstr(error->message, "--");
-	g_autofree char *name = begin != NULL ? g_strndup(begin, strcspn(begin, "=")) : NULL;
+	g_autofree char *name = begin != NULL ? g_strndup(begin, strcspn(begin, "="))
+					      : name_of_letter(error->message);
 	const PipesimSetting *best = NULL;
 	guint least; /* more letters make another word */
 

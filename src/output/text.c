@@ -392,6 +392,10 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	append_meaning(&text, "activations",
 		"most activations a rank holds until wgrad, in micro-batches of a whole stage; "
 		"publ.: published");
+	if (pipesim_figure_known(PIPESIM_FIGURE_EXPOSED, comparison))
+		append_meaning(&text, "copies",
+			"exposed: time that the rank which waits longest for copies to the "
+			"host or back waits for them");
 	if (limited)
 		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
 	if (pipesim_figure_known(PIPESIM_FIGURE_POWER_SHARE, comparison))
