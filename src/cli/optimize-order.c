@@ -6,7 +6,6 @@
 #include "model/random.h"
 #include "output/figures.h"
 #include "output/screen.h"
-#include <string.h>
 
 /* Orders drawn at random that stand beside. */
 #define RANDOM_ORDERS 1000

@@ -6,7 +6,6 @@
 #include "model/random.h"
 #include "output/figures.h"
 #include "transformer/sequences.h"
-#include <string.h>
 
 /* Numbers of micro-batches that are searched well, and what each is looked at with before. */
 #define MOST_SEARCHED 8

@@ -2,8 +2,6 @@
 
 #include "diagnosis/advice.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Steps that rules are tried at, and most ops of them all. */
 #define STEPS_TRIED 9

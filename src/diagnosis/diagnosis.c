@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/kind.h"
 #include "diagnosis/advice.h"
 #include <string.h>
 

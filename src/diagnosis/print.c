@@ -6,7 +6,6 @@
 #include "output/figures.h"
 #include "output/screen.h"
 #include <math.h>
-#include <stdlib.h>
 
 /* Schedules that text names. */
 #define MOST_NAMED 3

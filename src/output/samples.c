@@ -157,7 +157,8 @@ void pipesim_samples_title(const PipesimComparison *comparison, GString *out)
 	}
 }
 
-const PipesimRun *pipesim_samples_best(const PipesimComparison *comparison)
+/* The run that wins most, the first of equals; NULL: none does. */
+static const PipesimRun *find_best(const PipesimComparison *comparison)
 {
 	const PipesimRun *best = NULL;
 
@@ -175,7 +176,7 @@ PipesimTable *pipesim_samples_table(
 		"  schedule<|step, ms:p5|step, ms:median|step, ms:95 % CI<|step, ms:p95|"
 		"step, ms:p99|step, ms:95 % CI<|bubble, %:p5|bubble, %:median|bubble, %:p95|"
 		"wins:%");
-	const PipesimRun *best = runs->len > 1 ? pipesim_samples_best(comparison) : NULL;
+	const PipesimRun *best = runs->len > 1 ? find_best(comparison) : NULL;
 	double longest = 0;
 	guint decimals;
 
@@ -216,7 +217,7 @@ void pipesim_samples_text(
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
-	if (n > 1 && pipesim_samples_best(comparison) != NULL)
+	if (n > 1 && find_best(comparison) != NULL)
 		g_string_append(out, "wins: share of samples in which it is fastest (common "
 				     "random numbers); *: most often\n");
 	g_string_append_c(out, '\n');

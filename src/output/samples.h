@@ -7,9 +7,6 @@
 /** pipesim_samples_title: "200 samples, seed 1: op times are ...". */
 void pipesim_samples_title(const PipesimComparison *comparison, GString *out);
 
-/** pipesim_samples_best: the run that wins most, the first of equals; NULL: none does. */
-const PipesimRun *pipesim_samples_best(const PipesimComparison *comparison);
-
 /** pipesim_samples_table: percentiles of @runs of @comparison; without @full only those that decide. */
 PipesimTable *pipesim_samples_table(
 	const PipesimComparison *comparison, const GPtrArray *runs, gboolean full);

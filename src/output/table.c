@@ -75,26 +75,9 @@ static guint width_of(const char *text)
 {
 	guint width = 0;
 
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '\033')
-			p = strchr(p, 'm'); /* of pipesim_table_cell() */
-		else
-			width += ((guchar)*p & 0xc0) != 0x80;
-	}
-	return width;
-}
-
-/* @text without what pipesim_table_cell() puts around it. */
-static char *strip_look(const char *text)
-{
-	GString *plain = g_string_new(NULL);
-
 	for (const char *p = text; *p != '\0'; p++)
-		if (*p == '\033')
-			p = strchr(p, 'm');
-		else
-			g_string_append_c(plain, *p);
-	return g_strstrip(g_string_free(plain, FALSE));
+		width += ((guchar)*p & 0xc0) != 0x80;
+	return width;
 }
 
 /* What @row holds becomes the table's. */
@@ -268,7 +251,6 @@ static const char *const looks[] = {
 	[PIPESIM_ROW_BEST] = "1",
 	[PIPESIM_ROW_FAINT] = "2",
 	[PIPESIM_ROW_FAILED] = "31",
-	[PIPESIM_ROW_DIFFERS] = "33",
 };
 
 static void set_look(const PipesimStyle *style, const char *attributes, GString *out)
@@ -280,16 +262,6 @@ static void set_look(const PipesimStyle *style, const char *attributes, GString 
 void pipesim_table_look(const PipesimStyle *style, PipesimRowLook look, GString *out)
 {
 	set_look(style, looks[look], out);
-}
-
-char *pipesim_table_cell(const PipesimStyle *style, PipesimRowLook look, char *text)
-{
-	g_autofree char *plain = text;
-
-	/* The row's own look goes on behind it. */
-	return style->colour && text != NULL
-		       ? g_strdup_printf("\033[%sm%s\033[39m", looks[look], plain)
-		       : g_steal_pointer(&plain);
 }
 
 guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
@@ -345,8 +317,7 @@ void pipesim_table_json(const PipesimTable *table, const char *key, PipesimJson 
 {
 	static const char *const names[] = {[PIPESIM_ROW_BEST] = "best",
 		[PIPESIM_ROW_FAINT] = "faint",
-		[PIPESIM_ROW_FAILED] = "failed",
-		[PIPESIM_ROW_DIFFERS] = "differs"};
+		[PIPESIM_ROW_FAILED] = "failed"};
 
 	if (table == NULL) {
 		PIPESIM_MEMBER(json, key, TEXT, NULL);
@@ -372,7 +343,8 @@ void pipesim_table_json(const PipesimTable *table, const char *key, PipesimJson 
 		for (guint c = 0; c < table->n_columns; c++) {
 			const char *text =
 				c == 1 && row->text != NULL ? row->text : row->cells[c];
-			g_autofree char *plain = text != NULL ? strip_look(text) : NULL;
+			g_autofree char *plain =
+				text != NULL ? g_strstrip(g_strdup(text)) : NULL;
 
 			if (table->widths[c] > 0)
 				PIPESIM_MEMBER(json, NULL, TEXT, plain);

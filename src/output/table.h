@@ -18,8 +18,7 @@ typedef enum {
 	PIPESIM_ROW_PLAIN,
 	PIPESIM_ROW_BEST,
 	PIPESIM_ROW_FAINT,
-	PIPESIM_ROW_FAILED,  /* what cannot be */
-	PIPESIM_ROW_DIFFERS, /* of a cell: pipesim_table_cell() */
+	PIPESIM_ROW_FAILED, /* what cannot be */
 } PipesimRowLook;
 
 typedef struct _PipesimTable PipesimTable;
@@ -52,9 +51,6 @@ guint pipesim_table_width(const PipesimTable *table);
 
 /** pipesim_table_has_groups: whether the upper line of titles has any; else it is empty. */
 gboolean pipesim_table_has_groups(const PipesimTable *table);
-
-/** pipesim_table_cell: @text, which it takes, as it looks within a row. For g_free(). */
-char *pipesim_table_cell(const PipesimStyle *style, PipesimRowLook look, char *text);
 
 /** pipesim_table_look: what follows in @out looks so, where the style has colour. */
 void pipesim_table_look(const PipesimStyle *style, PipesimRowLook look, GString *out);

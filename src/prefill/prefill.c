@@ -2,7 +2,6 @@
 
 #include "prefill/prefill.h"
 #include <math.h>
-#include <string.h>
 
 #define MAX_OPS 10000000 /* chunks times stages */
 

@@ -3,7 +3,6 @@
 #include "base/large.h"
 #include "runtime/cell.h"
 #include "runtime/lists.h"
-#include <string.h>
 
 /* What @op of @rank sends to @other, or receives from it: 1, unless both are on @rank. */
 static inline guint look(const PipesimProgram *program, guint rank, guint32 op, guint32 other,

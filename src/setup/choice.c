@@ -137,17 +137,10 @@ guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *sc
 				? pipesim_schedule_stages_per_rank(choice->schedule, &own)
 				: choice->file->program->shape.stages /
 					  MAX(choice->file->program->shape.ranks, 1);
-		guint a = all, b = MAX(stages, 1);
 
-		while (b > 0) {
-			const guint rest = a % b;
-
-			a = b;
-			b = rest;
-		}
-		if ((guint64)all / a * MAX(stages, 1) > 64)
+		all *= MAX(stages, 1) / (guint)pipesim_gcd(all, MAX(stages, 1));
+		if (all > 64)
 			return 0;
-		all = all / a * MAX(stages, 1);
 	}
 	return all;
 }

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/phases.h"
 #include "model/statistics.h"
 #include "transformer/sequences.h"
 #include <math.h>
