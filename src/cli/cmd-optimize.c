@@ -6,7 +6,7 @@
 #include "cli/optimize-order.h"
 #include "cli/optimize-pack.h"
 #include "model/costs-file.h"
-#include "optimize/search.h"
+#include "optimize/mixed.h"
 #include "output/screen.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
@@ -66,15 +66,20 @@ typedef struct {
 static gboolean read_placement(Optimize *o, GError **error)
 {
 	const PipesimScenario *scenario = &o->setup->scenario;
-	const PipesimRuntime *runtime;
+	guint takes =
+		PIPESIM_TAKES_LIMIT |
+		pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES)->takes;
 
 	o->placement = &placements[o->setup->placement];
-	runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
-	if (!pipesim_setup_heed(o->setup,
-		    o->placement->takes | PIPESIM_TAKES_LIMIT | runtime->takes |
-			    (o->setup->text[PIPESIM_SET_PACK] != NULL ? PIPESIM_TAKES_SLICES
-								      : 0),
-		    error))
+	takes |= o->placement->takes;
+	/* What is put in order otherwise runs as schedules have it. */
+	if (o->setup->order == 0)
+		takes |= PIPESIM_TAKES_SPARING |
+			 (scenario->slices > 1 ? PIPESIM_TAKES_SLICES : 0) |
+			 (scenario->offload > 0 ? PIPESIM_TAKES_COPIES : 0);
+	if (o->setup->text[PIPESIM_SET_PACK] != NULL)
+		takes |= PIPESIM_TAKES_SLICES;
+	if (!pipesim_setup_heed(o->setup, takes, error))
 		return FALSE;
 	o->chunks = o->placement->chunks;
 	if (scenario->chunks > 0)
@@ -224,7 +229,7 @@ static gboolean search(Optimize *o, GError **error)
 	if (o->setup->text[PIPESIM_SET_CURVE] != NULL)
 		o->curve = pipesim_curve_new(of, error);
 	else
-		o->found = pipesim_search(of, error);
+		o->found = pipesim_mixed_search(of, error);
 	pipesim_end_progress();
 	return o->found != NULL || o->curve != NULL;
 }
@@ -292,21 +297,33 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 		g_string_append_printf(out, ", %.2f %% less than %s, the best known that fits",
 			100 * (double)(value - found->makespan) / (double)value, best->name);
 	pipesim_screen_say(verdict, "%s.", out->str);
-	if (o->usual <= found->bound->time)
-		pipesim_screen_say(verdict,
-			"It is proven optimal: no order within the memory limit is shorter.");
-	else
-		pipesim_screen_say(verdict,
-			"No order within the memory limit is shorter than %s: the gap is %.2f "
-			"%%.",
-			pipesim_screen_time(number, found->bound->time),
-			100 * pipesim_found_gap(found, o->usual));
+	pipesim_say_gap(
+		verdict, "order within the memory limit", "", o->usual, found->bound->time);
+}
+
+/* Ops of a kind of the order found. */
+static guint count_ops(const Optimize *o, guint kind)
+{
+	const PipesimProgram *program = o->found->program;
+	guint n = 0;
+
+	for (guint32 i = 0; i < program->n_ops; i++)
+		n += program->ops[i].kind == kind;
+	return n;
 }
 
 static void remark(const Optimize *o, GPtrArray *remarks)
 {
 	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimScenario *scenario = &o->setup->scenario;
+	const guint forwards = o->found->program->shape.stages * scenario->microbatches;
 
+	if (scenario->recompute > 0)
+		pipesim_screen_say(remarks, "It runs %u of %u forwards once more",
+			count_ops(o, PIPESIM_OP_RECOMPUTE), forwards);
+	if (scenario->offload > 0)
+		pipesim_screen_say(remarks, "It copies the activations of %u of %u forwards",
+			count_ops(o, PIPESIM_OP_OFFLOAD_START), forwards);
 	if (path != NULL)
 		pipesim_screen_say(remarks, "The order was written to %s", path);
 	if (o->found->limit != NULL)
@@ -341,6 +358,10 @@ static void put_found(PipesimJson *json, const Optimize *o, const PipesimFound *
 		PIPESIM_MEMBER(json, "period_ms", TIME, o->usual);
 	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, found->bound->time);
 	PIPESIM_MEMBER(json, "gap", SHARE, pipesim_found_gap(found, o->usual));
+	if (PIPESIM_WHERE(json, o->setup->scenario.recompute > 0))
+		PIPESIM_MEMBER(json, "recomputed", COUNT, count_ops(o, PIPESIM_OP_RECOMPUTE));
+	if (PIPESIM_WHERE(json, o->setup->scenario.offload > 0))
+		PIPESIM_MEMBER(json, "copied", COUNT, count_ops(o, PIPESIM_OP_OFFLOAD_START));
 	PIPESIM_MEMBER(json, "objective", TEXT,
 		o->of.by_quantile                  ? pipesim_quantile_name(o->of.quantile)
 		: o->setup->costs->post_validation ? "period"
@@ -380,8 +401,8 @@ static gboolean write_all(Optimize *o, GError **error)
 	PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(GPtrArray) verdict = pipesim_lines_new(NULL, NULL),
 			     remarks = pipesim_lines_new(NULL, NULL);
-	g_autoptr(GPtrArray) more = pipesim_lines_new("--explain-bound", "--timeline FILE.svg",
-		"--report FILE.html", "-o FILE.csv", NULL);
+	g_autoptr(GPtrArray) more = pipesim_lines_new(
+		"--timeline FILE.svg", "--report FILE.html", "-o FILE.csv", NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(GString) csv = g_string_new(NULL);
@@ -408,6 +429,8 @@ static gboolean write_all(Optimize *o, GError **error)
 		if (!pipesim_print(path, csv, error))
 			return FALSE;
 	}
+	if (!pipesim_mixed_wanted(&setup->scenario))
+		g_ptr_array_insert(more, 0, g_strdup("--explain-bound"));
 	decide(o, verdict);
 	remark(o, remarks);
 	comparison->verdict = verdict;
@@ -667,10 +690,22 @@ const PipesimCommand pipesim_command_optimize = {
 		PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES, PIPESIM_SET_FROM_MEGATRON,
 		PIPESIM_SET_FROM_TORCHTITAN},
-	.wording = {{PIPESIM_SET_CHUNKS, NULL,
-			    "stages on each rank of interleaved (default: 2) and wave "
-			    "placements (default: 4)",
+	.wording = {{PIPESIM_SET_SLICES, NULL,
+			    "slices of equal length that each sequence is cut into (default: "
+			    "1)",
 			    NULL},
+		{PIPESIM_SET_OFFLOAD_CHUNKS, NULL,
+			"first stages of each rank whose activations may go to the host "
+			"(default: 0)",
+			NULL},
+		{PIPESIM_SET_RECOMPUTE_CHUNKS, NULL,
+			"first stages of each rank whose forward may run again before the "
+			"backward (default: 0)",
+			NULL},
+		{PIPESIM_SET_CHUNKS, NULL,
+			"stages on each rank of interleaved (default: 2) and wave "
+			"placements (default: 4)",
+			NULL},
 		{PIPESIM_SET_PIPELINES, NULL,
 			"pipelines of a bidirectional placement, over both directions "
 			"(default: 2)",

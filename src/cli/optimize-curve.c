@@ -24,7 +24,7 @@ static gboolean find_point(
 	scenario.max_activations = (PipesimFraction){n, 1};
 	own.scenario = &scenario;
 	own.programs = last;
-	found = pipesim_search(&own, error);
+	found = pipesim_mixed_search(&own, error);
 	if (found == NULL)
 		return FALSE;
 	g_ptr_array_set_size(last, 0);

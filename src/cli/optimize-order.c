@@ -295,17 +295,19 @@ PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint 
 	return table;
 }
 
-void pipesim_say_gap(PipesimScreen *screen, const char *what, gint64 makespan, gint64 bound)
+void pipesim_say_gap(
+	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound)
 {
+	const double gap = 100 * (double)(makespan - bound) / (double)MAX(bound, 1);
 	PipesimNumber number;
 
 	if (makespan <= bound)
-		pipesim_screen_say(screen->verdict, "No %s is shorter in this schedule.", what);
+		pipesim_screen_say(
+			verdict, "It is proven optimal: no %s is shorter%s.", what, where);
 	else
-		pipesim_screen_say(screen->verdict,
-			"No %s is shorter than %s in this schedule: the gap is %.2f %%.", what,
-			pipesim_screen_time(number, bound),
-			100 * (double)(makespan - bound) / (double)MAX(bound, 1));
+		pipesim_screen_say(verdict, "No %s is shorter than %s%s: the gap is %s%.2f %%.",
+			what, pipesim_screen_time(number, bound), where,
+			gap < 0.01 ? "below " : "", MAX(gap, 0.01));
 }
 
 void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
@@ -323,10 +325,10 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 		"The best order found takes %s, %.2f %% less than as given.",
 		pipesim_screen_time(number, found->makespan),
 		100 * (double)(given->makespan - found->makespan) / (double)given->makespan);
-	pipesim_say_gap(screen,
+	pipesim_say_gap(screen->verdict,
 		found->makespan <= ordered->bound ? "order of these micro-batches"
 						  : "order of them",
-		found->makespan, ordered->bound);
+		" in this schedule", found->makespan, ordered->bound);
 	screen->table = pipesim_ways_table(FALSE, ordered->ways, N_WAYS);
 	screen->whole = TRUE;
 	for (guint i = 0; i < ordered->m; i++)

@@ -33,8 +33,10 @@ PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup
 gboolean pipesim_holds_little(const PipesimChoice *choice, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
-/** pipesim_say_gap: in @screen's verdict how much shorter than @makespan anything could be, ns: "order of them", "packing of them". */
-void pipesim_say_gap(PipesimScreen *screen, const char *what, gint64 makespan, gint64 bound);
+/** pipesim_say_gap: in @verdict, of char *, that nothing shorter than @makespan is possible, or how much shorter, ns.
+ * @what, @where: "order of them", " in this schedule" */
+void pipesim_say_gap(
+	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound);
 
 typedef struct _PipesimOrdered PipesimOrdered;
 

@@ -389,10 +389,10 @@ void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
 		"The best packing found makes %u micro-batch%s and takes %s%s.",
 		found->microbatches, found->microbatches == 1 ? "" : "es",
 		pipesim_screen_time(number, found->makespan), text->str);
-	pipesim_say_gap(screen,
+	pipesim_say_gap(screen->verdict,
 		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
 								      : "packing",
-		found->makespan, packed->bound);
+		" in this schedule", found->makespan, packed->bound);
 	screen->table = pipesim_ways_table(TRUE, packed->ways, N_WAYS);
 	screen->whole = TRUE;
 	g_string_truncate(text, 0);

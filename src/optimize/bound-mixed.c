@@ -1,0 +1,226 @@
+#include "config.h"
+
+#include "base/phases.h"
+#include "optimize/mixed.h"
+#include "optimize/within.h"
+
+/* More than any rank holds. */
+#define MOST_BYTES (G_GINT64_CONSTANT(1) << 58)
+
+/* Where some activations are spared --------------------------------------------------------- */
+
+typedef struct {
+	const PipesimSearchOf *of;
+	const PipesimInstance *x; /* without a limit */
+	gint64 least;             /* of an order without a limit, ns */
+	gint64 held;              /* of a chunk by a rank at most, bytes */
+	guint chunks;             /* that may be spared */
+	gint64 copy;              /* of an activation, out and in, by an engine, ns; 0: R */
+	gint64 again;             /* R, ns; 0: as long as F */
+} Spared;
+
+/* No order that holds as much as @n activations of a chunk above the limit is shorter, ns; G_MAXINT64: none fits. */
+static gint64 bound_above(const Spared *s, guint n)
+{
+	PipesimScenario scenario = *s->of->scenario;
+	PipesimSearchOf of = *s->of;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL;
+	g_autoptr(GError) error = NULL;
+
+	of.scenario = &scenario;
+	if (scenario.memory_limit > 0)
+		scenario.memory_limit += n * s->held;
+	if (scenario.max_activations.num > 0)
+		scenario.max_activations =
+			(PipesimFraction){scenario.max_activations.num * s->x->chunks +
+						  (gint64)n * scenario.max_activations.den,
+				scenario.max_activations.den * s->x->chunks};
+	x = pipesim_search_instance(&of, &error);
+	if (x == NULL)
+		return g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)
+			       ? G_MAXINT64
+			       : 0;
+	bound = pipesim_search_bound(&of, x, TRUE, NULL);
+	return bound != NULL ? bound->time : 0;
+}
+
+/* From a lane's first forward of a step, or to its last, to what waits for it at the other end, ns. */
+static gint64 way(const PipesimInstance *x, guint32 lane, guint kind)
+{
+	gint64 time = 0;
+
+	for (; x->before[lane] != PIPESIM_NO_LANE; lane = x->before[lane])
+		time += x->least[kind][x->before[lane]] +
+			(kind == F ? x->hop[lane] : x->hop_back[x->before[lane]]);
+	return time;
+}
+
+/* No order of which a rank has spared @n activations or more is shorter, ns. */
+static gint64 bound_many(const Spared *s, guint n)
+{
+	const PipesimInstance *x = s->x;
+	gint64 least = G_MAXINT64;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		gint64 first = G_MAXINT64, last = G_MAXINT64, once = G_MAXINT64, work = 0,
+		       w = 0;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++) {
+			const guint lane = pipesim_instance_lane(x, rank, chunk);
+			const gint64 to = way(x, lane, F), from = way(x, lane, I);
+
+			first = MIN(first, to);
+			last = MIN(last, from);
+			if (chunk < s->chunks)
+				once = MIN(once, s->again > 0 ? s->again : x->time[F][lane]);
+			work += (x->apart[F][lane] + x->apart[I][lane]) * x->count;
+			if (x->kinds > 2)
+				w += x->apart[W][lane] * x->count;
+		}
+		if (s->copy > 0)
+			work = first + n * s->copy;
+		else
+			work += first + n * once + MAX(last, w);
+		least = MIN(least, work);
+	}
+	return MAX(least, s->least);
+}
+
+/* Few on each rank, or many on one. */
+static gint64 bound_spared(const Spared *s)
+{
+	guint low = 0, high = s->chunks * s->x->count;
+	gint64 best = s->least;
+
+	while (low < high) {
+		const guint n = low + (high - low) / 2;
+		const gint64 few = bound_above(s, n), many = bound_many(s, n + 1);
+
+		best = MAX(best, MIN(few, many));
+		if (few > many)
+			low = n + 1;
+		else
+			high = n;
+	}
+	return best;
+}
+
+static gint64 bound_of_spared(
+	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
+{
+	PipesimScenario scenario = *of->scenario, all;
+	PipesimSearchOf own = *of, unlimited = *of;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL;
+	Spared s = {.of = &own,
+		.chunks = MAX(scenario.offload, scenario.recompute),
+		.again = times->own[PIPESIM_OP_RECOMPUTE]};
+
+	if (scenario.max_activations.num == 0 && scenario.memory_limit == 0)
+		scenario.max_activations = shape->max_activations;
+	all = scenario;
+	if (all.memory_limit > 0)
+		all.memory_limit = MOST_BYTES;
+	if (all.max_activations.num > 0)
+		all.max_activations = (PipesimFraction){shape->microbatches, 1};
+	own.scenario = &scenario;
+	unlimited.scenario = &all;
+	x = pipesim_search_instance(&unlimited, NULL);
+	bound = x != NULL ? pipesim_search_bound(&unlimited, x, TRUE, NULL) : NULL;
+	if (bound == NULL)
+		return 0;
+	s.x = x;
+	s.least = bound->time;
+	for (guint i = 0; i < x->n_rooms; i++)
+		for (guint lane = 0; lane < x->lanes && x->room[i].is_bytes; lane++) {
+			const PipesimRoom *room = &x->room[i];
+			const gint64 stays = room->between != NULL ? room->stays[lane] : 0;
+
+			s.held = MAX(s.held, (room->held[lane] + stays) / room->units + 1);
+		}
+	if (scenario.offload > 0)
+		s.copy = times->own[PIPESIM_OP_OFFLOAD_START] +
+			 (times->engines == 2 ? 0 : times->own[PIPESIM_OP_RELOAD_START]);
+	return bound_spared(&s);
+}
+
+/* Slices ----------------------------------------------------------------------------------- */
+
+static gint64 time_of(const PipesimShape *shape, const PipesimTimes *times, guint rank,
+	guint chunk, guint unit, PipesimKind kind)
+{
+	const guint stage = pipesim_shape_stage(shape, rank, chunk);
+	const gint64 *each = times->each;
+
+	return pipesim_times_on(times, rank,
+		each != NULL
+			? each[((gsize)stage * times->microbatches + unit) * PIPESIM_FB + kind]
+			: times->stage[kind][stage]);
+}
+
+/* What all slices of a rank take, and by stage the first slice of any micro-batch at the least: forwards, and
+ * backwards for input. */
+static gint64 bound_of_slices(
+	const PipesimShape *shape, const PipesimTimes *times, gboolean whole)
+{
+	const guint slices = pipesim_shape_slices(shape), n = shape->stages;
+	g_autofree gint64 *to = g_new0(gint64, n + 1), *from = g_new0(gint64, n + 1);
+	g_autofree guint *rank_of = g_new0(guint, n);
+	gint64 best = 0;
+
+	for (guint lane = 0; lane < n; lane++) {
+		const guint rank = lane / shape->chunks, chunk = lane % shape->chunks;
+		const guint stage = pipesim_shape_stage(shape, rank, chunk);
+
+		rank_of[stage] = rank;
+		to[stage + 1] = from[stage + 1] = G_MAXINT64;
+		for (guint unit = 0; unit < shape->microbatches; unit += slices) {
+			const gint64 f = time_of(shape, times, rank, chunk, unit, PIPESIM_F);
+			const gint64 b = time_of(shape, times, rank, chunk, unit, PIPESIM_B);
+			const gint64 i = time_of(shape, times, rank, chunk, unit, PIPESIM_I);
+
+			to[stage + 1] = MIN(to[stage + 1], f);
+			from[stage + 1] = MIN(from[stage + 1], whole ? b : MIN(i, b));
+		}
+	}
+	for (guint stage = 0; stage < n; stage++) {
+		const gint64 hop =
+			stage + 1 < n && rank_of[stage] != rank_of[stage + 1] ? times->p2p : 0;
+
+		to[stage + 1] += to[stage] + hop;
+		from[stage + 1] += from[stage] + hop;
+	}
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		gint64 first = G_MAXINT64, last = G_MAXINT64, until_input = 0, all = 0;
+
+		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+			const guint stage = pipesim_shape_stage(shape, rank, chunk);
+
+			first = MIN(first, to[stage]);
+			last = MIN(last, from[stage]);
+			for (guint unit = 0; unit < shape->microbatches; unit++) {
+				const gint64 f =
+					time_of(shape, times, rank, chunk, unit, PIPESIM_F);
+				const gint64 b =
+					time_of(shape, times, rank, chunk, unit, PIPESIM_B);
+				const gint64 i =
+					time_of(shape, times, rank, chunk, unit, PIPESIM_I);
+				const gint64 w =
+					time_of(shape, times, rank, chunk, unit, PIPESIM_W);
+
+				until_input += f + (whole ? b : MIN(i, b));
+				all += f + (whole ? b : MIN(i + w, b));
+			}
+		}
+		best = MAX(best, first + MAX(until_input + last, all));
+	}
+	return best;
+}
+
+gint64 pipesim_mixed_bound(
+	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
+{
+	return pipesim_shape_slices(shape) > 1 ? bound_of_slices(shape, times, of->whole)
+					       : bound_of_spared(of, shape, times);
+}

@@ -1,0 +1,305 @@
+/* The search with recomputation, copies to the host and slices: it fits, is never above what schedules reach, and the
+ * bound is below every order there is. */
+#include "grid.h"
+#include "optimize/mixed.h"
+#include "optimize/within.h"
+#include "order/more.h"
+#include "suites.h"
+#include <string.h>
+
+enum {
+	RECOMPUTE,
+	COPIES,
+	SLICES,
+	WAYS
+};
+
+static const struct {
+	PipesimPlacement placement;
+	guint ranks, chunks, m;
+} shapes[] = {
+	{PIPESIM_LOOPED, 4, 1, 6},
+	{PIPESIM_LOOPED, 3, 1, 9},
+	{PIPESIM_V, 3, 2, 5},
+	{PIPESIM_LOOPED, 2, 2, 6},
+};
+
+static PipesimSearchOf make_search(
+	guint shape, guint way, guint seed, PipesimScenario *scenario, PipesimCosts **costs)
+{
+	*costs = grid_random_costs(seed, shapes[shape].ranks, seed % 2 == 1);
+	(*costs)->own[PIPESIM_OP_OFFLOAD_START] = (*costs)->own[PIPESIM_OP_RELOAD_START] =
+		1 + seed % 3 * (*costs)->time[PIPESIM_F] / 2;
+	*scenario = (PipesimScenario){.ranks = shapes[shape].ranks,
+		.microbatches = shapes[shape].m,
+		.max_activations = {2 + seed % (2 * shapes[shape].ranks), 2}};
+	scenario->recompute = way == RECOMPUTE ? 1 + seed % shapes[shape].chunks : 0;
+	scenario->offload = way == COPIES ? 1 + seed % shapes[shape].chunks : 0;
+	scenario->slices = way == SLICES ? 2 + seed % 2 : 0;
+	return (PipesimSearchOf){.scenario = scenario,
+		.costs = *costs,
+		.placement = shapes[shape].placement,
+		.chunks = shapes[shape].chunks,
+		.whole = seed % 4 == 3,
+		.moves = 4000,
+		.threads = 1,
+		.seed = seed};
+}
+
+/* Most that a rank holds, in chunks of a part. */
+static guint most_held(const PipesimProgram *program)
+{
+	guint most = 0;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		guint held = 0;
+
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			held += op->kind == PIPESIM_F ? op->b_chunk != PIPESIM_RECOMPUTED
+						      : pipesim_op_rows[op->kind].takes;
+			most = MAX(most, held);
+			held -= op->kind == PIPESIM_W || pipesim_op_rows[op->kind].frees > 0 ||
+				op->kind == PIPESIM_OP_OFFLOAD_END;
+		}
+	}
+	return most;
+}
+
+static gboolean fits(const PipesimScenario *scenario, const PipesimProgram *program)
+{
+	const PipesimFraction *limit = &scenario->max_activations;
+
+	return (gint64)most_held(program) * limit->den <=
+	       limit->num * program->shape.chunks * pipesim_shape_slices(&program->shape);
+}
+
+/* By schedules that have as much of it, or less. */
+static gint64 find_known(const PipesimSearchOf *of)
+{
+	PipesimScenario scenario = *of->scenario;
+	gint64 least = G_MAXINT64;
+
+	scenario.chunks = of->chunks;
+	for (guint n = MAX(scenario.recompute, scenario.offload) + 1; n-- > 0;) {
+		scenario.recompute = of->scenario->recompute > 0 ? n : 0;
+		scenario.offload = of->scenario->offload > 0 ? n : 0;
+		for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL;
+			at++) {
+			PipesimRun *run;
+
+			if ((*at)->placement != of->placement || (*at)->barriers > 0 ||
+				(of->scenario->offload == 0 &&
+					(*at)->offloads != PIPESIM_OFFLOADS_NOTHING) ||
+				(scenario.slices == 0 && (*at)->slices > 0))
+				continue;
+			run = pipesim_run_schedule(*at, &scenario, of->costs);
+			if (run->error == NULL && run->shape.chunks == of->chunks &&
+				!run->shape.exchange && fits(&scenario, run->step->whole) &&
+				!(of->whole && run->step->whole->ops[0].kind == PIPESIM_W)) {
+				gboolean whole = TRUE;
+
+				for (guint32 i = 0; i < run->step->whole->n_ops; i++)
+					whole &= run->step->whole->ops[i].kind != PIPESIM_I;
+				if (whole || !of->whole)
+					least = MIN(least, run->report->makespan);
+			}
+			pipesim_run_free(run);
+		}
+	}
+	return least;
+}
+
+START_TEST(never_above_what_is_known)
+{
+	const guint shape = (guint)_i % G_N_ELEMENTS(shapes), way = (guint)_i / 4;
+
+	for (guint seed = 0; seed < 8; seed++) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(shape, way, seed, &scenario, &costs);
+		g_autoptr(GError) error = NULL;
+		g_autoptr(PipesimFound) found = pipesim_mixed_search(&of, &error), plain = NULL;
+		const gint64 known = find_known(&of);
+
+		if (found == NULL) {
+			ck_assert_msg(
+				error->code == PIPESIM_ERROR_CONSTRAINT, "%s", error->message);
+			ck_assert_int_eq(known, G_MAXINT64);
+			pipesim_costs_free(costs);
+			continue;
+		}
+		ck_assert(fits(&scenario, found->program));
+		ck_assert_int_le(found->makespan, known);
+		ck_assert_int_ge(found->makespan, found->bound->time);
+		scenario.recompute = scenario.offload = 0;
+		of.moves /= 2;
+		if (way != SLICES)
+			plain = pipesim_mixed_search(&of, NULL);
+		if (plain != NULL)
+			ck_assert_int_le(found->makespan, plain->makespan);
+		pipesim_costs_free(costs);
+	}
+}
+END_TEST
+
+/* Every order ------------------------------------------------------------------------------ */
+
+#define MOST_LIST 16
+
+typedef struct {
+	guint n;
+	PipesimOp op[MOST_LIST];
+} List;
+
+/* All orders in which ops of each chain, of a micro-batch each, keep theirs. */
+static void merge(const List *chains, guint n_chains, guint *at, List *list, GArray *lists)
+{
+	gboolean done = TRUE;
+
+	for (guint i = 0; i < n_chains; i++) {
+		if (at[i] == chains[i].n)
+			continue;
+		done = FALSE;
+		list->op[list->n++] = chains[i].op[at[i]++];
+		merge(chains, n_chains, at, list, lists);
+		list->n--;
+		at[i]--;
+	}
+	if (done)
+		g_array_append_val(lists, *list);
+}
+
+/* What a rank may run of @shape: all ops of a micro-batch in turn, whichever are recomputed. */
+static GArray *all_lists(const PipesimShape *shape, gboolean recompute, gboolean whole)
+{
+	const guint slices = pipesim_shape_slices(shape), n = shape->microbatches / slices;
+	GArray *lists = g_array_new(FALSE, FALSE, sizeof(List));
+
+	for (guint set = 0; set < (recompute ? 1u << n : 1); set++) {
+		List chains[4] = {{0}}, list = {0};
+		guint at[4] = {0};
+
+		for (guint b = 0; b < n; b++) {
+			List *chain = &chains[b];
+
+			for (guint k = 0; k < slices; k++)
+				chain->op[chain->n++] = (PipesimOp){.kind = PIPESIM_F,
+					.microbatch = b * slices + k,
+					.b_chunk = set >> b & 1};
+			if (set >> b & 1)
+				chain->op[chain->n++] = (PipesimOp){
+					.kind = PIPESIM_OP_RECOMPUTE, .microbatch = b};
+			for (guint k = slices; k-- > 0;) {
+				chain->op[chain->n++] =
+					(PipesimOp){.kind = whole ? PIPESIM_B : PIPESIM_I,
+						.microbatch = b * slices + k};
+				if (!whole)
+					chain->op[chain->n++] = (PipesimOp){.kind = PIPESIM_W,
+						.microbatch = b * slices + k};
+			}
+		}
+		merge(chains, n, at, &list, lists);
+	}
+	return lists;
+}
+
+/* The shortest of all orders within the limit; G_MAXINT64: none fits. */
+static gint64 find_best(
+	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
+{
+	g_autoptr(GArray) lists = all_lists(shape, of->scenario->recompute > 0, of->whole);
+	guint pick[3] = {0}, rank = 0;
+	gint64 best = G_MAXINT64;
+
+	while (rank < shape->ranks) {
+		PipesimProgram *program =
+			pipesim_program_new(shape, shape->ranks * MOST_LIST, NULL);
+		g_autoptr(PipesimOrder) order = NULL;
+		g_autoptr(PipesimStep) step = NULL;
+
+		program->n_ops = 0;
+		for (guint i = 0; i < shape->ranks; i++) {
+			const List *list = &g_array_index(lists, List, pick[i]);
+
+			program->rank_begin[i] = program->n_ops;
+			memcpy(&program->ops[program->n_ops], list->op,
+				list->n * sizeof *list->op);
+			program->n_ops += list->n;
+		}
+		program->rank_begin[shape->ranks] = program->n_ops;
+		if (fits(of->scenario, program) &&
+			pipesim_program_link(program, NULL, NULL, NULL) &&
+			(!program->has_more ||
+				pipesim_program_link_more(program, NULL, NULL, NULL))) {
+			order = pipesim_order_of_program(program);
+			step = pipesim_step_run(&(PipesimJob){.order = order, .times = times},
+				PIPESIM_WANT_FIGURES, NULL);
+		}
+		if (step != NULL)
+			best = MIN(best, step->makespan);
+		pipesim_program_unref(program);
+		for (rank = 0; rank < shape->ranks && ++pick[rank] == lists->len; rank++)
+			pick[rank] = 0;
+	}
+	return best;
+}
+
+START_TEST(no_order_is_below_the_bound)
+{
+	const guint way = (guint)_i % 3; /* R with full backwards, with split ones, slices */
+	const guint ranks = way == 0 ? 2 + (guint)_i / 3 % 2 : 2;
+	PipesimScenario scenario = {.ranks = ranks,
+		.microbatches = 2,
+		.recompute = way < 2,
+		.slices = way == 2 ? 2 : 0,
+		.max_activations = {2 + (guint)_i / 3 % 3, 2}};
+	PipesimCosts *costs = grid_random_costs((guint)_i, ranks, _i % 2 == 1);
+	const PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.chunks = 1,
+		.whole = way != 1,
+		.moves = 400000,
+		.threads = 1,
+		.seed = 1};
+	g_autoptr(PipesimFound) found = NULL;
+	PipesimTimes *times;
+	PipesimShape shape;
+	gint64 best;
+
+	/* Neither pairs nor full backwards in place of halves gain anything. */
+	costs->time[PIPESIM_B] = costs->time[PIPESIM_I] + costs->time[PIPESIM_W];
+	costs->time[PIPESIM_FB] = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
+	pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL);
+	if (way == 2) {
+		shape.sliced = TRUE;
+		shape.parts = 2;
+		shape.microbatches *= 2;
+	}
+	times = pipesim_times_new(costs, &shape);
+	best = find_best(&of, &shape, times);
+	ck_assert_int_lt(best, G_MAXINT64);
+	ck_assert_int_le(pipesim_mixed_bound(&of, &shape, times), best);
+	found = pipesim_mixed_search(&of, NULL);
+	ck_assert_ptr_nonnull(found);
+	/* Times of stages are rounded, those of full backwards and their halves apart. */
+	ck_assert_int_le(ABS(found->makespan - best), 4);
+	pipesim_times_free(times);
+	pipesim_costs_free(costs);
+}
+END_TEST
+
+Suite *optimize_mixed_suite(void)
+{
+	Suite *suite = suite_create("optimize-mixed");
+	TCase *mixed = tcase_create("mixed");
+
+	tcase_set_timeout(mixed, 120);
+	tcase_add_loop_test(
+		mixed, never_above_what_is_known, 0, WAYS * (int)G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(mixed, no_order_is_below_the_bound, 0, 18);
+	suite_add_tcase(suite, mixed);
+	return suite;
+}
