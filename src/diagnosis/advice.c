@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "diagnosis/advice.h"
+#include "diagnosis/governed.h"
 #include <math.h>
 
 /* Steps that rules are tried at, and most ops of them all. */
@@ -236,12 +237,18 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 	PipesimTimes times = *run->times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
 	g_autofree gint64 *drawn = program != NULL ? g_try_new(gint64, program->n_ops) : NULL;
+	const gboolean governed = times.power != NULL && run->step->timeline != NULL;
 
 	if (drawn == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "the ops of %s do not fit in memory",
 			run->name);
 		return -1;
 	}
+	/* What hosts are late is no load: ops keep the clocks that they had without. */
+	if (governed)
+		times.power = NULL;
+	if (governed)
+		times.residence = NULL;
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint32 begin = program->rank_begin[rank],
 			      from = executed->rank_begin[rank];
@@ -249,8 +256,10 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 		const guint32 n_executed = executed->rank_begin[rank + 1] - from;
 
 		for (guint32 i = begin; i < begin + n; i++)
-			drawn[i] = pipesim_op_duration(
-				program, run->times, rank, &program->ops[i]);
+			drawn[i] = governed ? run->step->timeline->end[i] -
+						      run->step->timeline->start[i]
+					    : pipesim_op_duration(program, run->times, rank,
+						      &program->ops[i]);
 		for (guint32 i = 0; i < n_executed && n > 0; i++)
 			drawn[begin + i * n / n_executed] +=
 				doctor->level[PIPESIM_LEVEL_HOST][from + i] -
@@ -277,6 +286,19 @@ static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run, GError *
 	return other;
 }
 
+/* Whose rules @schedule would run by where this order ran: PyTorch's classes of one stage a rank run their own, what its runtime
+ * for files or another ran does so in another order, too. */
+static const PipesimRuntime *rules_of(
+	const PipesimDiagnosis *diagnosis, const PipesimSchedule *schedule)
+{
+	const PipesimRuntime *own =
+		pipesim_runtime_resolve(&pipesim_native_runtime, schedule->runtime);
+
+	if (diagnosis->rules != &pipesim_runtime_single || own == diagnosis->rules)
+		return diagnosis->rules;
+	return pipesim_runtime_resolve(&pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
+}
+
 gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 {
 	PipesimDiagnosis *out = doctor->out;
@@ -293,7 +315,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		out->stays[kind] =
 			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST) &&
 			out->cause[kind].ns * STAYS >= out->measured;
-	if (out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error))
+	if ((out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error)) ||
+		!pipesim_govern(doctor, error))
 		return FALSE;
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
@@ -304,10 +327,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		out->now.makespan = run_late(doctor, out->executed, error);
 	if (out->now.makespan < 0)
 		return FALSE;
-	/* What ran by PyTorch's runtime for files will do so in another order, too; its classes run their own, and what was
-	 * asked for may suit other orders than this one. */
-	if (out->rules_from == PIPESIM_RULES_ASKED || out->rules == &pipesim_runtime_single ||
-		(out->rules_from == PIPESIM_RULES_OF_FILE && !doctor->record->of_files))
+	/* What was asked for may suit other orders than this one. */
+	if (out->rules_from == PIPESIM_RULES_ASKED)
 		scenario.runtime = doctor->patient->runtime;
 	scenario.keep =
 		out->stays[PIPESIM_CAUSE_HOST] ? PIPESIM_KEEP_FITTING : PIPESIM_KEEP_NOTHING;
@@ -318,6 +339,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		/* What slices and passes would cost nobody has measured. */
 		if (!pipesim_schedule_is_plain(*all))
 			continue;
+		if (out->rules_from != PIPESIM_RULES_ASKED)
+			scenario.runtime = rules_of(out, *all);
 		PipesimOther other = weigh(
 			doctor, pipesim_run_schedule(*all, &scenario, out->costs), &fault);
 
@@ -376,6 +399,9 @@ void pipesim_judge(PipesimDoctor *doctor)
 	lacks(out, !doctor->record->has_messages, "messages: the traces show none");
 	lacks(out, !out->tells_ranks,
 		"the speeds of ranks: no kernels, and no replicas to compare");
+	lacks(out, out->governor == NULL && doctor->record->swing >= PIPESIM_LEAST_SWING,
+		"how these chips clock at their power limit: other schedules gain less than "
+		"said");
 	lacks(out, out->halved, "I and W: only full backwards were recorded, I and W are half");
 	/* Where a host is late the step is meant to be simulated without. */
 	if (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST])

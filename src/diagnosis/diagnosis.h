@@ -71,7 +71,7 @@ typedef enum {
 } PipesimRulesFrom;
 
 /* What a diagnosis may lack. */
-#define PIPESIM_MOST_MISSING 8
+#define PIPESIM_MOST_MISSING 9
 
 typedef struct _PipesimStepSpread PipesimStepSpread;
 
@@ -105,7 +105,9 @@ typedef struct {
 	GArray *tried;    /* of PipesimTried */
 	PipesimOther now; /* the executed order; its run is @executed */
 	GArray *others;   /* of PipesimOther: every built-in schedule, by makespan */
-	gboolean stays[PIPESIM_N_CAUSES];          /* the causes that stay in them */
+	gboolean stays[PIPESIM_N_CAUSES]; /* the causes that stay in them */
+	const char *
+		governor; /* chip at whose clocks they run: governed.h; NULL: at those of the record */
 	const char *confidence;                    /* "high", "medium" or "low" */
 	const char *missing[PIPESIM_MOST_MISSING]; /* what it would be surer with */
 	guint n_missing;

@@ -196,6 +196,7 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 	PIPESIM_MEMBER(json, "executed_makespan_ms", TIME, diagnosis->now.makespan);
 	put_causes(json, "schedules_keep", diagnosis, TRUE);
 	put_causes(json, "schedules_assume_fixed", diagnosis, FALSE);
+	PIPESIM_MEMBER(json, "schedules_governor", TEXT, diagnosis->governor);
 	PIPESIM_EACH(json, "schedules", line, diagnosis->others->len,
 		g_array_index(diagnosis->others, PipesimOther, i).makespan >= 0, put_schedule,
 		&g_array_index(diagnosis->others, PipesimOther, i));

@@ -273,6 +273,11 @@ static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 		g_string_append_printf(out, "  without that, %s: %s ms (%.1f %%)\n",
 			fixed->run->name, pipesim_print_ms_fixed(there, fixed->fixed, 1),
 			gain_of(diagnosis, fixed->fixed));
+	if (named > 0 && diagnosis->governor != NULL)
+		g_string_append_printf(out,
+			"  (each at the clocks that its idle time leaves an %s at its power "
+			"limit)\n",
+			diagnosis->governor);
 	if (named > 0 && diagnosis->halved)
 		g_string_append(out, "  (only full backwards were recorded: I and W are half "
 				     "of them each)\n");

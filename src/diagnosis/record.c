@@ -512,6 +512,10 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 			record->waiting = traces[t];
 		const char *source = pipesim_trace_get(traces[t], PIPESIM_SOURCE);
 
+		const char *device = pipesim_trace_get(traces[t], "device_name");
+
+		if (t == 0 || g_strcmp0(device, record->device) != 0)
+			record->device = t == 0 ? device : NULL;
 		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;
 		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
 	}
@@ -531,6 +535,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		return NULL;
 	add_spans(&building, traces, n);
 	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
+	record->swing = pipesim_clock_swing(traces, n);
 	if (!pipesim_clocks_set(record, error))
 		return NULL;
 	/* What lies between steps that follow each other at once: less than a step. */

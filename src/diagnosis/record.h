@@ -49,6 +49,8 @@ typedef struct {
 	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
 	GPtrArray *pipelines; /* of PipesimRecordPipeline, owned */
 	gint64 *speed;        /* of each rank, see pipesim_rank_speeds(); NULL: not told */
+	gint64 swing;         /* of their clocks, see pipesim_clock_swing() */
+	const char *device;   /* that all ranks ran on; NULL: not told, or several */
 	const PipesimTrace *
 		waiting; /* whose ops waited most for another rank in collectives; NULL: none did */
 	gboolean runs_on;      /* one clock for all steps: files that do not number them */

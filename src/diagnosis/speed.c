@@ -3,14 +3,21 @@
 #include "base/number.h"
 #include "diagnosis/speed.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A kernel in one kind of op, on every rank. */
 typedef struct {
-	guint seen;     /* ranks that run it */
-	guint64 n;      /* how often, on all ranks */
-	gint64 mean[1]; /* ranks; 0 = not run there */
+	guint seen;         /* ranks that run it */
+	guint64 n;          /* how often, on all ranks */
+	double least, most; /* of all ranks, the shortest of its runs against the mean */
+	gint64 mean[1];     /* ranks; 0 = not run there */
 } Shared;
+
+/* Where the shortest run of a kernel differs by more against the mean it runs at other sizes on one rank than on another, as
+ * of a head: that tells nothing of speeds. */
+#define OTHER_SIZES 1.35
 
 /* The rank whose profile @trace is, or -1. */
 static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
@@ -26,14 +33,19 @@ static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, 
 	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels) {
 		g_autofree char *key = g_strdup_printf("%u %s", kernel->phase, kernel->name);
 		Shared *shared = g_hash_table_lookup(all, key);
+		const double least =
+			(double)MAX(kernel->least, 1) / (double)MAX(kernel->mean, 1);
 
 		if (shared == NULL) {
 			shared = g_malloc0(sizeof *shared + ranks * sizeof *shared->mean);
+			shared->least = shared->most = least;
 			g_hash_table_insert(all, g_steal_pointer(&key), shared);
 		}
 		shared->seen++;
 		shared->n += kernel->n;
 		shared->mean[rank] = kernel->mean;
+		shared->least = MIN(shared->least, least);
+		shared->most = MAX(shared->most, least);
 	}
 }
 
@@ -50,6 +62,8 @@ static gboolean compare(
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
 		const Shared *shared = value;
 
+		if (shared->most > OTHER_SIZES * shared->least)
+			continue;
 		for (guint rank = 0; rank < ranks && shared->seen == ranks; rank++) {
 			took[rank] = pipesim_add_capped(took[rank],
 				pipesim_time_scale(shared->mean[rank], (gint64)shared->n, 1));
@@ -62,7 +76,7 @@ static gboolean compare(
 
 		pipesim_each (const PipesimTraceKernel, kernel, by_rank[rank]->kernels)
 			sum += (double)kernel->n * (double)kernel->mean;
-		if (2 * shared_time[rank] < sum || took[rank] == 0)
+		if (4 * shared_time[rank] < sum || took[rank] == 0)
 			return FALSE;
 	}
 	return TRUE;
@@ -95,4 +109,99 @@ gint64 *pipesim_rank_speeds(PipesimTrace *const *traces, guint n, const PipesimJ
 		took[rank] =
 			pipesim_time_scale(took[rank], PIPESIM_PPM, sorted[(ranks - 1) / 2]);
 	return g_steal_pointer(&took);
+}
+
+/* Clocks -------------------------------------------------------------------------------- */
+
+/* Profiles that are looked at; the sizes of a kernel, one from the next; how often one must run, and by how much of its time
+ * its clock can move it; lengths of stretches, and the least time of a stretch that kernels tell. */
+#define MOST_PROFILES 64
+#define SIZES_APART   1.08
+#define LEAST_OFTEN   8
+#define MOST_MOVED    1.35
+#define STRETCH_NS    10000000
+#define LEAST_NS      2000000
+
+/* A kernel of a rank, and what it usually takes. */
+typedef struct {
+	const char *name;
+	gint64 stretch, took, usual;
+	guint trace;
+} Paced;
+
+static gint compare_sizes(gconstpointer a, gconstpointer b)
+{
+	const Paced *x = a, *y = b;
+
+	return strcmp(x->name, y->name) ?: pipesim_compare(x->took, y->took);
+}
+
+static gint compare_stretches(gconstpointer a, gconstpointer b)
+{
+	const Paced *x = a, *y = b;
+
+	return pipesim_compare(x->trace, y->trace) ?: pipesim_compare(x->stretch, y->stretch);
+}
+
+/* Of each size of each kernel the usual time; 0 where it tells nothing. Sorts @all by it. */
+static void find_usual(GArray *all)
+{
+	guint end;
+
+	g_array_sort(all, compare_sizes);
+	for (guint begin = 0; begin < all->len; begin = end) {
+		Paced *first = &g_array_index(all, Paced, begin);
+
+		for (end = begin + 1; end < all->len; end++) {
+			const Paced *next = &g_array_index(all, Paced, end);
+
+			if (strcmp(next->name, first->name) != 0 ||
+				(double)next->took > SIZES_APART * (double)next[-1].took)
+				break;
+		}
+		const guint n = end - begin;
+		const gboolean tells =
+			n >= LEAST_OFTEN &&
+			(double)first[n - 1].took < MOST_MOVED * (double)first->took;
+
+		for (guint i = 0; i < n; i++)
+			first[i].usual = tells ? first[n / 2].took : 0;
+	}
+}
+
+gint64 pipesim_clock_swing(PipesimTrace *const *traces, guint n)
+{
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Paced));
+	g_autoptr(GArray) paces = g_array_new(FALSE, FALSE, sizeof(double));
+	gint64 took = 0, usual = 0;
+	double most = 1;
+
+	for (guint t = 0; t < MIN(n, MOST_PROFILES); t++)
+		pipesim_each (const PipesimTracePace, pace, traces[t]->paces)
+			g_array_append_val(all, ((Paced){pace->name, pace->start / STRETCH_NS,
+							pace->took, 0, t}));
+	find_usual(all);
+	g_array_sort(all, compare_stretches);
+	for (guint i = 0; i < all->len; i++) {
+		const Paced *one = &g_array_index(all, Paced, i);
+		const gboolean last = i + 1 == all->len,
+			       ends = last || one[1].trace != one->trace;
+
+		took += one->usual > 0 ? one->took : 0;
+		usual += one->usual;
+		if (!ends && one[1].stretch == one->stretch)
+			continue;
+		const double pace = (double)took / (double)MAX(usual, 1);
+
+		if (usual >= LEAST_NS)
+			g_array_append_val(paces, pace);
+		took = usual = 0;
+		if (!ends || paces->len == 0)
+			continue;
+		g_array_sort(paces, pipesim_compare_double);
+		most = MAX(most, g_array_index(paces, double, (paces->len - 1) * 9 / 10) /
+					 g_array_index(paces, double, (paces->len - 1) / 10));
+		g_array_set_size(paces, 0);
+	}
+	return llround((most - 1) * PIPESIM_PPM);
 }

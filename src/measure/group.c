@@ -123,11 +123,11 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 	if (row->sd != PIPESIM_UNKNOWN)
 		group->mean = row;
 	const PipesimRepetition repetition = {
-		/* A pair holds its rank from start to end, gaps and all. */
-		.service = MAX(0,
-			(row->what.role == PIPESIM_ROLE_PAIR ? row->duration
-							     : row->busy - MAX(0, row->wait)) -
-				row->beside - row->peers),
+		/* A pair or another op of a step holds its rank from start to end, gaps and all. */
+		.service = MAX(0, (row->what.role == PIPESIM_ROLE_PAIR || pipesim_row_is_op(row)
+						  ? row->duration
+						  : row->busy - MAX(0, row->wait)) -
+					  row->beside - row->peers),
 		.busy = row->busy,
 		.move = row->move,
 		.wait = row->wait,

@@ -8,8 +8,8 @@
 
 /* What is known of one; PIPESIM_UNKNOWN where its row lacks it. */
 typedef struct {
-	gint64 service; /* busy time without waiting for peers and what messages beside cost, >= 0; of a pair the
-			   whole time */
+	gint64 service; /* busy time without waiting for peers and what messages beside cost, >= 0; of a pair or an op
+			   of a step from start to end */
 	gint64 busy, move, wait, rows;
 	gint64 origin; /* trace and rank, >= 0 */
 	/* FALSE: experts were measured at several numbers of rows on purpose (each at least

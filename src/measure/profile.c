@@ -10,6 +10,10 @@
 
 #define NO_RANGE G_MAXUINT32
 
+/* Kernels that tell the clock: shorter ones take what launches and caches make of them; so many of a file. */
+#define PACE_NS    50000
+#define MOST_PACES 2048
+
 /* A union of intervals that come in order of their starts. */
 typedef struct {
 	gint64 covered, end;
@@ -380,22 +384,28 @@ static gint compare_ran(gconstpointer a, gconstpointer b)
 		       ?: pipesim_compare(x->phase, y->phase);
 }
 
-/* Of each kernel and kind of op in @ran (of Ran, sorted on the way) how often it ran, and
- * how long it usually took where no message of @trace was under way. */
+/* Of each kernel and kind of op in @ran (of Ran by start, sorted by name on the way) how often it ran, and
+ * how long it usually took where no message of @trace was under way; and the longer ones one by one. */
 static void add_kernels(PipesimTrace *trace, GArray *ran)
 {
 	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
 	guint end, n = 0;
 
-	pipesim_each (const Ran, one, ran)
-		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 <=
+	pipesim_each (const Ran, one, ran) {
+		const PipesimTracePace pace = {one->name, one->start, one->took};
+
+		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 >
 			one->took)
-			g_array_index(ran, Ran, n++) = *one;
+			continue;
+		g_array_index(ran, Ran, n++) = *one;
+		if (one->took >= PACE_NS && trace->paces->len < MOST_PACES)
+			g_array_append_val(trace->paces, pace);
+	}
 	g_array_set_size(ran, n);
 	g_array_sort(ran, compare_ran);
 	for (guint begin = 0; begin < ran->len; begin = end) {
 		const Ran *first = &g_array_index(ran, Ran, begin);
-		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0, first->took};
 		double sum = 0;
 
 		for (end = begin; end < ran->len; end++) {
@@ -405,6 +415,7 @@ static void add_kernels(PipesimTrace *trace, GArray *ran)
 				strcmp(other->name, first->name) != 0)
 				break;
 			sum += (double)other->took;
+			kernel.least = MIN(kernel.least, other->took);
 		}
 		kernel.n = end - begin;
 		kernel.mean = llround(sum / kernel.n);

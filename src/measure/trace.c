@@ -36,6 +36,7 @@ PipesimTrace *pipesim_trace_new(const char *path)
 	trace->rows = g_array_new(FALSE, FALSE, sizeof(PipesimTraceRow));
 	trace->spans = g_array_new(FALSE, FALSE, sizeof(PipesimTraceSpan));
 	trace->kernels = g_array_new(FALSE, FALSE, sizeof(PipesimTraceKernel));
+	trace->paces = g_array_new(FALSE, FALSE, sizeof(PipesimTracePace));
 	trace->collectives = g_array_new(FALSE, FALSE, sizeof(PipesimTraceCollective));
 	trace->segments = g_array_new(FALSE, FALSE, sizeof(PipesimTraceSegment));
 	trace->notices = g_ptr_array_new_with_free_func(g_free);
@@ -53,6 +54,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 	g_array_unref(trace->rows);
 	g_array_unref(trace->spans);
 	g_array_unref(trace->kernels);
+	g_array_unref(trace->paces);
 	g_array_unref(trace->collectives);
 	g_array_unref(trace->segments);
 	g_ptr_array_unref(trace->notices);

@@ -118,9 +118,15 @@ typedef struct {
 typedef struct {
 	const char *name;
 	guint8 phase;
-	guint n;     /* how often */
-	gint64 mean; /* of what it took, ns: one name runs at several sizes */
+	guint n;            /* how often */
+	gint64 mean, least; /* of what it took, ns: one name runs at several sizes */
 } PipesimTraceKernel;
+
+/* When one such kernel ran that was long enough to tell the clock of its chip, with no message beside it. */
+typedef struct {
+	const char *name;
+	gint64 start, took; /* ns */
+} PipesimTracePace;
 
 struct _PipesimTrace {
 	char *path;
@@ -129,6 +135,7 @@ struct _PipesimTrace {
 	GArray *rows;         /* of PipesimTraceRow, in the order of the file */
 	GArray *spans;        /* of PipesimTraceSpan, in the order of the file */
 	GArray *kernels;      /* of PipesimTraceKernel: of profiles alone */
+	GArray *paces;        /* of PipesimTracePace, the first of them by start: too */
 	GArray *collectives;  /* of PipesimTraceCollective, until pipesim_peers_measure() */
 	const PipesimTrace *
 		late; /* for which the collectives in its ops waited most; NULL = not among the files */

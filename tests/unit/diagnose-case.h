@@ -20,6 +20,7 @@ typedef struct {
 	const gint64 *skews;           /* NULL, or that of each rank, besides */
 	gint64 drift;                  /* and more with every step */
 	const PipesimRuntime *runtime; /* whose rules it runs by; NULL: async */
+	const PipesimPower *power; /* of a profile: its chips are at their limit; NULL: not */
 	gboolean messages; /* are in the trace: a receive of 0 before each op but where late */
 } Made;
 

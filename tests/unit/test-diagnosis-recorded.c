@@ -1,0 +1,146 @@
+/* Steps of real GPUs, as PyTorch's profiler saw them: what was injected in each, and what other schedules took beside it. */
+#include "diagnose-case.h"
+#include "measure/reader.h"
+#include "suites.h"
+
+#include <math.h>
+#include <string.h>
+
+/* With one thing injected in each: docs/diagnose.md. */
+static const struct {
+	const char *name;
+	PipesimCauseKind cause;
+	gint rank;
+	gint64 injected; /* ns; 0: not a time of its own */
+	gint64 step; /* without, as measured in turn with it, ns; 0: the chips were at their power limit */
+} recorded[] = {
+	{"pytorch-h200x2/1f1b-clean", PIPESIM_CAUSE_CONTENTION, 1, 0, 0},
+	{"pytorch-h200x2/1f1b-host", PIPESIM_CAUSE_HOST, 0, 60 * MS, 0},
+	{"pytorch-h200x2/1f1b-messages", PIPESIM_CAUSE_MESSAGES, 1, 60 * MS, 0},
+	{"pytorch-h200x2/1f1b-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, 0},
+	{"pytorch-h200x2/1f1b-imbalance", PIPESIM_CAUSE_IMBALANCE, 1, 0, 0},
+	/* Its chip takes 4 % longer for every kernel. */
+	{"pytorch-h200x2/zb-v-clean", PIPESIM_CAUSE_SLOW_RANK, 0, 0, 0},
+	{"pytorch-h200x2-b/interleaved-zb-clean", PIPESIM_CAUSE_CONTENTION, 1, 0, 0},
+	{"pytorch-h200x2-b/zb-h1-host", PIPESIM_CAUSE_HOST, 1, 120 * MS, 579566000},
+	{"pytorch-h200x2-b/zb-v-messages", PIPESIM_CAUSE_MESSAGES, 1, 120 * MS, 572634000},
+	{"pytorch-h200x2-b/gpipe-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, 569839000},
+	{"pytorch-h200x2-b/zb-h1-uneven", PIPESIM_CAUSE_IMBALANCE, 1, 0, 579170000},
+	/* Of PyTorch's own classes: the fourth forward alone is one of two, and a chip that has more to do clocks lower. */
+	{"profiles-h100x2/dualpipev-pause", PIPESIM_CAUSE_OPS, 1, 0, 174362000},
+	{"profiles-h100x2/dualpipev-imbalance", PIPESIM_CAUSE_IMBALANCE, 1, 0, 0},
+	{"profiles-h100x2/gpipe-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, 0},
+};
+
+static void read_recorded(const char *name, PipesimTrace *traces[2])
+{
+	const char *folder = g_getenv("PIPESIM_DATADIR");
+
+	for (guint rank = 0; rank < 2; rank++) {
+		g_autofree char *file = g_strdup_printf("%s-rank%u.json.gz", name, rank);
+		g_autofree char *path =
+			g_build_filename(folder != NULL ? folder : ".", "traces", file, NULL);
+
+		traces[rank] = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+		ck_assert_ptr_nonnull(traces[rank]);
+	}
+}
+
+START_TEST(real_profiles_name_what_was_injected)
+{
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	PipesimTrace *traces[2];
+	const PipesimCause *first;
+
+	read_recorded(recorded[_i].name, traces);
+	ck_assert(diagnose(&one, traces, 2, NULL));
+	check_sums(one.found);
+	ck_assert(one.found->nearest.exact);
+	ck_assert(g_str_has_prefix(
+		strchr(recorded[_i].name, '/') + 1, one.found->nearest.run->name));
+	first = &one.found->cause[recorded[_i].cause];
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		ck_assert_int_le(one.found->cause[kind].ns, first->ns);
+	ck_assert_int_eq(first->rank, recorded[_i].rank);
+	if (recorded[_i].injected > 0)
+		ck_assert_int_le(
+			ABS(first->ns - recorded[_i].injected), recorded[_i].injected / 20);
+	/* What the simulation does not know of is what it is off by. */
+	else
+		ck_assert_int_lt(ABS(one.found->simulated - one.found->measured),
+			one.found->measured / 50);
+	if (recorded[_i].step > 0)
+		ck_assert_int_lt(
+			ABS(first->without - recorded[_i].step), recorded[_i].step / 80);
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
+/* What others take, from the profile of one that splits its backwards: measured beside it without a profiler, us; and how far
+ * what is predicted may be off, and is in the mean, ppm. */
+static const struct {
+	const char *name;
+	gint64 most, mean;
+	struct {
+		const char *schedule;
+		gint64 step;
+	} other[12];
+} others[] = {
+	{"pytorch-h200x2-b/interleaved-zb-clean", 9000, 5000,
+		{{"1f1b", 650269}, {"dualpipev", 602053}, {"gpipe", 569738},
+			{"interleaved-1f1b", 600650}, {"looped-bfs", 623742},
+			{"v-half", 618816}, {"v-min", 670553}, {"zb-h1", 579345},
+			{"zb-v", 572742}}},
+	/* Chips at their power limit. */
+	{"pytorch-h200x2/zb-v-clean", 8000, 6000,
+		{{"1f1b", 350815}, {"gpipe", 331577}, {"interleaved-1f1b", 334842},
+			{"interleaved-zb", 334016}, {"v-half", 341507}, {"zb-h1", 330276}}},
+	{"profiles-h100x2/zbvzerobubble-clean", 15000, 10000,
+		{{"1f1b", 186071}, {"dualpipev", 176713}, {"gpipe", 178283},
+			{"interleaved-1f1b", 178046}, {"interleaved-zb", 175736},
+			{"looped-bfs", 182466}, {"v-half", 180416}, {"v-min", 186981},
+			{"zb-h1", 173043}, {"zb-h2", 171779}}},
+};
+
+START_TEST(one_profile_predicts_other_schedules)
+{
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	PipesimTrace *traces[2];
+	double sum = 0;
+	guint n = 0;
+
+	read_recorded(others[_i].name, traces);
+	ck_assert(diagnose(&one, traces, 2, NULL));
+	for (; others[_i].other[n].schedule != NULL; n++)
+		pipesim_each (const PipesimOther, other, one.found->others) {
+			double off;
+
+			if (other->makespan < 0 ||
+				strcmp(other->run->name, others[_i].other[n].schedule) != 0)
+				continue;
+			off = fabs((double)other->makespan /
+					   (double)(1000 * others[_i].other[n].step) -
+				   1);
+			ck_assert_double_lt(off * 1e6, (double)others[_i].most);
+			sum += off;
+		}
+	ck_assert_double_gt(sum, 0);
+	ck_assert_double_lt(sum / n * 1e6, (double)others[_i].mean);
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
+Suite *diagnosis_recorded_suite(void)
+{
+	Suite *suite = suite_create("diagnosis-recorded");
+	TCase *tcase = tcase_create("recorded");
+
+	tcase_add_loop_test(
+		tcase, real_profiles_name_what_was_injected, 0, G_N_ELEMENTS(recorded));
+	tcase_add_loop_test(
+		tcase, one_profile_predicts_other_schedules, 0, G_N_ELEMENTS(others));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
