@@ -228,12 +228,21 @@ static void add_heads(List *x)
 	if (x->model->qk_norm)
 		add_norm(x, rotated);
 	/* Halves of a head negated and put together, both products and their sum; backward too,
-	 * and gradients of q, k and v side by side. */
+	 * and gradients of q, k and v side by side. TransformerEngine's one kernel does not scale what it rotates: Megatron-Core
+	 * then does as PyTorch (apply_rotary_pos_emb(), mscale). */
 	if (x->training->eager) {
 		if (x->model->positions == 0)
 			move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
 		move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
 			4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
+	} else if (x->model->yarn) {
+		for (guint phase = F; phase <= I; phase++)
+			add(x, (PipesimKernel){.what = "rope",
+				       .kind = PIPESIM_KERNEL_MOVE,
+				       .phase = phase,
+				       .move = PIPESIM_MOVE_ELEMENTS,
+				       .bytes = 20 * rotated,
+				       .plain = 10});
 	} else {
 		move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
 	}
@@ -410,11 +419,13 @@ static void order_rows(List *x, double rows, gboolean each)
 }
 
 /* Both products of experts, @n of @each rows. Where graphs hold the whole step, kernels for MXFP8 and NVFP4 apply the
- * activation and convert its output, and its gradient, as they write (CuTeDSL's fused grouped MLP). */
+ * activation and convert its output, and its gradient, as they write: CuTeDSL's fused grouped MLP, whose tiles are 256 wide and
+ * want both sizes to be multiples of it (TransformerEngine, validate_grouped_mlp_dims(); 64 since it takes biases too). */
 static void add_grouped(List *x, double rows, double n, double fe, gboolean all)
 {
 	const PipesimTraining *training = x->training;
-	const gboolean fused = training->graphs == PIPESIM_GRAPHS_STEP && x->cast > 0;
+	const gboolean fused = training->graphs == PIPESIM_GRAPHS_STEP && x->cast > 0 &&
+			       x->model->hidden % 256 == 0 && x->model->expert_ffn % 256 == 0;
 
 	x->sewn = fused;
 	for (guint i = 0; i < (training->eager ? x->g : 1); i++)

@@ -34,6 +34,7 @@ typedef enum {
 	GATED_OUTPUT = 1 << 6,       /* attention_bias is of the output projection too */
 	EVERY_OTHER_WINDOW = 1 << 7, /* every other layer attends to a sliding window */
 	EXPERT_BIAS = 1 << 8,        /* experts have biases, whatever mlp_bias says */
+	YARN = 1 << 9,               /* with an attention factor */
 } Traits;
 
 /* What tells architectures apart. Keys of what they do not have are NULL. */
@@ -49,7 +50,7 @@ static const Family families[] = {
 	{"llama", GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mistral", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"mixtral", 0, "num_local_experts", "intermediate_size", NULL, NULL, NULL, NULL, NULL},
-	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS, "num_local_experts",
+	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS | YARN, "num_local_experts",
 		"intermediate_size", NULL, NULL, NULL, NULL, NULL},
 	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
@@ -269,6 +270,7 @@ static void read_attention(Reader *reader)
 
 	model->heads = number(reader, "num_attention_heads", 1, PIPESIM_MAX_WIDTH, -1);
 	model->qk_norm = (traits & QK_NORM) != 0;
+	model->yarn = (traits & YARN) != 0;
 	model->qkv_bias = ((traits & QKV_BIAS) != 0 && flag(reader, "qkv_bias", TRUE)) || bias;
 	model->output_bias = bias && (traits & GATED_OUTPUT) != 0;
 	if (traits & LATENT) {

@@ -50,6 +50,7 @@ static const Key keys[] = {
 	{MODEL, "positions", NUMBER(model.positions, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "window", NUMBER(model.window, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "windowed_layers", NUMBER(model.windowed, 1, PIPESIM_MAX_LAYERS, FALSE)},
+	{MODEL, "yarn", CHOICE(yarn, "no yes")},
 	{MODEL, "mtp_layers", NUMBER(model.mtp, 0, 64, FALSE)},
 	{MODEL, "activation", CHOICE(gated, "gelu swiglu")},
 	{MODEL, "norm", CHOICE(layer_norm, "rmsnorm layernorm")},

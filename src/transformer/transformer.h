@@ -39,6 +39,7 @@ typedef struct {
 	gboolean qkv_bias, output_bias, ffn_bias;
 	gboolean tied;    /* embedding and head are one matrix */
 	gint64 positions; /* learned, on the first stage; 0 = rotary */
+	gboolean yarn;    /* rotated q and k are scaled, as YaRN's attention factor has it */
 	/* In training; their masks are kept. */
 	gboolean dropout_hidden, dropout_attention;
 } PipesimTransformer;
