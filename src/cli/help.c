@@ -4,32 +4,11 @@
 
 #include "base/distance.h"
 #include "cli/help.h"
+#include "output/table.h"
 #include <string.h>
 
 #define WIDTH  80
 #define INDENT 27 /* of what stands beside an option */
-
-/* @text in lines of WIDTH that begin at @indent, where the first one stands, and a line end. */
-static void append_wrapped(GString *out, guint indent, const char *text)
-{
-	g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
-	guint column = indent;
-
-	for (char **word = words; *word != NULL; word++) {
-		const guint length = (guint)strlen(*word);
-
-		if (column > indent && column + 1 + length > WIDTH) {
-			g_string_append_printf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			g_string_append_c(out, ' ');
-			column++;
-		}
-		g_string_append(out, *word);
-		column += length;
-	}
-	g_string_append_c(out, '\n');
-}
 
 static void append_row(
 	GString *out, char letter, const char *name, const char *argument, const char *help)
@@ -48,7 +27,7 @@ static void append_row(
 		column = 0;
 	}
 	g_string_append_printf(out, "%*s", INDENT - (int)column, "");
-	append_wrapped(out, INDENT, help);
+	pipesim_wrap(out, help, INDENT, INDENT, WIDTH);
 }
 
 /* What it may be, where @help does not say so itself: "; one of a, b, c". */
@@ -120,7 +99,8 @@ GString *pipesim_help_command(const PipesimCommand *command)
 	g_string_append_printf(out, "Usage: pipesim %s [OPTION...]%s%s\n\n", command->name,
 		command->usage != NULL ? " " : "",
 		command->usage != NULL ? command->usage : "");
-	append_wrapped(out, 0, command->about != NULL ? command->about : command->summary);
+	pipesim_wrap(
+		out, command->about != NULL ? command->about : command->summary, 0, 0, WIDTH);
 	for (guint topic = 0; topic < PIPESIM_N_TOPICS; topic++) {
 		gboolean any = FALSE;
 
