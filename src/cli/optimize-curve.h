@@ -1,7 +1,7 @@
 /* pipesim optimize --curve memory: how long a step is for each activation more that ranks may hold. */
 #pragma once
 #include "base/member.h"
-#include "optimize/search.h"
+#include "optimize/mixed.h"
 #include "output/screen.h"
 
 /** pipesim_curve_new: the shortest orders within 1, 2 ... twice PP activations, each of which begins from the one before,
