@@ -68,7 +68,7 @@ static gint64 input_bytes(const Walk *walk, const PipesimOp *op)
 	else
 		bytes = pipesim_time_scale(pipesim_add_capped(walk->costs->bytes_until_input,
 						   walk->costs->bytes_until_weight),
-			report->held.unit.num, report->held.unit.den);
+			report->held.unit.num * report->held.pieces, report->held.unit.den);
 	return MIN(walk->message, bytes);
 }
 

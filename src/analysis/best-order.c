@@ -3,6 +3,7 @@
 #include "analysis/best-order.h"
 #include "analysis/report.h"
 #include "model/split.h"
+#include "order/offload.h"
 
 __extension__ typedef __int128 Wide;
 
@@ -226,6 +227,19 @@ static PipesimOrder *take(const Search *s, const Candidate *best, GError **error
 	return best->order;
 }
 
+/* Copies of a part of what ranks hold are put into what a search finds without. */
+static PipesimOrder *find_whole(const PipesimSchedule *schedule, const PipesimShape *shape,
+	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
+	GError **error)
+{
+	g_autoptr(PipesimOrder) order = NULL;
+	PipesimShape whole = *shape;
+
+	whole.offload_part.num = 0;
+	order = pipesim_best_order(schedule, &whole, times, scenario, costs, error);
+	return order != NULL ? pipesim_order_offload_part(order, shape, times, error) : NULL;
+}
+
 PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
 	GError **error)
@@ -248,6 +262,8 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	memset(sustained.launch, 0, sizeof sustained.launch);
 	if (!pipesim_schedule_is_search(schedule))
 		return pipesim_schedule_order(schedule, shape, &sustained, error);
+	if (shape->offload_part.num > 0)
+		return find_whole(schedule, shape, times, scenario, costs, error);
 	narrow(&s);
 	best = find_best(&s, error);
 	if (best.order == NULL || best.fits || s.memory_limit == 0)

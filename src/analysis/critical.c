@@ -186,7 +186,7 @@ typedef struct {
  * looked at together stands together, where ops of a rank would lie in as many places as there
  * are ranks. */
 typedef struct {
-	gint64 took;
+	gint64 took; /* -1: it does not compute */
 	guint32 rank;
 	guint32 inputs[3]; /* steps; the rest is itself: no branch depends on how many there are
 			    */
@@ -242,10 +242,13 @@ static void fill_rank(Graph *graph, guint rank, guint32 until)
 			inputs[n++] =
 				program->forward[pipesim_op_backward_slot(program, rank, op)];
 		/* Messages may have slowed it. */
-		step->took =
-			G_UNLIKELY(timeline->traffic != NULL)
-				? pipesim_op_duration(program, graph->step->job.times, rank, op)
-				: timeline->end[i] - timeline->start[i];
+		if (G_UNLIKELY(pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK))
+			step->took = -1;
+		else if (G_UNLIKELY(timeline->traffic != NULL))
+			step->took =
+				pipesim_op_duration(program, graph->step->job.times, rank, op);
+		else
+			step->took = timeline->end[i] - timeline->start[i];
 		step->rank = rank;
 		for (guint k = 0; k < 3; k++)
 			step->inputs[k] = k < n ? graph->place[inputs[k]] : place;
@@ -277,9 +280,9 @@ static void find_heads(Graph *graph)
 
 			head = later(head, ready);
 		}
-		graph->ended[i] = head + step->took;
-		rank->head = MIN(rank->head, head);
-		rank->busy += step->took;
+		graph->ended[i] = head + MAX(step->took, 0);
+		rank->head = step->took < 0 ? rank->head : MIN(rank->head, head);
+		rank->busy += MAX(step->took, 0);
 	}
 }
 
@@ -287,7 +290,7 @@ static void find_tails(Graph *graph)
 {
 	for (guint32 i = graph->program->n_ops; i-- > 0;) {
 		const Step *step = &graph->steps[i];
-		const gint64 tail = graph->tail[i], left = step->took + tail;
+		const gint64 tail = graph->tail[i], left = MAX(step->took, 0) + tail;
 		Rank *rank = &graph->ranks[step->rank];
 
 		for (guint k = 0; k < 3; k++) {
@@ -297,7 +300,7 @@ static void find_tails(Graph *graph)
 
 			graph->tail[input] = later(graph->tail[input], after);
 		}
-		rank->tail = MIN(rank->tail, tail);
+		rank->tail = step->took < 0 ? rank->tail : MIN(rank->tail, tail);
 	}
 }
 
@@ -384,6 +387,23 @@ static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **
 
 /* The critical path. -------------------------------------------------------------------------- */
 
+/* What @rank did last before @op, of a step with copies, began: that may be a copy, which another one may have
+ * kept waiting. */
+static guint64 cause_beside(const PipesimStep *step, guint rank, guint32 op)
+{
+	const PipesimTimeline *timeline = step->timeline;
+	const guint kind = step->program->ops[op].kind;
+	const PipesimResource on = pipesim_op_rows[kind].resource;
+	const gint64 began = on == PIPESIM_ON_COPY_OUT || on == PIPESIM_ON_COPY_IN
+				     ? timeline->end[op] - step->job.times->own[kind]
+				     : timeline->start[op];
+
+	while (op-- > step->program->rank_begin[rank])
+		if (timeline->end[op] == began)
+			return op;
+	return PIPESIM_NO_CAUSE;
+}
+
 guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 {
 	const PipesimProgram *program = step->program;
@@ -405,6 +425,8 @@ guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 		if (there == timeline->start[op])
 			return inputs[i];
 	}
+	if (program->has_more)
+		return cause_beside(step, rank, op);
 	/* What its host launches late starts later than the op before it ends. */
 	if (op > program->rank_begin[rank] &&
 		(timeline->end[op - 1] == timeline->start[op] ||

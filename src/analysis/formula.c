@@ -77,7 +77,7 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 
 	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
 	/* Those of orders with copies, or of other groups, are not published. */
-	if (schedule != NULL && (shape->offload + shape->recompute > 0 ||
+	if (schedule != NULL && (pipesim_shape_offloads(shape) || shape->recompute > 0 ||
 					(schedule->slot != NULL && shape->group > 0)))
 		schedule = NULL;
 	if (schedule != NULL && schedule->bubble.text != NULL) {

@@ -5,7 +5,10 @@
 /* Activations: those that go with the backward for input, and with the weight gradient. */
 typedef struct {
 	guint rank;
-	guint until_input, until_weight; /* chunks */
+	guint until_input, until_weight; /* pieces of chunks */
+	guint pieces, copied;            /* of a chunk, and those of them that go to the host */
+	guint host;                      /* what is there, pieces */
+	__extension__ __int128 host_bytes;
 	/* By PipesimBytes: what a micro-batch holds of each chunk of the rank, NULL where all are alike or
 	 * nothing is known of it; and what is held of each sort, bytes. */
 	const gint64 *of[PIPESIM_N_STAGE_BYTES];
@@ -30,6 +33,10 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 /** pipesim_held_parts: bytes by what they are of; their sum is pipesim_held_bytes(). */
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD]);
+
+/** pipesim_held_host_bytes: what is on the host. */
+gint64 pipesim_held_host_bytes(
+	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs);
 
 /** pipesim_held_bytes: all of them together; saturates.
  * @report: for its unit and parameters */

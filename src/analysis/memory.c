@@ -17,6 +17,8 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 	const PipesimMemory *memory = &report->memory;
 	const gsize first = (gsize)rank * memory->chunks;
 	PipesimHeld held = {.rank = rank,
+		.pieces = report->held.pieces,
+		.copied = report->held.copied,
 		.besides = memory->besides,
 		.absent = memory->absent != NULL ? memory->absent[rank] : 0};
 
@@ -39,15 +41,39 @@ static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 	return MAX(of[op->chunk], of[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk]);
 }
 
-/* @n micro-batches more hold what they do of @chunk until what frees @sort. */
+/* @n pieces more are held of what a micro-batch holds of @chunk until what frees @sort. */
 static void add(PipesimHeld *held, PipesimBytes sort, guint chunk, gint n)
 {
-	if (held->of[sort] != NULL)
-		held->bytes[sort] += n * held->of[sort][chunk];
+	const gint64 *of = held->of[sort];
+
+	if (of != NULL && held->pieces == 1)
+		held->bytes[sort] += n * of[chunk];
+	else if (of != NULL)
+		held->bytes[sort] +=
+			(n > 0 ? 1 : -1) * pipesim_time_scale(of[chunk], ABS(n), held->pieces);
+}
+
+/* What of @op's chunk is copied goes to the host, or from it. */
+static void move(PipesimHeld *held, const PipesimOp *op)
+{
+	const gboolean to = op->kind == PIPESIM_OP_OFFLOAD_START;
+	const gint64 *input = held->of[PIPESIM_UNTIL_INPUT],
+		     *weight = held->of[PIPESIM_UNTIL_WEIGHT];
+
+	if (!to && op->kind != PIPESIM_OP_RELOAD_DONE)
+		return;
+	held->host += to ? held->copied : -held->copied;
+	if (input != NULL)
+		held->host_bytes +=
+			(to ? 1 : -1) * pipesim_time_scale(input[op->chunk] + weight[op->chunk],
+						held->copied, held->pieces);
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
+	guint n;
+
+	move(held, op);
 	if (held->besides != NULL) {
 		held->messages = held->besides[index].messages;
 		held->gathered = held->besides[index].gathered;
@@ -57,11 +83,13 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	if (op->kind == PIPESIM_F ? op->b_chunk == PIPESIM_RECOMPUTED
 				  : pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0;
-	held->until_input++;
-	held->until_weight++;
-	add(held, PIPESIM_UNTIL_INPUT, op->chunk, 1);
-	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, 1);
-	add(held, PIPESIM_UNTIL_STEP, op->chunk, 1);
+	n = op->kind == PIPESIM_OP_RELOAD_ALLOC ? held->copied : held->pieces;
+	held->until_input += n;
+	held->until_weight += n;
+	add(held, PIPESIM_UNTIL_INPUT, op->chunk, (gint)n);
+	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, (gint)n);
+	if (op->kind != PIPESIM_OP_RELOAD_ALLOC)
+		add(held, PIPESIM_UNTIL_STEP, op->chunk, (gint)n);
 	return TRUE;
 }
 
@@ -72,6 +100,7 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 	/* What goes to the host. */
 	const gboolean frees =
 		op->kind >= PIPESIM_N_KINDS && pipesim_op_rows[op->kind].frees > 0;
+	const guint n = frees ? held->copied : held->pieces;
 
 	held->transient = 0;
 	if (held->besides != NULL) {
@@ -80,14 +109,14 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 		held->absent = held->besides[index].absent[1];
 	}
 	if (pipesim_op_has_backward(op) || frees) {
-		held->until_input--;
-		add(held, PIPESIM_UNTIL_INPUT, chunk, -1);
+		held->until_input -= n;
+		add(held, PIPESIM_UNTIL_INPUT, chunk, -(gint)n);
 	}
 	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
-		add(held, PIPESIM_BETWEEN, chunk, op->kind == PIPESIM_I ? 1 : -1);
+		add(held, PIPESIM_BETWEEN, chunk, op->kind == PIPESIM_I ? (gint)n : -(gint)n);
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB || frees) {
-		held->until_weight--;
-		add(held, PIPESIM_UNTIL_WEIGHT, chunk, -1);
+		held->until_weight -= n;
+		add(held, PIPESIM_UNTIL_WEIGHT, chunk, -(gint)n);
 	}
 	return op->kind != PIPESIM_F || held->besides != NULL || transient;
 }
@@ -106,6 +135,16 @@ static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 	*input = pipesim_time_scale(
 		costs->bytes_until_input, (gint64)held->until_input * unit->num, unit->den);
 	*weight = (gint64)(MIN(both, G_MAXINT64) - MIN(*input, both));
+}
+
+gint64 pipesim_held_host_bytes(
+	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs)
+{
+	if (held->of[PIPESIM_UNTIL_INPUT] != NULL)
+		return (gint64)MIN(held->host_bytes, G_MAXINT64);
+	return pipesim_time_scale(
+		pipesim_add_capped(costs->bytes_until_input, costs->bytes_until_weight),
+		held->host * report->held.unit.num, report->held.unit.den);
 }
 
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
@@ -197,6 +236,10 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL)
 		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
 			&even_weight);
+	if (memory->host != NULL)
+		memory->host[rank] =
+			MAX(memory->host[rank], pipesim_held_host_bytes(&walk->held,
+							walk->report, walk->subject->costs));
 	memory->even = MAX(memory->even, pipesim_add_capped(even_input, even_weight));
 	if (memory->over != NULL && total > limit && memory->over[rank].bytes == 0)
 		note(walk, op, index, parts, total, &memory->over[rank]);
@@ -229,6 +272,8 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 		}
 		most->peak_until_input[rank] =
 			MAX(most->peak_until_input[rank], held->until_input);
+		if (most->host != NULL)
+			most->host[rank] = MAX(most->host[rank], held->host);
 		if (walk->report->memory.peak != NULL)
 			weigh(walk, &op, index + i);
 		pipesim_held_after(held, &op, index + i);
@@ -360,6 +405,11 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	if (report->memory.peak != NULL)
 		name_transients(subject, &report->memory, rank);
 	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
+	if (report->held.host != NULL)
+		report->held.max_host = MAX(report->held.max_host, report->held.host[rank]);
+	if (report->memory.host != NULL)
+		report->memory.max_host =
+			MAX(report->memory.max_host, report->memory.host[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
 }
@@ -415,9 +465,15 @@ gboolean pipesim_report_memory(
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
 
-	report->held.unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
+	report->held.pieces = shape->offload_part.num > 0 ? (guint)shape->offload_part.den : 1;
+	report->held.copied = shape->offload_part.num > 0 ? (guint)shape->offload_part.num : 1;
+	report->held.unit = (PipesimFraction){
+		shape->ranks / divisor, pieces / divisor * report->held.pieces};
 	report->held.peak = g_new0(guint, report->ranks);
 	report->held.peak_until_input = g_new0(guint, report->ranks);
+	if (step->timeline != NULL && step->program->has_more &&
+		step->job.times->own[PIPESIM_OP_OFFLOAD_START] > 0)
+		report->held.host = g_new0(guint, report->ranks);
 	if (step->program != NULL) {
 		report->held.peak_op = g_new(guint32, report->ranks);
 		report->held.peak_name = g_new0(char *, report->ranks);
@@ -426,6 +482,8 @@ gboolean pipesim_report_memory(
 		memory->peak = g_new0(gint64, report->ranks);
 		memory->parameters = g_new0(gint64, report->ranks);
 		memory->fullest = g_new0(PipesimMoment, report->ranks);
+		if (report->held.host != NULL)
+			memory->host = g_new0(gint64, report->ranks);
 		if (subject->memory_limit > 0)
 			memory->over = g_new0(PipesimMoment, report->ranks);
 		if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)

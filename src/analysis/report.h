@@ -64,16 +64,19 @@ typedef struct {
 	PipesimFraction ratio;
 } PipesimBubble;
 
-/* Most activations held at once, in chunks; times @unit in whole-stage units. A pair holds both
- * of its micro-batches from its start to its end. */
+/* Most activations held at once, in chunks, or where a part of them is copied to the host in pieces of them; times @unit
+ * in whole-stage units. A pair holds both of its micro-batches from its start to its end. */
 typedef struct {
+	guint pieces, copied; /* of a chunk; those that are copied to the host where it is */
+	guint *host; /* most of them there, from when a copy out begins to the weight gradient; NULL: none are copied */
+	guint max_host;
 	guint *peak;             /* freed when the weight gradient is done (W or B ends) */
 	guint *peak_until_input; /* freed when the backward for input is done (I or B ends) */
 	/* Op that starts when peak is first reached; PIPESIM_NO_OP: no work. NULL where no
 	 * single op is known. */
 	guint32 *peak_op;
 	char **peak_name;     /* "0F3", by rank; NULL with it, and where there is no work */
-	PipesimFraction unit; /* one chunk in whole-stage units: PP / S, of a part less */
+	PipesimFraction unit; /* one of them in whole-stage units: PP / S, of a part less */
 	guint max_peak;
 } PipesimActivations;
 
@@ -131,6 +134,8 @@ typedef struct {
 	/* By PipesimBytes: what a micro-batch holds of each stage, [rank * chunks + chunk]; NULL where
 	 * all hold the same, or where that is known only of a model that is described and none is. */
 	gint64 *of[PIPESIM_N_STAGE_BYTES];
+	gint64 *host; /* most on the host of each rank; NULL with peak, and where nothing is copied there */
+	gint64 max_host;
 	gint64 *absent; /* by rank: of gradients what no op has brought yet as the step begins; NULL = none */
 	guint chunks; /* of a rank */
 	gint64 max;

@@ -4,6 +4,7 @@
 #include "analysis/footing.h"
 #include "analysis/run.h"
 #include "model/split.h"
+#include "order/offload.h"
 #include <math.h>
 #include <string.h>
 
@@ -203,10 +204,11 @@ void pipesim_run_points(
 		g_autoptr(PipesimOrder) order = NULL;
 
 		/* Those that go by its order: some are made for the times. */
-		for (next = first + 1;
-			next < n && run->error == NULL && runs[next]->error == NULL &&
-			!pipesim_schedule_goes_by_times(schedule) && run->shape.offload == 0 &&
-			pipesim_shape_equal(&run->shape, &runs[next]->shape);)
+		for (next = first + 1; next < n && run->error == NULL &&
+				       runs[next]->error == NULL &&
+				       !pipesim_schedule_goes_by_times(schedule) &&
+				       !pipesim_shape_offloads(&run->shape) &&
+				       pipesim_shape_equal(&run->shape, &runs[next]->shape);)
 			next++;
 		if (run->error == NULL)
 			order = pipesim_best_order(schedule, &run->shape, run->times,
@@ -236,11 +238,25 @@ static guint stages_per_rank(const PipesimShape *shape)
 		       : 1;
 }
 
+/* That of @program, with the copies that @run asks for; NULL where it has an error. */
+static PipesimOrder *order_of_file(PipesimRun *run, const PipesimProgram *program)
+{
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+	PipesimOrder *with;
+
+	if (run->shape.offload_part.num == 0)
+		return g_steal_pointer(&order);
+	with = pipesim_order_offload_part(order, &run->shape, run->times, &run->error);
+	if (with == NULL)
+		g_prefix_error(&run->error, "%s: ", run->name);
+	return with;
+}
+
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
-	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+	g_autoptr(PipesimOrder) order = NULL;
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	const PipesimShape *shape = &program->shape;
 	PipesimFooting footing;
@@ -251,12 +267,17 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
 	run->shape = *shape;
+	run->shape.offload_part = scenario->offload_part;
+	run->shape.offload_inflight = scenario->offload_inflight;
 	if (pipesim_footing_init(
 		    &footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
 		can_split(run, &footing)) {
 		run->times =
 			pipesim_times_new_placed(footing.costs, &run->shape, program->stage_of);
 		run->layers = pipesim_split_describe(footing.costs, &run->shape, run->times);
+		order = order_of_file(run, program);
+	}
+	if (order != NULL) {
 		job = make_job(run, order, messages, &footing);
 		run_job(run, &job, &footing);
 	}
@@ -367,11 +388,12 @@ static void find_baseline(PipesimComparison *comparison)
 	PipesimScenario scenario = comparison->scenario;
 
 	/* With whole sequences, and all that it holds. */
-	if (run != NULL &&
-		(run->shape.sliced || run->shape.offload > 0 || run->shape.recompute > 0))
+	if (run != NULL && (run->shape.sliced || pipesim_shape_offloads(&run->shape) ||
+				   run->shape.recompute > 0))
 		run = NULL;
 	scenario.samples = 0;
 	scenario.slices = scenario.offload = scenario.recompute = 0;
+	scenario.offload_part = (PipesimFraction){0};
 	scenario.keep = MAX(scenario.keep, PIPESIM_KEEP_NOTHING);
 	if (run == NULL) {
 		run = comparison->base = pipesim_run_schedule(schedule, &scenario,

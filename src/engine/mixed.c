@@ -12,7 +12,8 @@
 /* Where a rank stands. */
 typedef struct {
 	guint32 next;
-	gint64 free;      /* when it is */
+	gint64 free; /* when it is */
+	gint64 ready; /* when it were, but for the waits for copies that are not told as exposed yet */
 	gint64 copies[2]; /* and its engines of copies, out and in */
 } Seat;
 
@@ -57,7 +58,7 @@ static Meeting *meeting(const Mixed *x, guint kind, guint32 microbatch)
 typedef struct {
 	const Mixed *x;
 	guint rank;
-	gint64 time, copies; /* ns: what else comes last, and copies */
+	gint64 time, copies; /* ns: what else comes last, and copies and the rank behind them */
 	gboolean ok;
 } Wait;
 
@@ -108,8 +109,10 @@ static void wait_copy(Wait *wait, guint kind, guint stage, guint32 microbatch)
 static void wait_backward(Wait *wait, const PipesimOp *op)
 {
 	const Mixed *x = wait->x;
-	const guint stage = pipesim_op_stage(x->program, wait->rank, op);
-	const guint32 b = op->microbatch;
+	const gboolean pair = op->kind == PIPESIM_FB;
+	const guint stage = pair ? pipesim_op_b_stage(x->program, wait->rank, op)
+				 : pipesim_op_stage(x->program, wait->rank, op);
+	const guint32 b = pair ? op->b_microbatch : op->microbatch;
 
 	wait_copy(wait, PIPESIM_OP_RELOAD_START, stage, b);
 	if (stage + 1 < x->program->shape.stages)
@@ -149,11 +152,11 @@ static void wait_pass(Wait *wait, const PipesimOp *op)
 	}
 }
 
-/* When @op could begin, and how long it waits for copies alone; FALSE where something it waits for has not run. */
+/* When @op could begin, and when without copies; FALSE where something it waits for has not run. */
 static gboolean find_start(
-	const Mixed *x, guint rank, const PipesimOp *op, gint64 *time, gint64 *exposed)
+	const Mixed *x, guint rank, const PipesimOp *op, gint64 *time, gint64 *without)
 {
-	Wait wait = {x, rank, x->seats[rank].free, 0, TRUE};
+	Wait wait = {x, rank, x->seats[rank].ready, x->seats[rank].free, TRUE};
 	guint32 inputs[2];
 	const guint n = op->kind < PIPESIM_N_KINDS
 				? pipesim_program_inputs(x->program, rank, op, inputs)
@@ -167,10 +170,10 @@ static gboolean find_start(
 		wait_pass(&wait, op);
 	else if (pipesim_op_has_backward(op))
 		wait_backward(&wait, op);
-	if (op->kind == PIPESIM_F && pipesim_op_stage(x->program, rank, op) == 0)
+	if (pipesim_op_has_forward(op) && pipesim_op_stage(x->program, rank, op) == 0)
 		wait_meeting(&wait, PIPESIM_OP_ALLREDUCE_E, op->microbatch);
 	*time = MAX(wait.time, wait.copies);
-	*exposed = *time - wait.time;
+	*without = wait.time;
 	return wait.ok;
 }
 
@@ -194,7 +197,12 @@ static gint64 copy(Mixed *x, guint rank, const PipesimOp *op, gint64 time)
 {
 	const gboolean in = pipesim_op_rows[op->kind].resource == PIPESIM_ON_COPY_IN;
 	gint64 *engine = &x->seats[rank].copies[in && x->times->engines == 2];
+	const guint32 out =
+		in ? *slot(x, PIPESIM_OP_OFFLOAD_START, place_of(x, rank, op), op->microbatch)
+		   : PIPESIM_NO_OP;
 
+	if (out != PIPESIM_NO_OP)
+		time = MAX(time, x->timeline->end[out]);
 	return *engine = MAX(*engine, time) + duration_of(x, rank, op);
 }
 
@@ -213,19 +221,25 @@ static gboolean run_rank(Mixed *x, guint rank)
 	const PipesimProgram *program = x->program;
 	Seat *seat = &x->seats[rank];
 	const guint32 first = seat->next;
-	gint64 start, exposed;
+	gint64 start, without;
 
 	for (; seat->next < program->rank_begin[rank + 1]; seat->next++) {
 		const guint32 i = seat->next;
 		const PipesimOp *op = &program->ops[i];
+		const PipesimResource resource = pipesim_op_rows[op->kind].resource;
 
-		if (!find_start(x, rank, op, &start, &exposed))
+		if (!find_start(x, rank, op, &start, &without))
 			break;
-		x->timeline->exposed[rank] += exposed;
+		/* Of a part of chunks ends of copies are noticed, not waited for, but where they
+		 * delay what comes next. */
+		if (resource == PIPESIM_ON_RANK || program->shape.offload_part.num == 0) {
+			x->timeline->exposed[rank] += start - without;
+			seat->ready = start;
+		}
 		x->timeline->start[i] = x->timeline->end[i] = start;
-		switch (pipesim_op_rows[op->kind].resource) {
+		switch (resource) {
 		case PIPESIM_ON_RANK:
-			seat->free = x->timeline->end[i] =
+			seat->free = seat->ready = x->timeline->end[i] =
 				pipesim_add_capped(start, duration_of(x, rank, op));
 			x->timeline->makespan = MAX(x->timeline->makespan, seat->free);
 			break;

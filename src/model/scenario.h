@@ -44,7 +44,10 @@ typedef struct {
 	/* Chunks of each rank, the first ones, whose activations go to the host, or are computed
 	 * once more; 0 = the schedule's default */
 	guint offload, recompute;
-	guint pipelines; /* of Chimera, both directions together; 0 = 2 */
+	PipesimFraction
+		offload_part;   /* of these activations; num 0 = as the schedule plans it */
+	guint offload_inflight; /* copies out that a rank does not wait for; 0 = any number */
+	guint pipelines;        /* of Chimera, both directions together; 0 = 2 */
 	/* Whole-stage activations that a rank may hold, for schedules that are found by a
 	 * search; num 0 = PP, as 1F1B. */
 	PipesimFraction max_activations;

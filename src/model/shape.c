@@ -23,6 +23,8 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 		.copies = bidirectional ? chunks : 1,
 		.group = scenario->group,
 		.pairs = scenario->pairs,
+		.offload_part = scenario->offload_part,
+		.offload_inflight = scenario->offload_inflight,
 		.max_activations = scenario->max_activations,
 		.placement = placement,
 	};
@@ -38,6 +40,9 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 	       a->copies == b->copies && a->parts == b->parts && a->sliced == b->sliced &&
 	       a->exchange == b->exchange && a->group == b->group && a->pairs == b->pairs &&
 	       a->offload == b->offload && a->recompute == b->recompute &&
+	       a->offload_inflight == b->offload_inflight &&
+	       a->offload_part.num == b->offload_part.num &&
+	       a->offload_part.den == b->offload_part.den &&
 	       a->max_activations.num == b->max_activations.num &&
 	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
 }

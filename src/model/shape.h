@@ -33,6 +33,11 @@ typedef struct {
 	guint offload,
 		recompute; /* chunks of each rank, the first ones, whose activations are copied to
 				     the host, or computed once more */
+	/* Copied is this part of what these chunks hold, in the order of Megatron-LM
+	 * (order/offload.h), with so many copies out on the way at most, 0 = any number; num 0 =
+	 * all of it, as the schedule plans it. */
+	PipesimFraction offload_part;
+	guint offload_inflight;
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;
@@ -84,6 +89,12 @@ guint pipesim_shape_slice_group(const PipesimShape *shape);
 /** pipesim_shape_unit: how part @unit is written: "7", or of micro-batch 3 and slice 1 "3.1".
  * Returns: @text */
 const char *pipesim_shape_unit(const PipesimShape *shape, guint unit, PipesimNumber text);
+
+/** pipesim_shape_offloads: whether anything is copied to the host. */
+static inline gboolean pipesim_shape_offloads(const PipesimShape *shape)
+{
+	return shape->offload > 0 || shape->offload_part.num > 0;
+}
 
 /** pipesim_shape_whole: M as it was asked for: micro-batches that are not divided. */
 static inline guint pipesim_shape_whole(const PipesimShape *shape)

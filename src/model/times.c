@@ -282,6 +282,22 @@ static void fill_slices(
 		pipesim_slicing_exchange(shape, attention, times->stage, times->each);
 }
 
+/* What an op beyond PipesimKind takes: that of a chunk, of a copy the part of it that goes, or of a rank. */
+static gint64 own_time(const PipesimCosts *costs, const PipesimShape *shape, guint kind)
+{
+	const PipesimOpRow *row = &pipesim_op_rows[kind];
+	const gboolean part =
+		shape->offload_part.num > 0 &&
+		(row->resource == PIPESIM_ON_COPY_OUT || row->resource == PIPESIM_ON_COPY_IN);
+
+	if (row->of_rank)
+		return costs->own[kind];
+	return pipesim_time_scale(costs->own[kind],
+		shape->ranks * (part ? shape->offload_part.num : 1),
+		(gint64)shape->stages * pipesim_shape_parts(shape) *
+			(part ? shape->offload_part.den : 1));
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	return pipesim_times_new_placed(costs, shape, NULL);
@@ -315,12 +331,12 @@ PipesimTimes *pipesim_times_new_placed(
 	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 	memcpy(times->average, chunk, sizeof times->average);
-	times->engines = costs->copy_engines;
+	/* Megatron-LM has a stream each way. */
+	times->engines = costs->copy_engines > 0       ? costs->copy_engines
+			 : shape->offload_part.num > 0 ? 2
+						       : 1;
 	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
-		times->own[kind] = pipesim_op_rows[kind].of_rank
-					   ? costs->own[kind]
-					   : pipesim_time_scale(costs->own[kind], shape->ranks,
-						     (gint64)shape->stages * parts);
+		times->own[kind] = own_time(costs, shape, kind);
 	slow_ranks(times, costs, shape);
 	times->power = pipesim_power_copy(costs->power);
 	if (times->power != NULL && shape->ranks > 1)

@@ -14,14 +14,14 @@ typedef struct {
 	gsize slots, m1;
 } Linker;
 
-/* Ops of one stage and micro-batch between its F and its backward: each needs another before it. Room may be
- * made for what comes back before it is gone. */
+/* Ops of one stage and micro-batch between its F and its backward: each needs another before it. What comes back
+ * may do so before its rank has waited for it to be gone. */
 static const struct {
 	guint8 kind, needs;
 } copies[] = {{PIPESIM_OP_OFFLOAD_START, PIPESIM_F},
 	{PIPESIM_OP_OFFLOAD_END, PIPESIM_OP_OFFLOAD_START},
 	{PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_OFFLOAD_START},
-	{PIPESIM_OP_RELOAD_START, PIPESIM_OP_OFFLOAD_END}};
+	{PIPESIM_OP_RELOAD_START, PIPESIM_OP_OFFLOAD_START}};
 
 static guint32 *slot(const Linker *linker, guint kind, guint place, guint32 microbatch)
 {
@@ -118,6 +118,8 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 	check_behind(
 		linker, rank, *slot(linker, PIPESIM_OP_RELOAD_ALLOC, stage, microbatch), back);
 	check_behind(linker, rank, back, linker->backward[at]);
+	check_behind(linker, rank, *slot(linker, PIPESIM_OP_OFFLOAD_END, stage, microbatch),
+		linker->backward[at]);
 }
 
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)

@@ -1,7 +1,9 @@
 #include "config.h"
 
+#include "base/arena.h"
 #include "order/more.h"
 #include "order/offload.h"
+#include <string.h>
 
 /* The copy of what one op left, or of what it needs. */
 typedef struct {
@@ -320,18 +322,18 @@ static void add_barriers(GArray *of[2])
 	}
 }
 
-/* A program of the @lists of ranks, which it frees; NULL where not @ok. */
-static PipesimProgram *make_program(
-	const PipesimProgram *of, GArray **lists, gboolean ok, GError **error)
+/* @of, with @shape, of the @lists of ranks, which it frees; NULL where not @ok. */
+static PipesimProgram *make_program(const PipesimProgram *of, const PipesimShape *shape,
+	GArray **lists, gboolean ok, GError **error)
 {
-	const guint ranks = of->shape.ranks;
+	const guint ranks = shape->ranks;
 	g_autoptr(PipesimProgram) program = NULL;
 	guint64 n = 0;
 
 	for (guint rank = 0; rank < ranks; rank++)
 		n += lists[rank]->len;
 	if (ok)
-		program = pipesim_program_new(&of->shape, n, error);
+		program = pipesim_program_new(shape, n, error);
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint i = 0; program != NULL && i < lists[rank]->len; i++)
 			program->ops[program->n_ops++] =
@@ -342,6 +344,8 @@ static PipesimProgram *make_program(
 	}
 	if (program == NULL)
 		return NULL;
+	memcpy(program->stage_of, of->stage_of,
+		(gsize)ranks * shape->chunks * sizeof *of->stage_of);
 	g_ptr_array_unref(program->phases);
 	program->phases = g_ptr_array_ref(of->phases);
 	return pipesim_program_link(program, NULL, NULL, error) &&
@@ -385,7 +389,193 @@ PipesimProgram *pipesim_program_offload(
 		if (how->slots && n == 2)
 			add_barriers(&lists[rank]);
 	}
-	return make_program(program, lists, ok, error);
+	return make_program(program, &program->shape, lists, ok, error);
+}
+
+/* A part of what chunks hold ---------------------------------------------------------- */
+
+/* A rank on its way through its ops. */
+typedef struct {
+	gint64 free;       /* when it is, ns */
+	gint64 engines[2]; /* when copies out and back are over */
+	GQueue out;        /* of Parcel: on their way, or over without the rank knowing */
+} Packer;
+
+/* What one stage holds of one micro-batch. */
+typedef struct {
+	gboolean copied;
+	gint64 out, back; /* when its copies are over, ns */
+	PipesimOp op;     /* the backward that needs it, as F of its stage and micro-batch */
+} Parcel;
+
+typedef struct {
+	const PipesimProgram *program;
+	const PipesimShape *shape;
+	const PipesimTimes *times;
+	Packer *packers;  /* by rank */
+	Parcel *parcels;  /* by stage and micro-batch */
+	gint64 *ended;    /* by op, ns */
+	guint32 *follows; /* by op: the next backward of its rank behind it, or PIPESIM_NO_OP */
+	GArray **lists;   /* by rank, of Entry */
+} Packing;
+
+/* Notes which parcels go. */
+static void choose_parcels(const Packing *x, guint rank)
+{
+	const PipesimProgram *program = x->program;
+	const guint chunks = x->shape->offload > 0 ? x->shape->offload : x->shape->chunks;
+	guint32 next = PIPESIM_NO_OP;
+
+	for (guint32 i = program->rank_begin[rank + 1]; i-- > program->rank_begin[rank];) {
+		const PipesimOp *op = &program->ops[i];
+
+		x->follows[i] = next;
+		if (pipesim_op_has_forward(op)) {
+			const gsize slot = pipesim_op_forward_slot(program, rank, op);
+			Parcel *parcel = &x->parcels[slot];
+
+			parcel->op = (PipesimOp){.chunk = op->chunk,
+				.microbatch = op->microbatch,
+				.phase = op->phase};
+			parcel->copied = op->chunk < chunks && program->backward[slot] != next;
+		}
+		if (pipesim_op_has_backward(op))
+			next = i;
+	}
+	/* The first of all. */
+	if (next != PIPESIM_NO_OP)
+		x->parcels[pipesim_op_backward_slot(program, rank, &program->ops[next])]
+			.copied = FALSE;
+}
+
+/* The parcel that the backward @index of @rank needs, or NULL where nothing is to come back. */
+static Parcel *parcel_of(const Packing *x, guint rank, guint32 index)
+{
+	const PipesimOp *op = index != PIPESIM_NO_OP ? &x->program->ops[index] : NULL;
+	Parcel *parcel;
+
+	if (op == NULL || !pipesim_op_has_backward(op))
+		return NULL;
+	parcel = &x->parcels[pipesim_op_backward_slot(x->program, rank, op)];
+	return parcel->copied ? parcel : NULL;
+}
+
+/* Begins a copy of @rank that could begin at @from; when it is over. */
+static gint64 copy(const Packing *x, guint rank, gboolean in, gint64 from)
+{
+	gint64 *engine = &x->packers[rank].engines[in && x->times->engines == 2];
+
+	*engine =
+		pipesim_add_capped(MAX(*engine, from), x->times->own[PIPESIM_OP_OFFLOAD_START]);
+	return *engine;
+}
+
+/* Frees what is out, oldest first: what is over by @time, and all but @most. */
+static void free_parcels(const Packing *x, guint rank, gint64 time, guint most)
+{
+	Packer *packer = &x->packers[rank];
+	const Parcel *oldest;
+
+	while ((oldest = g_queue_peek_head(&packer->out)) != NULL &&
+		(oldest->out <= time || packer->out.length > most)) {
+		packer->free = MAX(packer->free, oldest->out);
+		add(x->lists[rank], &oldest->op, PIPESIM_OP_OFFLOAD_END, 0);
+		g_queue_pop_head(&packer->out);
+	}
+}
+
+static void pack_op(const Packing *x, guint32 index)
+{
+	const PipesimProgram *program = x->program;
+	const guint rank = pipesim_program_rank(program, index);
+	const guint flying = x->shape->offload_inflight;
+	const PipesimOp *op = &program->ops[index];
+	Packer *packer = &x->packers[rank];
+	Parcel *parcel = parcel_of(x, rank, index),
+	       *next = pipesim_op_has_backward(op) ? parcel_of(x, rank, x->follows[index])
+						   : NULL;
+	gint64 start = packer->free;
+	guint32 inputs[2];
+
+	for (guint i = pipesim_program_inputs(program, rank, op, inputs); i-- > 0;) {
+		const guint from = pipesim_program_rank(program, inputs[i]);
+
+		start = MAX(start, pipesim_add_capped(x->ended[inputs[i]],
+					   from != rank ? x->times->p2p : 0));
+	}
+	free_parcels(x, rank, packer->free, G_MAXUINT);
+	if (next != NULL) {
+		add(x->lists[rank], &next->op, PIPESIM_OP_RELOAD_ALLOC, 0);
+		add(x->lists[rank], &next->op, PIPESIM_OP_RELOAD_START, 0);
+		next->back = copy(x, rank, TRUE, MAX(packer->free, next->out));
+	}
+	start = parcel != NULL ? MAX(start, parcel->back) : start;
+	free_parcels(x, rank, start, G_MAXUINT);
+	add(x->lists[rank], op, op->kind, 0);
+	packer->free = x->ended[index] =
+		pipesim_add_capped(start, pipesim_op_duration(program, x->times, rank, op));
+	/* A weight gradient is of the stage and micro-batch of its op. */
+	if (op->kind == PIPESIM_W)
+		parcel = &x->parcels[pipesim_op_forward_slot(program, rank, op)];
+	if (parcel != NULL && parcel->copied && op->kind != PIPESIM_I)
+		add(x->lists[rank], &parcel->op, PIPESIM_OP_RELOAD_DONE, 0);
+	if (!pipesim_op_has_forward(op))
+		return;
+	parcel = &x->parcels[pipesim_op_forward_slot(program, rank, op)];
+	if (!parcel->copied)
+		return;
+	add(x->lists[rank], &parcel->op, PIPESIM_OP_OFFLOAD_START, 0);
+	parcel->out = copy(x, rank, FALSE, packer->free);
+	g_queue_push_tail(&packer->out, parcel);
+	free_parcels(x, rank, packer->free, flying > 0 ? flying : G_MAXUINT);
+}
+
+static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error)
+{
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	guint32 *sequence = pipesim_arena_array(arena, guint32, program->n_ops);
+	Packing x = {.program = program, .shape = shape, .times = times};
+
+	if (program->has_more)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"orders with recomputation, copies or passes get no further copies; "
+			"leave out --offload-fraction");
+	if (times->own[PIPESIM_OP_OFFLOAD_START] == 0)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
+			"--offload-fraction needs the time of a copy; give COPY of --times, or "
+			"--offload-bandwidth");
+	x.packers = pipesim_arena_array(arena, Packer, shape->ranks);
+	x.parcels =
+		pipesim_arena_array(arena, Parcel, (gsize)shape->stages * shape->microbatches);
+	x.follows = pipesim_arena_array(arena, guint32, program->n_ops);
+	x.ended = pipesim_arena_array(arena, gint64, program->n_ops);
+	x.lists = pipesim_arena_array(arena, GArray *, shape->ranks);
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops) ||
+		pipesim_program_sequence(program, sequence, error) == G_MAXUINT32)
+		return NULL;
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		x.lists[rank] = g_array_new(FALSE, FALSE, sizeof(Entry));
+		choose_parcels(&x, rank);
+	}
+	for (guint32 i = 0; i < program->n_ops; i++)
+		pack_op(&x, sequence[i]);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		g_queue_clear(&x.packers[rank].out);
+	return make_program(program, shape, x.lists, TRUE, error);
+}
+
+PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error)
+{
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(order, error);
+	g_autoptr(PipesimProgram) packed =
+		program != NULL ? pack(program, shape, times, error) : NULL;
+	PipesimOrder *with = packed != NULL ? pipesim_order_of_program(packed) : NULL;
+
+	if (with != NULL)
+		with->note = g_strdup(order->note);
+	return with;
 }
 
 PipesimProgram *pipesim_program_recompute(
@@ -404,5 +594,5 @@ PipesimProgram *pipesim_program_recompute(
 			add(lists[rank], op, op->kind, 0);
 		}
 	}
-	return make_program(program, lists, TRUE, error);
+	return make_program(program, &program->shape, lists, TRUE, error);
 }

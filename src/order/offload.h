@@ -1,6 +1,6 @@
 /* What ranks hold, in part on the host or computed once more: put into an order of F, I, W and B. */
 #pragma once
-#include "order/program.h"
+#include "order/order.h"
 
 /* How copies are planned. */
 typedef struct {
@@ -29,6 +29,21 @@ typedef struct {
  */
 PipesimProgram *pipesim_program_offload(
 	const PipesimProgram *program, const PipesimOffload *how, GError **error);
+
+/**
+ * pipesim_order_offload_part: @order, of F, I, W, B and pairs, with copies of @shape->offload_part of what its
+ * first @shape->offload chunks hold (0: all), as Megatron-LM orders them (fine-grained activation offloading,
+ * core/pipeline_parallel/fine_grained_activation_offload.py), a stage being one group: out as F ends, one after the
+ * other, back as the rank comes to the backward before the one that needs it, and freed by the first op that begins
+ * once a copy is out. What the first backward of a rank needs stays, and what the next backward does as its F ends. Where
+ * more than @shape->offload_inflight copies are on the way out the rank waits for the oldest.
+ * @shape: that of @order, but for what it asks of copies; of what is returned
+ * @times: at which the copies end; those of the run, so that nothing waits for an end before its time
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where @order has other ops or a copy takes no time,
+ *   or PIPESIM_ERROR_LIMIT. */
+PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error);
 
 /** pipesim_program_recompute: @program with an R right before each backward of the first @chunks of
  * each rank. NULL with PIPESIM_ERROR_LIMIT. */

@@ -205,6 +205,25 @@ FIGURE(EXPOSED, TIME, report->exposed != NULL ? report->max_exposed : UNKNOWN,
 	.csv = "copies_exposed_max_ms", .text = {PIPESIM_OF_RUNS, 24, "copies", "exposed"},
 	.few = {16, "copies", "exposed", 0})
 
+/* And what is on the host, at most. */
+FIGURE(HOST_OF_RANK, ACTIVATIONS,
+	report->held.host != NULL ? pipesim_figure_activations(report, report->held.host[index])
+				  : (double)NAN,
+	.per = PIPESIM_PER_RANK, .of_copies = TRUE, .object = "copies",
+	.json = "host_peak_per_rank", .text = {PIPESIM_OF_RANKS, 7, "on host", "peak"})
+FIGURE(HOST, ACTIVATIONS,
+	report->held.host != NULL ? pipesim_figure_activations(report, report->held.max_host)
+				  : (double)NAN,
+	.of_copies = TRUE, .object = "copies", .json = "host_peak", .csv = "host_peak",
+	.text = {PIPESIM_OF_RUNS, 25, "on host", "peak"})
+FIGURE(HOST_BYTES_OF_RANK, BYTES,
+	report->memory.host != NULL ? report->memory.host[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .of_copies = TRUE, .object = "copies",
+	.json = "host_bytes_per_rank", .text = {PIPESIM_OF_RANKS, 8, "on host", "B"})
+FIGURE(HOST_BYTES, BYTES, report->memory.host != NULL ? report->memory.max_host : UNKNOWN,
+	.of_copies = TRUE, .object = "copies", .json = "host_bytes", .csv = "host_peak_bytes",
+	.text = {PIPESIM_OF_RUNS, 26, "on host", "B"})
+
 /* Only where messages wait for each other; by rank, only where times of ops were there. */
 #define BY_RANK(figure) (comm->figure != NULL ? comm->figure[index] : UNKNOWN)
 #define BY_OPS(figure)  (comm != NULL && comm->waiting != NULL ? comm->figure : UNKNOWN)

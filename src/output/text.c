@@ -9,7 +9,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-#define MAX_COLUMNS 25
+#define MAX_COLUMNS 28
 /* Of more ranks, neighbours that are alike counted once, the table has a summary. */
 #define MAX_RANKS 32
 /* More links than this are not listed one by one. */

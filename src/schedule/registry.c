@@ -137,11 +137,17 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s %u of %u stage%s on each rank; nearest: %s %u", which, asked,
 			shape->chunks, shape->chunks == 1 ? "" : "s", which, shape->chunks);
-	if (shape->offload > 0 && shape->recompute > 0)
+	if (pipesim_shape_offloads(shape) && shape->recompute > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"what is recomputed holds nothing that --offload-chunks could copy; "
-			"leave out either");
-	return (shape->offload == 0 && shape->recompute == 0) ||
+			"what is recomputed holds nothing that %s could copy; leave out either",
+			shape->offload_part.num > 0 ? "--offload-fraction"
+						    : "--offload-chunks");
+	if (shape->offload_part.num > 0 && schedule->barriers > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"copies of --offload-fraction are planned for orders without passes "
+			"over "
+			"the vocabulary; leave it out, or take 1f1b or v-half");
+	return shape->offload_part.num > 0 || (shape->offload == 0 && shape->recompute == 0) ||
 	       (!shape->pairs && shape->parts == 1) ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		       "%s is for whole micro-batches without pairs; leave out %s",

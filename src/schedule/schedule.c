@@ -81,6 +81,8 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimProgram) more = NULL;
 
+	if (shape->offload_part.num > 0)
+		return pipesim_order_offload_part(plain, shape, times, error);
 	if (shape->recompute == 0 && times->own[PIPESIM_OP_OFFLOAD_START] == 0) {
 		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING)
 			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
@@ -128,7 +130,8 @@ PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const Pipe
 		pipesim_order_unref(order);
 		order = trimmed;
 	}
-	if (order != NULL && (shape->recompute > 0 || (shape->offload > 0 && times != NULL)))
+	if (order != NULL &&
+		(shape->recompute > 0 || (pipesim_shape_offloads(shape) && times != NULL)))
 		order = add_more(schedule, g_steal_pointer(&order), shape, times, error);
 	if (order == NULL)
 		g_prefix_error(error, "%s: ", schedule->name);

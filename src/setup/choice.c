@@ -50,9 +50,14 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 			(PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
+	if (choice->schedule != NULL ? choice->schedule->barriers == 0
+				     : !choice->file->program->has_more)
+		takes |= PIPESIM_TAKES_PART;
 	if (choice->schedule == NULL ? choice->file->program->has_more
 				     : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
 		takes |= PIPESIM_TAKES_COPIES;
+	if (scenario->offload_part.num > 0)
+		takes |= PIPESIM_TAKES_COPIES | PIPESIM_TAKES_INFLIGHT;
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
 

@@ -41,6 +41,18 @@ SETTING(OFFLOAD_CHUNKS, "--offload-chunks", 0, "N",
 	ALL_SHAPE, SHAPE, COUNT(scenario.offload, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
 	HEED(TAKES_OFFLOAD), .heeded_by = PIPESIM_OFFLOADING,
 	.brief = "stages per rank that are copied to the host")
+SETTING(OFFLOAD_FRACTION, "--offload-fraction", 0, "F",
+	"part of these activations that goes to the host, in Megatron's order, of any "
+	"schedule: 0.5",
+	ALL_SHAPE, SHAPE, READ(Setup, offload_part), SWEPT(WHOLE), HEED(TAKES_PART),
+	.heeded_by = "schedules without passes over the vocabulary, and files",
+	.brief = "part of activations that is copied to the host")
+SETTING(OFFLOAD_INFLIGHT, "--offload-inflight", 0, "N",
+	"copies to the host on their way before a rank waits for the oldest (default: any "
+	"number)",
+	ALL_SHAPE, SHAPE, COUNT(scenario.offload_inflight, PIPESIM_MAX_MICROBATCHES),
+	SWEPT(WHOLE), HEED(TAKES_INFLIGHT), .heeded_by = "--offload-fraction",
+	.brief = "copies to the host on their way")
 SETTING(RECOMPUTE_CHUNKS, "--recompute-chunks", 0, "N",
 	"first stages of each rank whose forward runs again before the backward (default: 0)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.recompute, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),

@@ -119,6 +119,19 @@ READER(max_activations)
 		       setting->name);
 }
 
+READER(offload_part)
+{
+	PipesimFraction *part = &to->setup->scenario.offload_part;
+
+	return pipesim_parse_fraction(text, setting->name, part, error) &&
+	       ((part->num > 0 && part->num <= part->den && part->den <= 1000) ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "%s: '%s'; a part above 0 and up to 1 in at most three "
+			       "decimals, for "
+			       "example 0.5",
+			       setting->name, text));
+}
+
 READER(runtime)
 {
 	PipesimScenario *scenario = &to->setup->scenario;

@@ -116,6 +116,129 @@ START_TEST(orders_run_with_less)
 }
 END_TEST
 
+/* What changes of what a rank holds, in pieces of a chunk; what is freed at a moment goes first. */
+typedef struct {
+	gint64 time;
+	gint pieces;
+} Change;
+
+static int compare_changes(gconstpointer a, gconstpointer b)
+{
+	const Change *x = a, *y = b;
+
+	return x->time != y->time ? (x->time > y->time) - (x->time < y->time)
+				  : x->pieces - y->pieces;
+}
+
+/* Most pieces that @rank holds by the times of @run: a copy out frees its part as it ends. */
+static gint held_by_times(const PipesimRun *run, guint rank, gint pieces, gint part)
+{
+	const PipesimProgram *program = run->step->whole;
+	const PipesimTimeline *timeline = run->step->timeline;
+	g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(Change));
+	gint held = 0, most = 0;
+
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const guint kind = program->ops[i].kind;
+		const Change begins = {timeline->start[i],
+				     kind == PIPESIM_OP_RELOAD_ALLOC           ? part
+				     : kind == PIPESIM_F || kind == PIPESIM_FB ? pieces
+									       : 0},
+			     ends = {timeline->end[i], kind == PIPESIM_OP_OFFLOAD_START ? -part
+						       : kind == PIPESIM_W ||
+								       kind == PIPESIM_B ||
+								       kind == PIPESIM_FB
+							       ? -pieces
+							       : 0};
+
+		g_array_append_val(changes, begins);
+		g_array_append_val(changes, ends);
+	}
+	g_array_sort(changes, compare_changes);
+	for (guint i = 0; i < changes->len; i++) {
+		held += g_array_index(changes, Change, i).pieces;
+		most = MAX(most, held);
+	}
+	return most;
+}
+
+/* How a part of all chunks is copied. */
+static const struct {
+	PipesimFraction part;
+	guint inflight, engines;
+	double copy; /* ms, of a whole share */
+} parts[] = {{{1, 2}, 0, 0, 0.4}, {{1, 1}, 0, 1, 3}, {{1, 4}, 1, 2, 5}, {{3, 4}, 2, 1, 1},
+	{{1, 1}, 1, 0, 40}};
+
+START_TEST(parts_are_freed_as_copies_end)
+{
+	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++) {
+		const gboolean passes = (*s)->barriers > 0;
+		PipesimScenario scenario = {.ranks = shapes[_i][0],
+			.microbatches = shapes[_i][1],
+			.keep = PIPESIM_KEEP_OPS};
+		g_autoptr(PipesimCosts) costs =
+			grid_costs(3000000, 4000000, 2000000, 9000000, 100000);
+		g_autoptr(PipesimRun) plain = pipesim_run_schedule(*s, &scenario, costs);
+
+		for (guint k = 0; k < G_N_ELEMENTS(parts) && plain->error == NULL; k++) {
+			g_autofree char *what = g_strdup_printf("%s at %u/%u, %u", (*s)->name,
+				scenario.ranks, scenario.microbatches, k);
+			g_autoptr(PipesimRun) run = NULL;
+			const gint pieces = (gint)parts[k].part.den;
+
+			scenario.offload_part = parts[k].part;
+			scenario.offload_inflight = parts[k].inflight;
+			costs->own[PIPESIM_OP_OFFLOAD_START] =
+				costs->own[PIPESIM_OP_RELOAD_START] =
+					(gint64)(parts[k].copy * 1e6);
+			costs->copy_engines = parts[k].engines;
+			run = pipesim_run_schedule(*s, &scenario, costs);
+			ck_assert_msg(passes == (run->error != NULL), "%s", what);
+			if (passes)
+				continue;
+			assert_complete(run->step->whole, plain->step->whole, what);
+			ck_assert_msg(
+				run->report->makespan >= plain->report->makespan, "%s", what);
+			for (guint rank = 0; rank < scenario.ranks; rank++)
+				ck_assert_msg(held_by_times(run, rank, pieces,
+						      (gint)parts[k].part.num) ==
+						      (gint)run->report->held.peak[rank],
+					"%s, rank %u", what, rank);
+		}
+		scenario.offload_part.num = 0;
+	}
+}
+END_TEST
+
+/* 1F1B on 2 ranks, F 1, B 2: F0 stays, as its backward is the first; half of F1 goes out from 2 on, when the rank
+ * comes to B0: there is room for it to come back, which it does once it is out. */
+START_TEST(part_of_two_microbatches)
+{
+	const PipesimScenario scenario = {.ranks = 2,
+		.microbatches = 2,
+		.offload_part = {1, 2},
+		.keep = PIPESIM_KEEP_OPS};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimRun) run = NULL;
+
+	/* Half of 4 ms: out until 4, back from then until 6, as B0 ends. */
+	ck_assert(pipesim_costs_parse_times(costs, "F=1,B=2,COPY=4", "x", 0, NULL));
+	run = pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs);
+	ck_assert_int_eq(run->report->makespan, 9000000);
+	ck_assert_int_eq(run->report->max_exposed, 0);
+	ck_assert_uint_eq(run->report->held.peak[0], 5);
+	ck_assert_uint_eq(run->report->held.host[0], 1);
+	ck_assert_uint_eq(run->report->held.host[1], 0);
+	g_clear_pointer(&run, pipesim_run_free);
+	/* Half of 8 ms: out until 6, back until 10: B1 waits for that from 7 on. */
+	ck_assert(pipesim_costs_parse_times(costs, "F=1,B=2,COPY=8", "x", 0, NULL));
+	run = pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs);
+	ck_assert_int_eq(run->report->makespan, 12000000);
+	ck_assert_int_eq(run->report->max_exposed, 3000000);
+}
+END_TEST
+
 Suite *schedule_offload_suite(void)
 {
 	Suite *suite = suite_create("schedule-offload");
@@ -123,6 +246,8 @@ Suite *schedule_offload_suite(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, orders_run_with_less, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(tcase, parts_are_freed_as_copies_end, 0, G_N_ELEMENTS(shapes));
+	tcase_add_test(tcase, part_of_two_microbatches);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
