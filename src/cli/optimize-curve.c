@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/optimize-curve.h"
+#include "optimize/mixed.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
 
