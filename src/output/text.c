@@ -395,7 +395,8 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	if (pipesim_figure_known(PIPESIM_FIGURE_EXPOSED, comparison))
 		append_meaning(&text, "copies",
 			"exposed: time that the rank which waits longest for copies to the "
-			"host or back waits for them");
+			"host or back waits for them; on host: the most that a rank has "
+			"there");
 	if (limited)
 		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
 	if (pipesim_figure_known(PIPESIM_FIGURE_POWER_SHARE, comparison))
