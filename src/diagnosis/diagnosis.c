@@ -133,6 +133,48 @@ static gint64 step_without(PipesimDoctor *doctor, PipesimLevel level)
 			    : out->measured - doctor->makespan[PIPESIM_LEVEL_HOST] + makespan;
 }
 
+/* What the step waits behind its ops for ranks in collectives is theirs, not outside: where it would have ended without. Of
+ * the last replica, whose files are there, nothing is: its own ops are the cause. */
+static void move_waits(const PipesimDoctor *doctor)
+{
+	PipesimDiagnosis *out = doctor->out;
+	PipesimCause *peers = &out->cause[PIPESIM_CAUSE_PEERS];
+	PipesimCause *outside = &out->cause[PIPESIM_CAUSE_OUTSIDE];
+	const PipesimRecord *record = doctor->record;
+	gint64 until = G_MININT64, most = 0, moved, end;
+	gint waiting = -1;
+
+	for (guint replica = 0; replica < record->n_replicas; replica++) {
+		const PipesimRecordPipeline *pipeline =
+			pipesim_record_pipeline(record, out->step, replica);
+
+		for (guint rank = 0; rank < record->joined.ranks; rank++) {
+			const gint64 waited = pipesim_record_waited(pipeline, rank, &end);
+
+			until = MAX(until, end - waited);
+			if (pipeline == out->pipeline && waited > most) {
+				most = waited;
+				waiting = (gint)rank;
+			}
+		}
+	}
+	moved = MIN(pipesim_record_step(record, out->step)->end - until, outside->ns);
+	if (moved <= 0)
+		return;
+	if (moved > peers->ns)
+		peers->rank = waiting;
+	if (peers->without < 0)
+		peers->without = out->measured;
+	peers->without -= moved;
+	peers->ns += moved;
+	outside->ns -= moved;
+	outside->without += moved;
+	for (guint rank = 0; rank < record->joined.ranks; rank++) {
+		peers->idle[rank] += moved;
+		outside->idle[rank] -= moved;
+	}
+}
+
 static void find_causes(PipesimDoctor *doctor)
 {
 	PipesimDiagnosis *out = doctor->out;
@@ -176,6 +218,7 @@ static void find_causes(PipesimDoctor *doctor)
 	out->cause[PIPESIM_CAUSE_OUTSIDE].ns =
 		out->measured - makespan[PIPESIM_LEVEL_HOST] - after;
 	out->cause[PIPESIM_CAUSE_OUTSIDE].without = makespan[PIPESIM_LEVEL_HOST] + after;
+	move_waits(doctor);
 }
 
 /* Losses of single ops -------------------------------------------------------------------- */

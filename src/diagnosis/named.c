@@ -73,7 +73,7 @@ static void add_beside(PipesimTrace *trace, const PipesimTraceSegment *segment, 
 {
 	const PipesimTraceSpan span = {"beside ops", FALSE, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN,
 		rank, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, segment->start,
-		segment->end - segment->start};
+		segment->end - segment->start, 0};
 
 	g_array_append_val(trace->spans, span);
 }

@@ -396,7 +396,7 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 				     "them; a runtime that issues them later would not",
 	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
-	[PIPESIM_CAUSE_PEERS] = "First: collectives in ops of rank %u wait for ",
+	[PIPESIM_CAUSE_PEERS] = "First: collectives of rank %u wait for ",
 	[PIPESIM_CAUSE_HOST] = "First: the host of rank %u launches its ops too late",
 	[PIPESIM_CAUSE_OUTSIDE] = "First: what the ranks do outside the pipeline",
 };

@@ -393,7 +393,7 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 			if (step < 0)
 				continue;
 			const FoundSpan found = {
-				{span->name, span->message, span->seq, start, end},
+				{span->name, span->message, span->seq, span->wait, start, end},
 				(guint32)step * record->n_replicas + replica,
 				(guint32)span->rank,
 			};
@@ -559,6 +559,24 @@ void pipesim_record_free(PipesimRecord *record)
 	g_clear_pointer(&record->pipelines, g_ptr_array_unref);
 	g_clear_pointer(&record->notices, g_ptr_array_unref);
 	g_free(record);
+}
+
+gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, gint64 *end)
+{
+	const guint32 begin = pipeline->op_begin[rank], behind = pipeline->op_begin[rank + 1];
+	const gint64 last = behind > begin ? pipeline->ops[behind - 1].end : pipeline->start;
+	gint64 waited = 0;
+
+	*end = last;
+	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+		const PipesimRecordSpan *span =
+			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
+
+		if (span->start >= last)
+			waited += span->wait;
+		*end = MAX(*end, span->end);
+	}
+	return MIN(waited, *end - last);
 }
 
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step)

@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
 	const char *name; /* that of the trace */
 	gboolean message; /* a send or a receive, from its issue to its end */
-	gint64 seq;       /* see PipesimTraceSpan */
+	gint64 seq, wait; /* see PipesimTraceSpan */
 	gint64 start, end;
 } PipesimRecordSpan;
 
@@ -93,6 +93,10 @@ static inline gint64 pipesim_record_length(const PipesimRecord *record, guint i)
 
 	return step->end - step->start + step->after;
 }
+
+/** pipesim_record_waited: what @rank of @pipeline waited for other ranks in collectives behind its last op, ns.
+ * @end: (out): when it was done, ns */
+gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, gint64 *end);
 
 /** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step);

@@ -120,7 +120,33 @@ static gint compare_rows(gconstpointer a, gconstpointer b)
 	return pipesim_compare(x->start, y->start);
 }
 
-/* What the ops of @trace lost, and for whom it waited most. */
+/* Of @trace, whose spans a profile has by start, what stands beside its ops as @collective; NULL: nothing does. */
+static PipesimTraceSpan *span_of(
+	const PipesimTrace *trace, const PipesimTraceCollective *collective)
+{
+	guint low = 0, high = trace->spans->len;
+
+	while (low < high) {
+		const guint middle = low + (high - low) / 2;
+
+		if (g_array_index(trace->spans, PipesimTraceSpan, middle).start <
+			collective->start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < trace->spans->len; low++) {
+		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, low);
+
+		if (span->start > collective->start)
+			break;
+		if (span->duration == collective->duration)
+			return span;
+	}
+	return NULL;
+}
+
+/* What the ops of @trace and the collectives behind them lost, and for whom it waited most. */
 static void charge(PipesimTrace *trace)
 {
 	g_autoptr(GPtrArray) rows = g_ptr_array_new();
@@ -133,11 +159,16 @@ static void charge(PipesimTrace *trace)
 	g_ptr_array_sort(rows, compare_rows);
 	pipesim_each (const PipesimTraceCollective, of, trace->collectives) {
 		PipesimTraceRow *row = of->wait > 0 ? op_of(rows, of) : NULL;
+		PipesimTraceSpan *span =
+			of->wait > 0 && row == NULL ? span_of(trace, of) : NULL;
 		gsize sum;
 
-		if (row == NULL)
+		if (row != NULL)
+			row->peers = MIN(row->peers + of->wait, row->duration);
+		else if (span != NULL)
+			span->wait = of->wait;
+		else
 			continue;
-		row->peers = MIN(row->peers + of->wait, row->duration);
 		sum = GPOINTER_TO_SIZE(g_hash_table_lookup(waits, of->late)) + (gsize)of->wait;
 		g_hash_table_insert(waits, (gpointer)of->late, GSIZE_TO_POINTER(sum));
 		if ((gint64)sum > trace->late_ns) {

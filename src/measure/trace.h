@@ -94,6 +94,7 @@ typedef struct {
 	gint64 step, replica, rank, stage;
 	gint64 seq; /* counts spans of one name within a step, rank and replica, by start */
 	gint64 start, duration;
+	gint64 wait; /* of a collective, for the last of its ranks: measure/peers.h; 0 = none or not told */
 } PipesimTraceSpan;
 
 /* A collective of a profile. */

@@ -30,15 +30,22 @@ static PipesimTrace *make(const char *group, guint n, guint op, gint64 longer)
 		g_array_append_val(trace->collectives, one);
 		one.start += 8 * MS;
 		g_array_append_val(trace->collectives, one);
+		g_array_append_val(trace->spans, ((PipesimTraceSpan){.name = one.name,
+							 .start = one.start,
+							 .duration = one.duration}));
 	}
 	return trace;
 }
 
+/* @peers: ms that the op lost, and as many the collective behind it */
 static void check(PipesimTrace *trace, guint op, gint64 peers)
 {
-	for (guint i = 0; i < trace->rows->len; i++)
+	for (guint i = 0; i < trace->rows->len; i++) {
 		ck_assert_int_eq(pipesim_trace_row(trace, i)->peers, i == op ? peers * MS : 0);
-	ck_assert_int_eq(trace->late_ns, peers * MS);
+		ck_assert_int_eq(g_array_index(trace->spans, PipesimTraceSpan, i).wait,
+			i == op ? peers * MS : 0);
+	}
+	ck_assert_int_eq(trace->late_ns, 2 * peers * MS);
 	ck_assert_uint_eq(trace->collectives->len, 0);
 	pipesim_trace_free(trace);
 }
@@ -49,7 +56,7 @@ START_TEST(the_last_of_a_group_is_found)
 	PipesimTrace *traces[3] = {
 		make("TP\n1", N, 2, 3), make("TP\n1", N, 2, 1), make("TP\n1", N, N, 0)};
 
-	/* Behind an op it is none of it. */
+	/* Behind an op it is none of it, but of what stands there. */
 	pipesim_peers_measure(traces, 3);
 	ck_assert_ptr_eq(traces[0]->late, traces[2]);
 	ck_assert_str_eq(traces[0]->late_group, "TP\n1");
