@@ -9,196 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What ranks hold ------------------------------------------------------------------------ */
-
-/* Ops of one rank that change what it holds alike. */
-typedef struct {
-	guint8 kind, chunk, b_chunk;
-} Sort;
-
-/* What such an op needs while it runs, what is there then besides what was before it, and what of that stays, bytes. */
-typedef struct {
-	gint64 during, rise, stay;
-} Weight;
-
-/* What ranks hold, as far as the order of a program decides it: the ops at which it may be most,
- * counted once, and weighed at any number of costs. */
-typedef struct {
-	PipesimShape shape;
-	GArray *ids; /* of guint32: the ops that are weighed, rank by rank, as sorts of their rank */
-	GArray *sorts;     /* of Sort, rank by rank */
-	guint *begin;      /* ranks + 1: into ids */
-	guint *sort_begin; /* ranks + 1: into sorts */
-} Footprint;
-
-/* What a rank holds, counted. */
-typedef struct {
-	gint *until_input, *until_weight, *between; /* by chunk; one array */
-	gsize size;                                 /* of all three, bytes */
-} Counts;
-
-static void count_forward(Counts *counts, const Sort *op)
-{
-	if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
-		return;
-	counts->until_input[op->chunk]++;
-	counts->until_weight[op->chunk]++;
-}
-
-static void count_backward(Counts *counts, const Sort *op)
-{
-	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
-
-	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
-		counts->until_input[chunk]--;
-	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
-		counts->between[chunk] += op->kind == PIPESIM_I ? 1 : -1;
-	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
-		counts->until_weight[chunk]--;
-}
-
-/* Whether the @n ops from @a on do to their rank what those from @b on do. */
-static gboolean is_same(const PipesimOp *a, const PipesimOp *b, guint32 n)
-{
-	for (guint32 i = 0; i < n; i++)
-		if (a[i].kind != b[i].kind || a[i].chunk != b[i].chunk ||
-			a[i].b_chunk != b[i].b_chunk)
-			return FALSE;
-	return TRUE;
-}
-
-/* @loop, whose ops are @ops; sorts of their rank begin at @first. */
-static void add_loop(Footprint *footprint, const PipesimLoop *loop, const PipesimOp *ops,
-	guint first, Counts *counts)
-{
-	g_autofree gint *before = g_malloc(counts->size);
-	GArray *sorts = footprint->sorts;
-	gboolean still = FALSE; /* the last round that was counted changed nothing */
-
-	for (guint32 round = 0; round < loop->count; round++, ops += loop->n) {
-		if (still && is_same(ops, ops - loop->n, loop->n))
-			continue;
-		memcpy(before, counts->until_input, counts->size);
-		for (guint32 i = 0; i < loop->n; i++) {
-			const Sort sort = {ops[i].kind, ops[i].chunk, ops[i].b_chunk};
-			guint32 id = 0;
-
-			while (first + id < sorts->len &&
-				memcmp(&g_array_index(sorts, Sort, first + id), &sort,
-					sizeof sort) != 0)
-				id++;
-			if (first + id == sorts->len)
-				g_array_append_val(sorts, sort);
-			g_array_append_val(footprint->ids, id);
-			count_forward(counts, &sort);
-			count_backward(counts, &sort);
-		}
-		still = memcmp(before, counts->until_input, counts->size) == 0;
-	}
-}
-
-/* Of @order, a schedule's with loops, whose ops are @program. Rounds of a loop that leave what a
- * rank holds as it was are counted once. */
-static Footprint *footprint_new(const PipesimOrder *order, const PipesimProgram *program)
-{
-	Footprint *footprint = g_new0(Footprint, 1);
-	const guint ranks = order->shape.ranks, chunks = order->shape.chunks;
-	g_autofree gint *room = g_new(gint, 3 * chunks);
-	Counts counts = {room, room + chunks, room + 2 * chunks, 3 * chunks * sizeof *room};
-
-	footprint->shape = order->shape;
-	footprint->ids = g_array_new(FALSE, FALSE, sizeof(guint32));
-	footprint->sorts = g_array_new(FALSE, FALSE, sizeof(Sort));
-	footprint->begin = g_new0(guint, ranks + 1);
-	footprint->sort_begin = g_new0(guint, ranks + 1);
-	for (guint rank = 0; rank < ranks; rank++) {
-		const PipesimOp *ops = &program->ops[program->rank_begin[rank]];
-
-		memset(room, 0, counts.size);
-		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
-			l++) {
-			const PipesimLoop *loop = &order->loops[l];
-
-			add_loop(footprint, loop, ops, footprint->sort_begin[rank], &counts);
-			ops += (gsize)loop->n * loop->count;
-		}
-		footprint->begin[rank + 1] = footprint->ids->len;
-		footprint->sort_begin[rank + 1] = footprint->sorts->len;
-	}
-	return footprint;
-}
-
-static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage)
-{
-	return times->bytes[sort] != NULL ? times->bytes[sort][stage] : 0;
-}
-
-static Weight weight_of(
-	const Footprint *footprint, const PipesimTimes *times, guint rank, Sort sort)
-{
-	static const PipesimBytes during[PIPESIM_N_KINDS] = {
-		[PIPESIM_F] = PIPESIM_TRANSIENT_FORWARD,
-		[PIPESIM_I] = PIPESIM_TRANSIENT,
-		[PIPESIM_W] = PIPESIM_TRANSIENT_WEIGHT,
-		[PIPESIM_B] = PIPESIM_TRANSIENT,
-		[PIPESIM_FB] = PIPESIM_TRANSIENT};
-	const PipesimShape *shape = &footprint->shape;
-	const guint stage = pipesim_shape_stage(shape, rank, sort.chunk);
-	const guint back = sort.kind == PIPESIM_FB
-				   ? pipesim_shape_stage(shape, rank, sort.b_chunk)
-				   : stage;
-	const gint64 both = bytes_of(times, PIPESIM_UNTIL_INPUT, back) +
-			    bytes_of(times, PIPESIM_UNTIL_WEIGHT, back);
-	const gint64 between = bytes_of(times, PIPESIM_BETWEEN, back);
-	gint64 up = 0, down = 0, most;
-
-	if (sort.kind == PIPESIM_F || sort.kind == PIPESIM_FB)
-		up = bytes_of(times, PIPESIM_UNTIL_INPUT, stage) +
-		     bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage);
-	most = MAX(bytes_of(times, during[sort.kind], stage),
-		bytes_of(times, during[sort.kind], back));
-	if (sort.kind == PIPESIM_B || sort.kind == PIPESIM_FB)
-		down = both;
-	else if (sort.kind == PIPESIM_I)
-		down = bytes_of(times, PIPESIM_UNTIL_INPUT, back) - between;
-	else if (sort.kind == PIPESIM_W)
-		down = bytes_of(times, PIPESIM_UNTIL_WEIGHT, back) + between;
-	return (Weight){most, up + most, up - down};
-}
-
-/* Into @fullest, by rank, what pipesim_report_memory() says of each where no runtime's list tells
- * of messages. FALSE where sums might not fit, or something stays until the step ends. */
-static gboolean weigh(const Footprint *footprint, const PipesimTimes *times,
-	const PipesimCosts *costs, PipesimFullest *fullest)
-{
-	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
-	g_autofree Weight *weights = g_new(Weight, MAX(footprint->sorts->len, 1u));
-
-	for (guint rank = 0; rank < footprint->shape.ranks; rank++) {
-		const guint first = footprint->sort_begin[rank];
-		gint64 held, peak, transient = 0;
-
-		if (!pipesim_held_always(&footprint->shape, times, costs, rank, &fullest[rank]))
-			return FALSE;
-		for (guint i = first; i < footprint->sort_begin[rank + 1]; i++)
-			weights[i - first] = weight_of(footprint, times, rank,
-				g_array_index(footprint->sorts, Sort, i));
-		held = peak = fullest[rank].parameters;
-		for (guint i = footprint->begin[rank]; i < footprint->begin[rank + 1]; i++) {
-			const Weight *weight = &weights[ids[i]];
-
-			if (held + weight->rise > peak) {
-				peak = held + weight->rise;
-				transient = weight->during;
-			}
-			held += weight->stay;
-		}
-		fullest[rank].peak = peak;
-		fullest[rank].transient = transient;
-	}
-	return TRUE;
-}
-
 /* Families ------------------------------------------------------------------------------- */
 
 /* Ops of an order that is run op by op: what repeats in a longer one is leapt over instead. */
@@ -217,10 +27,9 @@ struct _PipesimFamily {
 	PipesimOrder *order;
 	PipesimProgram *program;
 	PipesimLanes *lanes;
-	Footprint *footprint;
 	/* Or under a runtime's rules, besides the order. */
 	PipesimShared *shared;
-	PipesimMoments *moments[PATTERNS]; /* the first are there */
+	PipesimMoments *moments[PATTERNS]; /* the first are there; without a runtime one is */
 };
 
 PipesimFamily *pipesim_family_new(
@@ -237,13 +46,6 @@ PipesimFamily *pipesim_family_new(
 
 void pipesim_family_forget(PipesimFamily *family)
 {
-	if (family->footprint != NULL) {
-		g_array_unref(family->footprint->ids);
-		g_array_unref(family->footprint->sorts);
-		g_free(family->footprint->begin);
-		g_free(family->footprint->sort_begin);
-	}
-	g_clear_pointer(&family->footprint, g_free);
 	for (guint i = 0; i < PATTERNS; i++)
 		g_clear_pointer(&family->moments[i], pipesim_moments_free);
 	g_clear_pointer(&family->shared, pipesim_shared_free);
@@ -265,6 +67,12 @@ void pipesim_family_free(PipesimFamily *family)
 guint64 pipesim_family_ops(const PipesimFamily *family)
 {
 	return family->program != NULL || family->shared != NULL ? family->order->n_ops : 0;
+}
+
+/* Whether all run side by side with messages that wait for nothing. */
+static gboolean is_free(const PipesimFamily *family)
+{
+	return family->program != NULL && family->moments[0] != NULL;
 }
 
 static const PipesimRuntime *runtime_of(const PipesimFamily *family)
@@ -308,7 +116,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 		return;
 	family->lanes = pipesim_lanes_new(family->program, NULL);
 	if (family->lanes != NULL)
-		family->footprint = footprint_new(family->order, family->program);
+		family->moments[0] = pipesim_moments_of(family->program);
 }
 
 /* Whether nothing of @costs hangs on when an op runs. */
@@ -406,7 +214,8 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 	}
 	ok = pipesim_lanes_run(family->lanes, steps, n);
 	for (guint i = 0; i < n; i++) {
-		ok = ok && weigh(family->footprint, room[i].job.times, costs[i], fullest);
+		ok = ok && pipesim_moments_weigh(
+				   family->moments[0], room[i].job.times, costs[i], fullest);
 		if (ok)
 			take_step(family, &room[i], costs[i], fullest, &briefs[i]);
 		pipesim_times_free((PipesimTimes *)room[i].job.times);
@@ -480,7 +289,7 @@ void pipesim_family_run(
 		make(family, &shape, times, costs[0]);
 	}
 	g_mutex_unlock(&family->lock);
-	if (plain && family->footprint != NULL && run_lanes(family, costs, n, briefs))
+	if (plain && is_free(family) && run_lanes(family, costs, n, briefs))
 		return;
 	if (plain && family->shared != NULL && run_shared(family, costs, n, briefs))
 		return;
@@ -580,7 +389,7 @@ gboolean pipesim_family_path(
 	gint64 ops;
 	Walk walk;
 
-	if (family->footprint == NULL || !is_plain(costs))
+	if (!is_free(family) || !is_plain(costs))
 		return FALSE;
 	times = pipesim_times_new(costs, &program->shape);
 	if (times->tail == NULL || times->reduce != NULL)
@@ -612,37 +421,11 @@ gboolean pipesim_family_path(
 gboolean pipesim_family_held(
 	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts)
 {
-	const Footprint *footprint = family->footprint;
 	g_autoptr(PipesimTimes) times = NULL;
-	const guint32 *ids;
-	const Sort *sorts;
-	gint64 held = 0, peak = -1;
-	guint chunks, begin, end, at;
-	Counts now;
 
-	if (footprint == NULL || !is_plain(costs))
+	if (!is_free(family) || !is_plain(costs))
 		return FALSE;
 	times = pipesim_times_new(costs, &family->program->shape);
-	ids = (const guint32 *)(gpointer)footprint->ids->data;
-	sorts = (const Sort *)(gpointer)footprint->sorts->data + footprint->sort_begin[rank];
-	chunks = footprint->shape.chunks;
-	at = begin = footprint->begin[rank];
-	end = footprint->begin[rank + 1];
-	for (guint i = begin; i < end; i++) {
-		const Weight weight = weight_of(footprint, times, rank, sorts[ids[i]]);
-
-		if (held + weight.rise > peak) {
-			peak = held + weight.rise;
-			at = i;
-		}
-		held += weight.stay;
-	}
-	now = (Counts){counts, counts + chunks, counts + 2 * chunks, 0};
-	memset(counts, 0, 3 * chunks * sizeof *counts);
-	for (guint i = begin; i < end && i <= at; i++) {
-		count_forward(&now, &sorts[ids[i]]);
-		if (i < at)
-			count_backward(&now, &sorts[ids[i]]);
-	}
+	pipesim_moments_counts(family->moments[0], times, rank, counts);
 	return TRUE;
 }

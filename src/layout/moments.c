@@ -40,6 +40,8 @@ struct _PipesimMoments {
 	gboolean *
 		between; /* by rank and chunk: whether something waits between I and W; NULL: no matter */
 	gboolean late; /* gradients come into being */
+	gboolean
+		list; /* of a list, which tells of messages, gathered stages and gradients too */
 };
 
 static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage)
@@ -127,18 +129,71 @@ static PipesimBesides *count_besides(const PipesimStep *step, const PipesimCosts
 	return pipesim_report_besides(&subject, &report, NULL) ? report.memory.besides : NULL;
 }
 
-/* Adds a moment of @rank, or where it has been before but for messages, the more of these to that one, which then holds no less.
- * @seats: of what has been, by its hash, as many as @mask and one. */
-static void add(
-	PipesimMoments *moments, guint rank, const Moment *moment, guint *seats, guint mask)
+/* What a rank holds while its ops are walked through. */
+typedef struct {
+	Moment *now;
+	guint32 sum; /* of all counts of micro-batches, each times a factor of its own: for finding equals */
+	gint64 gathered, absent; /* digits */
+	guint *seats;            /* of what has been, as many as mask and one */
+	guint mask;
+	guint *last; /* by kind and both chunks: 1 + the last that was new */
+} Walk;
+
+static void move(Walk *walk, guint chunk, guint sort, gint by)
 {
-	const guint32 *words = (const guint32 *)(gconstpointer)moment;
+	const guint at = N_COUNTS * chunk + sort;
+
+	walk->now->counts[at] = (gint16)(walk->now->counts[at] + by);
+	walk->sum += (guint32)by * (2 * at + 1) * 2654435761u;
+}
+
+/* Sets what is held besides, where that has changed. */
+static void look_besides(Walk *walk, const PipesimBesides *besides, guint chunks)
+{
+	walk->now->messages = (gint32)besides->messages;
+	if (besides->gathered == walk->gathered && besides->absent[0] == walk->absent)
+		return;
+	walk->gathered = besides->gathered;
+	walk->absent = besides->absent[0];
+	for (guint chunk = 0; chunk < chunks; chunk++) {
+		gint16 *of = &walk->now->counts[N_COUNTS * chunk];
+
+		of[GATHERED] = walk->gathered >> (BITS * chunk) & ((1 << BITS) - 1);
+		of[ABSENT] = walk->absent >> (BITS * chunk) & ((1 << BITS) - 1);
+	}
+}
+
+/* Whether whatever chunks weigh no less is held at @b than at @a, of one kind and chunks. */
+static gboolean is_no_more(const PipesimMoments *moments, const Moment *a, const Moment *b)
+{
+	gboolean more = a->messages > b->messages;
+
+	for (guint i = 0; i < N_COUNTS * moments->shape.chunks; i += N_COUNTS) {
+		for (guint sort = UNTIL_INPUT; sort <= GATHERED; sort++)
+			more |= a->counts[i + sort] > b->counts[i + sort];
+		more |= a->counts[i + ABSENT] != b->counts[i + ABSENT];
+	}
+	return !more;
+}
+
+/* Adds a moment of @rank, or where it has been before but for messages, the more of these to that one, which then holds no less.
+ * Of a moment and the one of its kind before it that which holds no less stays alone: a warm-up and its end leave few. */
+static void add(PipesimMoments *moments, guint rank, Walk *walk)
+{
+	const guint64 besides = (guint64)walk->gathered * 3 + (guint64)walk->absent;
+	const guint chunks = moments->shape.chunks, mask = walk->mask;
+	const Moment *moment = walk->now;
 	const gsize size = moments->size;
-	guint32 hash = PIPESIM_HASH_START;
+	guint *seats = walk->seats;
+	guint *last =
+		&walk->last[(moment->kind * chunks + moment->chunk) * chunks + moment->b_chunk];
+	Moment *before =
+		*last > 0 ? (Moment *)(gpointer)&moments->all->data[(*last - 1) * size] : NULL;
+	guint32 hash = pipesim_hash_add(walk->sum, (guint32)(besides ^ besides >> 32));
 	guint at;
 
-	for (gsize i = 1; i < size / sizeof *words; i++)
-		hash = pipesim_hash_add(hash, words[i]);
+	hash = pipesim_hash_add(hash,
+		moment->kind | (guint32)moment->chunk << 8 | (guint32)moment->b_chunk << 16);
 	for (at = (hash ^ hash >> 15) & mask; seats[at] != 0; at = (at + 1) & mask) {
 		Moment *seen = (Moment *)(gpointer)&moments->all->data[(seats[at] - 1) * size];
 
@@ -147,49 +202,74 @@ static void add(
 		seen->messages = MAX(seen->messages, moment->messages);
 		return;
 	}
-	seats[at] = ++moments->begin[rank + 1];
+	if (before != NULL && is_no_more(moments, moment, before))
+		return;
+	if (before != NULL && is_no_more(moments, before, moment)) {
+		memcpy(before, moment, size);
+		seats[at] = *last;
+		return;
+	}
+	seats[at] = *last = ++moments->begin[rank + 1];
 	g_byte_array_append(moments->all, (const guint8 *)moment, (guint)size);
 }
 
-static void walk_rank(PipesimMoments *moments, const PipesimStep *step,
+/* @besides: NULL: nothing. */
+static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 	const PipesimBesides *besides, guint rank, Moment *now)
 {
-	const PipesimProgram *program = step->program;
-	const guint chunks = moments->shape.chunks;
 	const guint n = program->rank_begin[rank + 1] - program->rank_begin[rank];
 	const guint bits = g_bit_storage(2 * MAX(n, 1));
+	const guint chunks = moments->shape.chunks;
 	g_autofree guint *seats = g_new0(guint, (gsize)1 << bits);
+	g_autofree guint *last = g_new0(guint, (gsize)PIPESIM_N_KINDS * chunks * chunks);
+	Walk walk = {.now = now, .seats = seats, .mask = (1u << bits) - 1, .last = last};
 
 	memset(now, 0, moments->size);
 	moments->begin[rank + 1] = moments->begin[rank];
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
 		const PipesimOp *op = &program->ops[i];
-		gint16 *forward = &now->counts[N_COUNTS * op->chunk];
-		gint16 *back = &now->counts[N_COUNTS * pipesim_op_backward_chunk(op)];
+		const guint back = pipesim_op_backward_chunk(op);
 
 		now->kind = op->kind;
 		now->chunk = op->chunk;
 		now->b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
-		now->messages = (gint32)besides[i].messages;
-		for (guint chunk = 0; chunk < chunks; chunk++) {
-			gint16 *of = &now->counts[N_COUNTS * chunk];
-
-			of[GATHERED] =
-				besides[i].gathered >> (BITS * chunk) & ((1 << BITS) - 1);
-			of[ABSENT] = besides[i].absent[0] >> (BITS * chunk) & ((1 << BITS) - 1);
-		}
+		if (besides != NULL)
+			look_besides(&walk, &besides[i], chunks);
 		if (pipesim_op_has_forward(op)) {
-			forward[UNTIL_INPUT]++;
-			forward[UNTIL_WEIGHT]++;
+			move(&walk, op->chunk, UNTIL_INPUT, 1);
+			move(&walk, op->chunk, UNTIL_WEIGHT, 1);
 		}
-		add(moments, rank, now, seats, (1u << bits) - 1);
+		add(moments, rank, &walk);
 		if (pipesim_op_has_backward(op))
-			back[UNTIL_INPUT]--;
+			move(&walk, back, UNTIL_INPUT, -1);
 		if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
-			back[BETWEEN] += op->kind == PIPESIM_I ? 1 : -1;
+			move(&walk, back, BETWEEN, op->kind == PIPESIM_I ? 1 : -1);
 		if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
-			back[UNTIL_WEIGHT]--;
+			move(&walk, back, UNTIL_WEIGHT, -1);
 	}
+}
+
+static PipesimMoments *walk(const PipesimProgram *program, const PipesimBesides *besides)
+{
+	const PipesimShape *shape = &program->shape;
+	PipesimMoments *moments = g_new0(PipesimMoments, 1);
+	g_autofree Moment *now = NULL;
+
+	moments->shape = *shape;
+	moments->size = sizeof(Moment) + N_COUNTS * shape->chunks * sizeof *now->counts;
+	moments->size = (moments->size + sizeof(gint64) - 1) / sizeof(gint64) * sizeof(gint64);
+	moments->all = g_byte_array_new();
+	moments->begin = g_new0(guint, shape->ranks + 1);
+	moments->list = besides != NULL;
+	now = g_malloc0(moments->size);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		walk_rank(moments, program, besides, rank, now);
+	return moments;
+}
+
+PipesimMoments *pipesim_moments_of(const PipesimProgram *program)
+{
+	return program->shape.microbatches <= G_MAXINT16 ? walk(program, NULL) : NULL;
 }
 
 PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts *costs)
@@ -197,7 +277,6 @@ PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts 
 	const PipesimShape *shape = &step->job.order->shape;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
 	g_autofree PipesimBesides *besides = NULL;
-	g_autofree Moment *now = NULL;
 	PipesimMoments *moments;
 
 	if (step->job.runtime->keeps_buffers || shape->chunks > DIGITS ||
@@ -206,22 +285,14 @@ PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts 
 	besides = count_besides(step, costs);
 	if (besides == NULL)
 		return NULL;
-	moments = g_new0(PipesimMoments, 1);
-	moments->shape = *shape;
-	moments->size = sizeof(Moment) + N_COUNTS * shape->chunks * sizeof *now->counts;
-	moments->size = (moments->size + sizeof(gint64) - 1) / sizeof(gint64) * sizeof(gint64);
-	moments->all = g_byte_array_new();
-	moments->begin = g_new0(guint, shape->ranks + 1);
+	moments = walk(step->program, besides);
 	if (step->job.runtime->keeps_for_weight)
 		moments->between = g_new0(gboolean, n);
 	moments->late = step->job.times->late != NULL;
-	now = g_malloc0(moments->size);
 	for (guint i = 0; moments->between != NULL && i < n; i++)
 		moments->between[i] = bytes_of(step->job.times, PIPESIM_BETWEEN,
 					      pipesim_shape_stage(shape, i / shape->chunks,
 						      i % shape->chunks)) > 0;
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		walk_rank(moments, step, besides, rank, now);
 	return moments;
 }
 
@@ -259,6 +330,38 @@ static gboolean weights_of(
 	return TRUE;
 }
 
+/* The fullest of @rank, whose chunks weigh @weights, the first of equals; NULL: at none more is held than @own says, which then
+ * says so much. */
+static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
+	const Weights *weights, gint64 message, PipesimFullest *own)
+{
+	const Moment *found = NULL;
+
+	for (guint i = moments->begin[rank]; i < moments->begin[rank + 1]; i++) {
+		const Moment *moment =
+			(const Moment *)(gpointer)&moments->all->data[i * moments->size];
+		const gint64 transient = MAX(weights[moment->chunk].transient[moment->kind],
+			weights[moment->b_chunk].transient[moment->kind]);
+		gint64 held = own->parameters + moment->messages * message + transient;
+
+		for (guint chunk = 0; chunk < moments->shape.chunks; chunk++) {
+			const gint16 *n = &moment->counts[N_COUNTS * chunk];
+			const Weights *of = &weights[chunk];
+
+			for (guint sort = UNTIL_INPUT; sort <= GATHERED; sort++)
+				held += n[sort] * of->of[sort];
+			held -= n[ABSENT] > 0 ? of->of[ABSENT] : 0;
+			held += n[ABSENT] == LATE - EARLY ? of->early : 0;
+		}
+		if (held <= own->peak)
+			continue;
+		own->peak = held;
+		own->transient = transient;
+		found = moment;
+	}
+	return found;
+}
+
 gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes *times,
 	const PipesimCosts *costs, PipesimFullest *fullest)
 {
@@ -267,41 +370,33 @@ gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes
 	const gint64 message = costs->cutter->message / pipesim_shape_parts(shape);
 
 	/* A stage that two ranks have is of another chunk of each. */
-	if (moments->late != (times->late != NULL) || message == 0 ||
-		(shape->copies > 1 && (times->late != NULL || times->gathered != NULL)))
+	if (moments->list && (moments->late != (times->late != NULL) || message == 0 ||
+				     (shape->copies > 1 &&
+					     (times->late != NULL || times->gathered != NULL))))
 		return FALSE;
 	for (guint rank = 0; rank < shape->ranks; rank++) {
-		PipesimFullest *own = &fullest[rank];
-		gint64 absent = 0;
-
-		if (!pipesim_held_always(shape, times, costs, rank, own) ||
+		if (!pipesim_held_always(shape, times, costs, rank, &fullest[rank]) ||
 			!weights_of(moments, times, rank, weights))
 			return FALSE;
-		for (guint chunk = 0; chunk < shape->chunks; chunk++)
-			absent += weights[chunk].of[ABSENT];
-		own->peak -= absent;
-		for (guint i = moments->begin[rank]; i < moments->begin[rank + 1]; i++) {
-			const Moment *moment = (const Moment *)(gpointer)&moments->all
-						       ->data[i * moments->size];
-			const gint64 transient =
-				MAX(weights[moment->chunk].transient[moment->kind],
-					weights[moment->b_chunk].transient[moment->kind]);
-			gint64 held = own->parameters + moment->messages * message + transient;
-
-			for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-				const gint16 *n = &moment->counts[N_COUNTS * chunk];
-				const Weights *of = &weights[chunk];
-
-				for (guint sort = UNTIL_INPUT; sort <= GATHERED; sort++)
-					held += n[sort] * of->of[sort];
-				held -= n[ABSENT] > 0 ? of->of[ABSENT] : 0;
-				held += n[ABSENT] == LATE - EARLY ? of->early : 0;
-			}
-			if (held <= own->peak)
-				continue;
-			own->peak = held;
-			own->transient = transient;
-		}
+		for (guint chunk = 0; chunk < shape->chunks && moments->list; chunk++)
+			fullest[rank].peak -= weights[chunk].of[ABSENT];
+		find_fullest(moments, rank, weights, message, &fullest[rank]);
 	}
 	return TRUE;
+}
+
+void pipesim_moments_counts(
+	const PipesimMoments *moments, const PipesimTimes *times, guint rank, gint *counts)
+{
+	const guint chunks = moments->shape.chunks;
+	g_autofree Weights *weights = g_new(Weights, chunks);
+	PipesimFullest none = {.peak = -1};
+	const Moment *moment;
+
+	weights_of(moments, times, rank, weights);
+	moment = find_fullest(moments, rank, weights, 0, &none);
+	for (guint i = 0; i < 3 * chunks; i++)
+		counts[i] = moment != NULL
+				    ? moment->counts[N_COUNTS * (i % chunks) + i / chunks]
+				    : 0;
 }
