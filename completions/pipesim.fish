@@ -195,7 +195,7 @@ _pipesim_option 'compare export diff steady model phases prefill diagnose' '--ou
 _pipesim_option 'compare optimize diagnose' '--timeline' '-t' 'FILE' '@svg png pdf txt' 'draw timelines: .svg, .png, .pdf (by gnuplot), .txt, or - for the terminal'
 _pipesim_option 'compare optimize sweep plan calibrate diagnose' '--keep-gnuplot' '' '' '' 'keep the script and data that gnuplot draws a picture from (.gp, .dat)'
 _pipesim_option 'compare' '--critical-path' '' '' '' 'show the critical path and a lower bound on the makespan'
-_pipesim_option 'compare optimize diagnose' '--chrome-trace' '' 'FILE.json' '@json' 'write timelines for Perfetto or chrome://tracing'
+_pipesim_option 'compare optimize diagnose' '--chrome-trace' '' 'FILE.json' '@json et' 'write timelines for Perfetto or chrome://tracing; to FILE.et: Chakra'\''s, one a rank'
 _pipesim_option 'compare diff optimize sweep plan diagnose' '--report' '' 'FILE.html' '@html' 'write a page for browsers: the answer, tables, timelines, memory'
 _pipesim_option 'compare optimize diagnose' '--window' '' 'FROM:TO' '' 'timelines: draw only this stretch, in ms, such as 100:250 (default: the step)'
 _pipesim_option 'compare optimize diagnose' '--ranks' '' 'FROM:TO' '' 'timelines: draw only these ranks, such as 0:3 (default: all)'

@@ -548,13 +548,16 @@ static gboolean write_run(Trace *trace, GError **error)
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error)
 {
-	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
+	const gboolean chakra = g_str_has_suffix(path, PIPESIM_CHAKRA);
+	g_autoptr(PipesimSink) sink = chakra ? NULL : pipesim_sink_open(path, error);
 	g_autoptr(PipesimJson) json = NULL;
 	g_autoptr(GString) name = g_string_new(NULL);
 	Trace trace = {.sink = sink, .costs = comparison->costs, .first_pid = 1, .name = name};
 	gboolean done = TRUE;
 	guint results = 0;
 
+	if (chakra)
+		return pipesim_chakra_write(comparison, path, error);
 	if (sink == NULL)
 		return FALSE;
 	json = trace.json = pipesim_json_new(pipesim_sink_text(sink));

@@ -63,9 +63,16 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimView *view,
 	const PipesimStyle *style, GString *out);
 
-/** pipesim_chrome_trace_write: Chrome trace events of every run with a result, to the file @path.
- * FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice, or PIPESIM_ERROR_WRITE. */
+/** pipesim_chrome_trace_write: Chrome trace events of every run with a result, to the file @path; where that ends in .et as
+ * pipesim_chakra_write(). FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice, or PIPESIM_ERROR_WRITE. */
 gboolean pipesim_chrome_trace_write(
+	const PipesimComparison *comparison, const char *path, GError **error);
+
+/** pipesim_chakra_write: the same of the one run with a result, of a diagnosis of the measured one, as execution traces of
+ * Chakra: for @path FILE.et of rank 0 FILE.0.et and so on: ops with what they take and need, sends and receives. Times are whole
+ * us. FALSE with PIPESIM_ERROR_CONSTRAINT where there are several, or PIPESIM_ERROR_WRITE. */
+#define PIPESIM_CHAKRA ".et"
+gboolean pipesim_chakra_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 
 /** pipesim_page_write: a page of HTML for a browser, one file with everything in it: the answer, tables,

@@ -161,8 +161,8 @@ SETTING(KEEP_GNUPLOT, "--keep-gnuplot", 0, NULL,
 SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
 	"show the critical path and a lower bound on the makespan", NO_GROUP, OUTPUT)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
-	"write timelines for Perfetto or chrome://tracing", NO_GROUP, PICTURES, PATH(WRITTEN),
-	.values = "json")
+	"write timelines for Perfetto or chrome://tracing; to FILE.et: Chakra's, one a rank",
+	NO_GROUP, PICTURES, PATH(WRITTEN), .values = "json et")
 SETTING(REPORT, "--report", 0, "FILE.html",
 	"write a page for browsers: the answer, tables, timelines, memory", NO_GROUP, PICTURES,
 	PATH(WRITTEN), .values = "html")
