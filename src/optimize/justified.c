@@ -1,4 +1,4 @@
-/* Where orders are justified in a search: those that it begins from, and those that walks go on from. */
+/* Where orders are justified in a search: those that walks go on from. */
 #include "config.h"
 
 #include "base/parallel.h"
@@ -9,8 +9,6 @@
 #define PART  3
 #define TURNS 3
 #define PUTS  40
-/* Times without noise: the order comes to rest soon. */
-#define PLAIN 4
 
 void pipesim_search_init_justifiers(PipesimSearchState *s)
 {
@@ -83,26 +81,4 @@ void pipesim_search_justify(PipesimSearchState *s)
 			of->moves / parts / s->n_walks * PUTS / (2 * s->n), G_MAXUINT);
 	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / parts : 0;
 	pipesim_parallel(&work, NULL);
-}
-
-guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes)
-{
-	PipesimWalk *walk = &s->walks[0];
-	PipesimJustifier *j = s->justifiers;
-	guint8 *better = NULL;
-	gint64 makespan;
-
-	if (j == NULL || !pipesim_walk_begin(walk, codes))
-		return NULL;
-	makespan = walk->makespan;
-	begin(s, j, walk);
-	for (guint i = 0; i < PLAIN && pipesim_justifier_run(j, FALSE); i++)
-		if (pipesim_search_is_late(s))
-			break;
-	take(s, j, walk);
-	if (walk->makespan < makespan) {
-		better = g_new(guint8, s->n);
-		pipesim_walk_codes(walk, better);
-	}
-	return better;
 }

@@ -17,9 +17,9 @@
 #define MOVE_OPS 10
 /* Places that an op is moved by at most; half as many, or twice, make no difference above 0.1 points. */
 #define MOST_SHIFT 12
-/* Heat at first and at the end, in forwards of the longest stage. Of twelve instances, at 2 million moves: hotter by
- * four times is worse by 0.8 points of the mean gap, by twelve by 1.1; five times as hot at the end by 0.3. */
-#define HOTTEST 0.1
+/* Heat of a walk at first, of the others, and at the end, in forwards of the longest stage. */
+#define HOTTEST 0.4
+#define COOLER  0.1
 #define COLDEST 0.02
 
 typedef struct {
@@ -269,23 +269,13 @@ static PipesimProgram *spare(
 
 /* Where it begins -------------------------------------------------------------------------- */
 
-static gboolean is_of_shape(const Mixed *m, const PipesimProgram *program)
+/* Whether @program is of the shape, and has full backwards alone where no others are to be. */
+static gboolean may_begin(const Mixed *m, const PipesimProgram *program)
 {
-	if (program->shape.ranks != m->shape.ranks ||
-		program->shape.chunks != m->shape.chunks ||
-		program->shape.stages != m->shape.stages ||
-		program->shape.microbatches != m->shape.microbatches ||
-		pipesim_shape_slices(&program->shape) != pipesim_shape_slices(&m->shape))
-		return FALSE;
-	for (guint i = 0; i < m->shape.ranks * m->shape.chunks; i++)
-		if (program->stage_of[i] != pipesim_shape_stage(&m->shape, i / m->shape.chunks,
-						    i % m->shape.chunks))
+	for (guint32 i = 0; i < program->n_ops && m->of->whole; i++)
+		if (program->ops[i].kind == PIPESIM_I)
 			return FALSE;
-	for (guint32 i = 0; i < program->n_ops; i++)
-		if (m->of->whole && (program->ops[i].kind == PIPESIM_I ||
-					    program->ops[i].kind == PIPESIM_W))
-			return FALSE;
-	return TRUE;
+	return pipesim_search_has_shape(&m->shape, program);
 }
 
 /* Keeps @program, which it frees, if it runs and is the shortest. */
@@ -311,7 +301,7 @@ static gboolean add(Mixed *m, const PipesimProgram *program, const char *from)
 {
 	PipesimProgram *fitting;
 
-	if (!is_of_shape(m, program))
+	if (!may_begin(m, program))
 		return FALSE;
 	if (m->report == NULL) {
 		g_autoptr(PipesimStep) first = run(m, program);
@@ -558,12 +548,13 @@ static gboolean run_walk(
 	for (; walk->best_makespan > m->found->bound->time; walk->tries++) {
 		const double part = pipesim_effort_part(
 			walk->tries, walks->tries, walks->began, of->deadline);
+		const double hottest = item > 0 ? COOLER : HOTTEST;
 		double heat, luck;
 
 		if (part >= 1 || (walks->tries == 0 && of->deadline == 0) ||
 			(of->stop != NULL && g_atomic_int_get(of->stop) != 0))
 			break;
-		heat = (double)m->longest * HOTTEST * pow(COLDEST / HOTTEST, part);
+		heat = (double)m->longest * hottest * pow(COLDEST / hottest, part);
 		luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
 		try_move(m, walk, walk->makespan + (gint64)(-log(luck) * heat));
 	}
@@ -658,14 +649,6 @@ static gboolean make_shape(Mixed *m, GError **error)
 		       "--offload-bandwidth");
 }
 
-static gint compare_runs(gconstpointer a, gconstpointer b)
-{
-	const PipesimRun *x = *(PipesimRun *const *)a, *y = *(PipesimRun *const *)b;
-
-	return (x->report->makespan > y->report->makespan) -
-	       (x->report->makespan < y->report->makespan);
-}
-
 static gboolean search(Mixed *m, GError **error)
 {
 	const GPtrArray *programs = m->of->programs;
@@ -681,7 +664,7 @@ static gboolean search(Mixed *m, GError **error)
 	for (guint i = 0; programs != NULL && i < programs->len; i++)
 		if (!add(m, programs->pdata[i], NULL))
 			g_array_append_val(m->found->left_out, i);
-	g_ptr_array_sort(m->found->starts, compare_runs);
+	pipesim_search_sort(m->of, m->found->starts);
 	if (m->found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"no known order holds so little, with what may be %s; raise the limit",

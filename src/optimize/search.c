@@ -123,6 +123,20 @@ static gboolean is_hurried(const PipesimSearchState *s)
 	       pipesim_search_is_late(s);
 }
 
+gboolean pipesim_search_has_shape(const PipesimShape *shape, const PipesimProgram *program)
+{
+	if (program->shape.ranks != shape->ranks || program->shape.chunks != shape->chunks ||
+		program->shape.microbatches != shape->microbatches ||
+		program->shape.stages != shape->stages ||
+		pipesim_shape_slices(&program->shape) != pipesim_shape_slices(shape))
+		return FALSE;
+	for (guint i = 0; i < shape->ranks * shape->chunks; i++)
+		if (program->stage_of[i] !=
+			pipesim_shape_stage(shape, i / shape->chunks, i % shape->chunks))
+			return FALSE;
+	return TRUE;
+}
+
 static gboolean add_program(
 	PipesimSearchState *s, const PipesimProgram *program, const char *from, gboolean any)
 {
@@ -130,16 +144,8 @@ static gboolean add_program(
 	guint8 *codes;
 	gint64 makespan;
 
-	if (program->shape.ranks != s->shape.ranks ||
-		program->shape.chunks != s->shape.chunks ||
-		program->shape.microbatches != s->shape.microbatches ||
-		program->shape.stages != s->shape.stages)
+	if (!pipesim_search_has_shape(&s->shape, program))
 		return FALSE;
-	for (guint rank = 0; rank < s->shape.ranks * s->shape.chunks; rank++)
-		if (program->stage_of[rank] != pipesim_shape_stage(&s->shape,
-						       rank / s->shape.chunks,
-						       rank % s->shape.chunks))
-			return FALSE;
 	codes = g_new(guint8, s->n);
 	if (!pipesim_instance_codes(s->found->instance, program, codes) ||
 		!pipesim_search_fits(s, codes)) {
@@ -164,6 +170,11 @@ static gint compare_runs(gconstpointer a, gconstpointer b, gpointer data)
 	const gint64 of_y = pipesim_search_start_value(data, y);
 
 	return (of_x > of_y) - (of_x < of_y);
+}
+
+void pipesim_search_sort(const PipesimSearchOf *of, GPtrArray *starts)
+{
+	g_ptr_array_sort_with_data(starts, compare_runs, (gpointer)of);
 }
 
 PipesimScenario pipesim_search_known(const PipesimSearchOf *of)
@@ -204,7 +215,7 @@ static void add_schedules(PipesimSearchState *s)
 			pipesim_run_free(run);
 		}
 	}
-	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
+	pipesim_search_sort(s->of, s->found->starts);
 }
 
 /* Whether there is nothing to look for any more, or no time. */
@@ -375,7 +386,6 @@ static gboolean search(PipesimSearchState *s, GError **error)
 {
 	const PipesimSearchOf *of = s->of;
 	PipesimFound *found = s->found;
-	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
 	PipesimNumber least;
 	guint8 *codes;
 
@@ -398,14 +408,6 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		codes = is_enough(s) ? NULL : g_new(guint8, s->n);
 		add_if_fits(s, codes,
 			codes != NULL && pipesim_pass(&s->tight, found->bound, codes), FALSE);
-		/* What becomes of these where all ops are put together anew. */
-		for (guint i = 0; i < s->codes->len; i++)
-			g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
-		for (guint i = 0; i < before->len && !is_enough(s); i++) {
-			codes = pipesim_search_justified(s, before->pdata[i]);
-			if (codes != NULL)
-				add_codes(s, codes, FALSE);
-		}
 		/* The shortest unit, repeated. */
 		codes = is_enough(s) ? NULL : pipesim_search_units(s);
 		add_if_fits(s, codes, codes != NULL, FALSE);

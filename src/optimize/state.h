@@ -112,9 +112,6 @@ void pipesim_search_init_justifiers(PipesimSearchState *s);
  * goes on from there; for a part of the effort. */
 void pipesim_search_justify(PipesimSearchState *s);
 
-/** pipesim_search_justified: what becomes of @codes, for g_free(); NULL where that is no shorter. */
-guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);
-
 /** pipesim_search_units: in a V, the order that repeats the unit of one micro-batch whose steps are the shortest, for
  * g_free(); NULL elsewhere, or where none is found. */
 guint8 *pipesim_search_units(PipesimSearchState *s);

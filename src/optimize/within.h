@@ -19,3 +19,9 @@ PipesimBound *pipesim_search_bound(const PipesimSearchOf *of, const PipesimInsta
 /** pipesim_search_instance: what orders are sought for, for pipesim_instance_free(). NULL with errors as
  * pipesim_instance_new(), or of the shape. */
 PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **error);
+
+/** pipesim_search_has_shape: whether @program is of @shape, its stages where that has them. */
+gboolean pipesim_search_has_shape(const PipesimShape *shape, const PipesimProgram *program);
+
+/** pipesim_search_sort: @starts, as of PipesimFound, the shortest first. */
+void pipesim_search_sort(const PipesimSearchOf *of, GPtrArray *starts);
