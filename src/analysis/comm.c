@@ -109,7 +109,9 @@ gboolean pipesim_report_comm(
 
 	if (!pipesim_runtime_waits(job->runtime) || (step->timeline == NULL && !subject->rules))
 		return TRUE;
-	moved = still = free_makespan(step, job->network, job->times->p2p, error);
+	moved = still = step->free > 0
+				? step->free
+				: free_makespan(step, job->network, job->times->p2p, error);
 	if (moved >= 0 && (job->network != NULL || job->times->p2p > 0))
 		still = free_makespan(step, NULL, 0, error);
 	if (moved < 0 || still < 0 || (sharding = sharding_cost(step, error)) < 0)

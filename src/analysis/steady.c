@@ -70,7 +70,8 @@ static gboolean run(const Question *question, guint microbatches, PipesimStep **
 					 .runtime = question->runtime,
 					 .issuing = pipesim_runtime_asked(question->runtime,
 						 &question->scenario.issuing),
-					 .most_ops = waits ? PIPESIM_MAX_NATIVE_OPS : 0},
+					 .most_ops = waits ? PIPESIM_MAX_NATIVE_OPS : 0,
+					 .period = TRUE},
 		PIPESIM_WANT_FIGURES, &own);
 	if ((*step == NULL && waits &&
 		    g_error_matches(own, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) ||

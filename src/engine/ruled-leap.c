@@ -2,6 +2,7 @@
 
 #include "engine/long-loops.h"
 #include "engine/ruled-leap.h"
+#include "runtime/rounds.h"
 #include <string.h>
 
 __extension__ typedef __int128 Wide;
@@ -13,6 +14,8 @@ __extension__ typedef __int128 Wide;
 /* Supersteps that repeat together, and stretches compared on each side of the place of the cut. */
 static const guint32 periods[] = {1, 2, 3, 4};
 static const guint32 reaches[] = {2, 3, 5, 9, 17};
+/* So many times as long an op of lists takes, run and compared, as one that rounds tell. */
+#define BY_LISTS 8
 /* What all periods divide. */
 #define COMMON 12
 
@@ -294,6 +297,8 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		.first_start = step->first_start,
 		.last_end = step->last_end};
 	PipesimLongLoops loops;
+	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
+	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
 	guint64 all = G_MAXUINT64;
 	guint32 of_each;
 
@@ -307,7 +312,7 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		all = MIN(all, supersteps(order, &loops, phase));
 	if (of_each == 0)
 		return TRUE;
-	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && 2 * kept < all;
+	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && worth * kept < all;
 		kept *= 3) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
 		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};

@@ -254,7 +254,8 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 			ok = pipesim_ruled_leap(step, &done, error);
 		if (ok && steady && !done && job->order->n_ops <= job->most_ops)
 			ok = pipesim_ruled_flow(step, &done, error);
-		if (done && job->runtime->splits_pairs && pipesim_order_has_pairs(job->order)) {
+		if (done && job->runtime->splits_pairs && job->order->program == NULL &&
+			pipesim_order_has_pairs(job->order)) {
 			step->split = TRUE;
 			step->parted = pipesim_order_split_pairs(job->order);
 		}

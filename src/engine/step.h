@@ -26,6 +26,8 @@ typedef struct {
 	/* Not 0: where nothing but figures is wanted under a runtime's rules, what repeats is leapt over, and ops and
 	 * lists are then not there; no more ops than these are run one by one: PIPESIM_ERROR_LIMIT. */
 	guint64 most_ops;
+	gboolean
+		period; /* what repeats is asked for (PipesimStep.steady), also where it is found no faster */
 } PipesimJob;
 
 #define PIPESIM_MOST_STEPS 64
@@ -41,8 +43,9 @@ typedef struct {
 /* Arrays have one element a rank; times in ns from the start of the step. */
 typedef struct {
 	PipesimJob job;
-	gint64 makespan;                /* the latest end; the first start is 0 */
-	gint64 *busy;                   /* all its ops together */
+	gint64 makespan; /* the latest end; the first start is 0 */
+	gint64 free;     /* what that were if messages waited for nothing; 0: not known */
+	gint64 *busy;    /* all its ops together */
 	gint64 *first_start, *last_end; /* 0 and 0 where it runs nothing */
 	PipesimSteady steady; /* what repeats, where no ops were kept; else not found */
 	gboolean split;       /* pairs ran in halves, as the rules have it */

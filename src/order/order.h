@@ -51,7 +51,7 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
  */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
 
-/** pipesim_order_has_pairs: whether the closed @order has overlapped pairs. */
+/** pipesim_order_has_pairs: whether @order has overlapped pairs. */
 gboolean pipesim_order_has_pairs(const PipesimOrder *order);
 
 /** pipesim_order_split_pairs: the closed @order with every overlapped pair as its forward and then its full

@@ -424,7 +424,8 @@ gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntim
 	if (!runtime->waits)
 		return TRUE;
 	if (!program->has_more && pipesim_rounds_apply(runtime, issuing))
-		return pipesim_rounds_check(program, issuing, error);
+		return pipesim_rounds_check(program->shape.ranks,
+			pipesim_program_has_pairs(program), issuing, error);
 	lowering = pipesim_lower(program, runtime, issuing, error);
 	return lowering != NULL &&
 	       pipesim_lowering_check(lowering, issuing->channels, locate, data, error);

@@ -6,7 +6,6 @@
 
 #include "runtime/passes.h"
 #include "runtime/rounds.h"
-#include "runtime/sharding.h"
 #include <string.h>
 
 #define SCHEDULES "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev"
@@ -30,11 +29,11 @@ static guint stages_ahead(const PipesimIssuing *issuing, guint rank)
 }
 
 gboolean pipesim_rounds_check(
-	const PipesimProgram *program, const PipesimIssuing *issuing, GError **error)
+	guint ranks, gboolean pairs, const PipesimIssuing *issuing, GError **error)
 {
-	const guint ranks = program->shape.ranks, active = active_stages(issuing);
+	const guint active = active_stages(issuing);
 
-	if (active < 2 && pipesim_program_has_pairs(program))
+	if (active < 2 && pairs)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--active-stages 1: an overlapped pair needs both of its stages; take "
 			"2 or more");
@@ -55,67 +54,42 @@ gboolean pipesim_rounds_check(
 	return TRUE;
 }
 
-gboolean pipesim_rounds_begin(PipesimRounds *rounds, PipesimLowerer *lowerer, GError **error)
+PipesimShardingRules pipesim_rounds_sharding(
+	const PipesimRuntime *runtime, const PipesimIssuing *issuing, guint rank)
 {
-	const PipesimProgram *program = lowerer->program;
-	const PipesimIssuing *issuing = lowerer->issuing;
-	const gboolean waits = lowerer->runtime->waits_for_sends;
-	const guint ranks = program->shape.ranks;
-	const gsize words = ((gsize)ranks + 63) / 64;
-	const gsize n_slots = (gsize)program->shape.stages * program->shape.microbatches;
-	PipesimArena *arena = lowerer->arena;
-
-	*rounds = (PipesimRounds){.program = program,
-		.waits = waits,
-		.todo = pipesim_arena_array(arena, PipesimList, ranks),
-		.n_done = pipesim_arena_array(arena, guint32, ranks),
-		.at = pipesim_arena_array(arena, guint32, ranks),
-		.taken = {pipesim_arena_array(arena, guint8, n_slots),
-			pipesim_arena_array(arena, guint8, n_slots)},
-		.now = pipesim_arena_array(arena, guint64, words),
-		.then = pipesim_arena_array(arena, guint64, words)};
-	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
-		return FALSE;
-	memcpy(rounds->at, program->rank_begin, ranks * sizeof *rounds->at);
-	if (!pipesim_rounds_check(program, issuing, error))
-		return FALSE;
-	for (guint rank = 0; rank < ranks; rank++) {
-		const PipesimShardingRules rules = {.active = active_stages(issuing),
-			.ahead = stages_ahead(issuing, rank),
-			.by_age = waits,
-			.waits = waits,
-			.defers = issuing->defer_reduce_wait};
-
-		if (!pipesim_sharding_list(lowerer, rank, &rules, &rounds->todo[rank], error))
-			return FALSE;
-	}
-	return TRUE;
-}
-
-void pipesim_rounds_clear(PipesimRounds *rounds)
-{
-	for (guint rank = 0; rounds->todo != NULL && rank < rounds->program->shape.ranks;
-		rank++)
-		g_free(rounds->todo[rank].actions);
+	return (PipesimShardingRules){.active = active_stages(issuing),
+		.ahead = stages_ahead(issuing, rank),
+		.by_age = runtime->waits_for_sends,
+		.waits = runtime->waits_for_sends,
+		.defers = issuing->defer_reduce_wait};
 }
 
 /* As lists -------------------------------------------------------------------------------- */
 
 typedef struct {
 	const PipesimProgram *program;
-	gboolean waits;
+	PipesimRounds rounds;
+	gboolean waits;    /* for sends */
+	PipesimList *todo; /* by rank: what is done to its stages (pipesim_sharding_list()) */
+	guint32 *n_done;   /* by rank: of that */
+	guint32 *at;       /* by rank: the op that it comes to */
 	PipesimAction *actions;
 	guint32 *end; /* by rank: behind the last action of its list so far */
 	/* By op, 1 + an action: the send of its output, and the receives of its activation and its gradient. */
 	guint32 *sent, *received[2];
+	guint8 *taken[2]; /* by stage and micro-batch: the forward, and the backward */
 } Lists;
 
-static inline void take_message(gpointer listener, guint rank, guint32 from, guint to_rank,
-	guint32 to, gsize slot G_GNUC_UNUSED, guint backward)
+/* What @from of @rank gives to @to leaves at once, if that is on another rank: both ends. */
+static void take_message(Lists *lists, guint rank, guint32 from, guint32 to, guint backward)
 {
-	Lists *lists = listener;
-	const guint32 send = lists->end[rank]++, receive = lists->end[to_rank]++;
+	const guint to_rank = pipesim_program_rank_near(lists->program, to, rank);
+	guint32 send, receive;
 
+	if (to_rank == rank)
+		return;
+	send = lists->end[rank]++;
+	receive = lists->end[to_rank]++;
 	lists->actions[send] = (PipesimAction){.op = from,
 		.peer = receive,
 		.peer_rank = to_rank,
@@ -127,13 +101,12 @@ static inline void take_message(gpointer listener, guint rank, guint32 from, gui
 	if (!backward)
 		lists->sent[from] = send + 1;
 	lists->received[backward][to] = receive + 1;
+	pipesim_rounds_call(&lists->rounds, rank, to_rank);
 }
 
 /* And the wait for the output of the forward that ends with it. */
-static inline void take_op(
-	gpointer listener, guint rank, guint32 index, gsize f_slot G_GNUC_UNUSED, gsize b_slot)
+static void take_op(Lists *lists, guint rank, guint32 index, gsize b_slot)
 {
-	Lists *lists = listener;
 	const PipesimOp *op = &lists->program->ops[index];
 	const guint32 first = lists->received[0][index], second = lists->received[1][index];
 	const gboolean pair = op->kind == PIPESIM_FB;
@@ -153,12 +126,49 @@ static inline void take_op(
 	}
 }
 
-static inline void take_stage(gpointer listener, guint rank, const PipesimAction *action)
+/* The turn of @rank: the next of its ops, or what comes before it, goes, if it is ready. */
+static inline gboolean act(gpointer data, guint rank)
 {
-	Lists *lists = listener;
+	Lists *lists = data;
+	const PipesimProgram *program = lists->program;
+	const gsize m = program->shape.microbatches, n_slots = program->shape.stages * m;
+	const PipesimList *todo = &lists->todo[rank];
+	const guint32 index = lists->at[rank];
+	const PipesimOp *op = &program->ops[index];
+	gboolean forward, backward;
+	gsize f_slot = 0, b_slot = 0;
 
-	lists->actions[lists->end[rank]++] =
-		(PipesimAction){.stage = action->stage, .kind = action->kind};
+	if (lists->n_done[rank] < todo->n && todo->actions[lists->n_done[rank]].wait == index) {
+		const PipesimAction *action = &todo->actions[lists->n_done[rank]++];
+
+		lists->actions[lists->end[rank]++] =
+			(PipesimAction){.stage = action->stage, .kind = action->kind};
+		return TRUE;
+	}
+	if (index == program->rank_begin[rank + 1])
+		return FALSE;
+	forward = pipesim_op_has_forward(op);
+	backward = pipesim_op_has_backward(op);
+	if (forward)
+		f_slot = pipesim_op_forward_slot(program, rank, op);
+	if (backward)
+		b_slot = pipesim_op_backward_slot(program, rank, op);
+	if ((forward && f_slot >= m && !lists->taken[0][f_slot - m]) ||
+		(backward && b_slot + m < n_slots && !lists->taken[1][b_slot + m]))
+		return FALSE;
+	lists->at[rank]++;
+	take_op(lists, rank, index, b_slot);
+	if (forward) {
+		lists->taken[0][f_slot] = TRUE;
+		if (f_slot + m < n_slots)
+			take_message(lists, rank, index, program->forward[f_slot + m], 0);
+	}
+	if (backward) {
+		lists->taken[1][b_slot] = TRUE;
+		if (b_slot >= m)
+			take_message(lists, rank, index, program->backward[b_slot - m], 1);
+	}
+	return TRUE;
 }
 
 static void wait_for_gradients(Lists *lists, guint32 begin, guint rank)
@@ -189,37 +199,51 @@ static guint64 lay_out(
 	return begin[ranks];
 }
 
-/* All lists as they are, and linked; where @more passes follow, or an op cannot run, into the lists of
- * @lowerer. */
+/* What is done to stages, all lists as they are, and linked; where @more passes follow, or an op cannot run, into the
+ * lists of @lowerer. */
 static gboolean issue_all(
-	PipesimLowerer *lowerer, PipesimRounds *rounds, gboolean more, GError **error)
+	PipesimLowerer *lowerer, PipesimList *todo, gboolean more, GError **error)
 {
-	static const PipesimListener tell = {take_op, take_message, take_stage};
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks;
+	const gsize n_slots = (gsize)program->shape.stages * program->shape.microbatches;
 	PipesimArena *arena = lowerer->arena;
 	guint64 *begin = pipesim_arena_array(arena, guint64, (gsize)ranks + 1);
 	g_autoptr(PipesimLowering) lowering = NULL;
 	Lists lists = {.program = program,
-		.waits = rounds->waits,
+		.rounds = pipesim_rounds_begin(ranks, arena),
+		.waits = lowerer->runtime->waits_for_sends,
+		.todo = todo,
+		.n_done = pipesim_arena_array(arena, guint32, ranks),
+		.at = pipesim_arena_array(arena, guint32, ranks),
 		.end = pipesim_arena_array(arena, guint32, ranks),
 		.sent = pipesim_arena_array(arena, guint32, program->n_ops),
 		.received = {pipesim_arena_array(arena, guint32, program->n_ops),
-			pipesim_arena_array(arena, guint32, program->n_ops)}};
+			pipesim_arena_array(arena, guint32, program->n_ops)},
+		.taken = {pipesim_arena_array(arena, guint8, n_slots),
+			pipesim_arena_array(arena, guint8, n_slots)}};
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
-	lowering = pipesim_lowering_new(program, lowerer->runtime,
-		lay_out(program, rounds->todo, rounds->waits, begin), error);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimShardingRules rules =
+			pipesim_rounds_sharding(lowerer->runtime, lowerer->issuing, rank);
+
+		if (!pipesim_sharding_list(lowerer, rank, &rules, NULL, &todo[rank], error))
+			return FALSE;
+	}
+	lowering = pipesim_lowering_new(
+		program, lowerer->runtime, lay_out(program, todo, lists.waits, begin), error);
 	if (lowering == NULL)
 		return FALSE;
 	for (guint rank = 0; rank <= ranks; rank++)
 		lowering->rank_begin[rank] = (guint32)begin[rank];
 	lists.actions = lowering->actions;
+	memcpy(lists.at, program->rank_begin, ranks * sizeof *lists.at);
 	memcpy(lists.end, lowering->rank_begin, ranks * sizeof *lists.end);
-	pipesim_rounds_run(rounds, &tell, &lists);
+	pipesim_rounds_run(&lists.rounds, act, &lists);
 	for (guint rank = 0; rank < ranks; rank++) {
-		if (rounds->waits)
+		if (lists.waits)
 			wait_for_gradients(&lists, lowering->rank_begin[rank], rank);
 		more |= lists.end[rank] != begin[rank + 1];
 	}
@@ -239,11 +263,16 @@ static gboolean issue_all(
 /* @more: passes follow */
 static gboolean issue(PipesimLowerer *lowerer, gboolean more, GError **error)
 {
-	PipesimRounds rounds;
-	const gboolean ok = pipesim_rounds_begin(&rounds, lowerer, error) &&
-			    issue_all(lowerer, &rounds, more, error);
+	const PipesimProgram *program = lowerer->program;
+	const guint ranks = program->shape.ranks;
+	const gboolean pairs =
+		active_stages(lowerer->issuing) < 2 && pipesim_program_has_pairs(program);
+	g_autofree PipesimList *todo = g_new0(PipesimList, ranks);
+	const gboolean ok = pipesim_rounds_check(ranks, pairs, lowerer->issuing, error) &&
+			    issue_all(lowerer, todo, more, error);
 
-	pipesim_rounds_clear(&rounds);
+	for (guint rank = 0; rank < ranks; rank++)
+		g_free(todo[rank].actions);
 	return ok;
 }
 

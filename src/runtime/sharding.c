@@ -100,87 +100,128 @@ static void change_open(Walk *walk, const guint8 *window)
 		unshard(walk, window[2 + k]);
 }
 
-/* Where all chunks of a rank stay while they are used: those that are from op @at on, by the first use of each. */
-static void fill(guint8 *window, const Uses *uses, const guint32 *last, guint32 at)
+void pipesim_chunk_uses_add(PipesimChunkUses *uses, const PipesimShape *shape,
+	const PipesimOp *op, guint32 rounds, guint32 last)
 {
-	guint8 n = 0;
+	const guint8 chunks[] = {op->chunk, pipesim_op_backward_chunk(op)};
+
+	for (guint i = 0; i < (op->kind == PIPESIM_FB ? 2 : 1); i++) {
+		if (uses->n_gone[chunks[i]] == 0)
+			uses->order[uses->n++] = chunks[i];
+		uses->n_gone[chunks[i]] = last + 1;
+	}
+	if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
+		return;
+	uses->gradients[chunks[1]] += rounds;
+	if (uses->gradients[chunks[1]] == pipesim_shape_per_chunk(shape))
+		uses->n_reduced[chunks[1]] = last + 1;
+}
+
+static void reduce(Walk *walk, guint chunk)
+{
+	wait_for_reduction(walk);
+	add_of_chunk(walk, PIPESIM_ACTION_REDUCE_GRAD, chunk);
+	walk->pending = walk->rules->waits;
+	walk->last = chunk;
+	if (!walk->rules->defers)
+		wait_for_reduction(walk);
+}
+
+/* Where all chunks stay until they are used no more. */
+static void keep_all(Walk *walk, const PipesimChunkUses *uses)
+{
+	const guint32 begin = walk->at;
+	guint32 at = 0, next;
 
 	for (guint k = 0; k < uses->n; k++)
-		if (last[uses->chunk[k]] >= at)
-			window[2 + n++] = uses->chunk[k];
-	window[0] = window[1] = n;
+		unshard(walk, uses->order[k]);
+	for (; at < G_MAXUINT32; at = next) {
+		guint kept = 0;
+
+		next = G_MAXUINT32;
+		walk->at = begin + at;
+		for (guint k = 0; k < uses->n; k++) {
+			const guint32 ends[] = {
+				uses->n_reduced[uses->order[k]], uses->n_gone[uses->order[k]]};
+
+			if (at > 0 && ends[0] == at)
+				reduce(walk, uses->order[k]);
+			for (guint i = 0; i < 2; i++)
+				next = ends[i] > at ? MIN(next, ends[i]) : next;
+		}
+		for (guint k = 0; k < walk->n_open; k++) {
+			if (uses->n_gone[walk->open[k]] == at)
+				add_of_chunk(walk, PIPESIM_ACTION_RESHARD, walk->open[k]);
+			else
+				walk->open[kept++] = walk->open[k];
+		}
+		walk->n_open = kept;
+	}
 }
 
-/* Whether @op, which stands there, is the last to use one of its chunks. */
-static gboolean is_last(const PipesimOp *op, const guint32 *last, guint32 at)
+/* By what comes next of the ops @begin to @end. FALSE without memory. */
+static gboolean walk_windows(Walk *walk, guint32 begin, guint32 end)
 {
-	return last[op->chunk] == at || last[pipesim_op_backward_chunk(op)] == at;
-}
-
-gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
-	const PipesimShardingRules *rules, PipesimList *out, GError **error)
-{
-	const PipesimProgram *program = lowerer->program;
-	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
+	const PipesimProgram *program = walk->lowerer->program;
 	/* By op: how many chunks stay, how many are brought, and the chunks that come next, nearest
 	 * first. */
-	const gsize width = MIN(rules->active, program->shape.chunks) + 3;
-	/* Then these change only where a chunk is used no more, and one is kept. */
-	const gboolean all =
-		program->shape.chunks <= rules->active && rules->ahead == rules->active;
-	g_autofree guint8 *windows = g_try_malloc_n(all ? 1 : (gsize)(end - begin) + 1, width);
-	Walk walk = {.lowerer = lowerer, .rules = rules, .rank = rank, .out = out};
-	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0}, last[PIPESIM_MAX_CHUNKS] = {0};
+	const gsize width = MIN(walk->rules->active, program->shape.chunks) + 3;
+	g_autofree guint8 *windows = g_try_malloc_n((gsize)(end - begin) + 1, width);
+	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0};
 	Uses uses = {.n = 0};
 
 	if (windows == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-	memset(&windows[all ? 0 : (end - begin) * width], 0, 2);
+		return FALSE;
+	memset(&windows[(end - begin) * width], 0, 2);
 	for (guint32 i = end; i-- > begin;) {
 		const PipesimOp *op = &program->ops[i];
-		guint8 *window = &windows[all ? 0 : (i - begin) * width];
+		guint8 *window = &windows[(i - begin) * width];
 
 		if (op->kind == PIPESIM_FB)
 			use(&uses, op->b_chunk, i);
 		use(&uses, op->chunk, i);
-		if (all) {
-			last[op->chunk] = MAX(last[op->chunk], i);
-			if (op->kind == PIPESIM_FB)
-				last[op->b_chunk] = MAX(last[op->b_chunk], i);
-			continue;
-		}
-		window[0] = (guint8)count(&uses, rules->active);
-		window[1] = (guint8)count(&uses, rules->ahead);
+		window[0] = (guint8)count(&uses, walk->rules->active);
+		window[1] = (guint8)count(&uses, walk->rules->ahead);
 		memcpy(window + 2, uses.chunk, window[0]);
 	}
 	for (guint32 i = begin; i <= end; i++) {
-		guint8 *window = &windows[all ? 0 : (i - begin) * width];
 		const PipesimOp *op = &program->ops[i];
-		const gboolean changes = !all || i == begin || is_last(op - 1, last, i - 1);
 		guint chunk;
 
-		walk.at = i;
-		if (all && changes)
-			fill(window, &uses, last, i);
-		if (changes)
-			change_open(&walk, window);
+		walk->at = i;
+		change_open(walk, &windows[(i - begin) * width]);
 		if (i == end)
 			break;
-		walk.at = i + 1;
+		walk->at = i + 1;
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
 		chunk = pipesim_op_backward_chunk(op);
-		if (++gradients[chunk] < pipesim_shape_per_chunk(&program->shape))
-			continue;
-		wait_for_reduction(&walk);
-		add_of_chunk(&walk, PIPESIM_ACTION_REDUCE_GRAD, chunk);
-		walk.pending = rules->waits;
-		walk.last = chunk;
-		if (!rules->defers)
-			wait_for_reduction(&walk);
+		if (++gradients[chunk] >= pipesim_shape_per_chunk(&program->shape))
+			reduce(walk, chunk);
+	}
+	return TRUE;
+}
+
+gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
+	const PipesimShardingRules *rules, const PipesimChunkUses *uses, PipesimList *out,
+	GError **error)
+{
+	const PipesimProgram *program = lowerer->program;
+	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
+	Walk walk = {.lowerer = lowerer, .rules = rules, .rank = rank, .at = begin, .out = out};
+	PipesimChunkUses own = {0};
+	gboolean ok = TRUE;
+
+	if (pipesim_sharding_keeps_all(&program->shape, rules)) {
+		for (guint32 i = begin; uses == NULL && i < end; i++)
+			pipesim_chunk_uses_add(
+				&own, &program->shape, &program->ops[i], 1, i - begin);
+		keep_all(&walk, uses != NULL ? uses : &own);
+	} else {
+		ok = walk_windows(&walk, begin, end);
 	}
 	wait_for_reduction(&walk);
-	return !lowerer->no_memory || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-					      "%u ops do not fit in memory", program->n_ops);
+	return (ok && !lowerer->no_memory) ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+		       program->n_ops);
 }
