@@ -16,6 +16,8 @@ static const guint32 periods[] = {1, 2, 3, 4};
 static const guint32 reaches[] = {2, 3, 5, 9, 17};
 /* So many times as long an op of lists takes, run and compared, as one that rounds tell. */
 #define BY_LISTS 8
+/* Supersteps without which the shortest stretches are not compared. */
+#define LEAST_KEPT (2 * 2 + 1 + MARGIN)
 /* What all periods divide. */
 #define COMMON 12
 
@@ -299,7 +301,7 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	PipesimLongLoops loops;
 	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
 	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
-	guint64 all = G_MAXUINT64;
+	guint64 all = G_MAXUINT64, kept = LEAST_KEPT;
 	guint32 of_each;
 
 	*done = FALSE;
@@ -312,8 +314,10 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		all = MIN(all, supersteps(order, &loops, phase));
 	if (of_each == 0)
 		return TRUE;
-	for (guint64 kept = 7 + 2 * order->shape.ranks / of_each; !*done && worth * kept < all;
-		kept *= 3) {
+	/* The first tries are the shorter ones; where the transient is told it is one of as many for any times. */
+	if (step->job.period)
+		kept = LEAST_KEPT + 2 * order->shape.ranks / of_each;
+	for (; !*done && worth * kept < all; kept *= 3) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
 		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};
 

@@ -221,6 +221,21 @@ PipesimProgram *grid_program(const GridCase *point)
 	return program;
 }
 
+PipesimOrder *grid_order(const GridCase *point)
+{
+	const PipesimScenario scenario = grid_scenario(point);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimOrder *order;
+	PipesimShape shape;
+
+	ck_assert(pipesim_schedule_shape(point->schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_best_order(point->schedule, &shape, times, &scenario, costs, NULL);
+	ck_assert_ptr_nonnull(order);
+	return order;
+}
+
 PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p)
 {
 	g_autoptr(GError) error = NULL;

@@ -52,6 +52,9 @@ gboolean grid_is_extended(const GridCase *point, const PipesimShape *shape);
 /** grid_program: the program of @point; fails the test where there is none. */
 PipesimProgram *grid_program(const GridCase *point);
 
+/** grid_order: the order that it is of, with its loops, at equal times. */
+PipesimOrder *grid_order(const GridCase *point);
+
 /** grid_costs: costs in ns; fails the test where they are refused. */
 PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p);
 

@@ -232,6 +232,76 @@ START_TEST(lanes_equal_one)
 }
 END_TEST
 
+/* Told as it runs: as its list does. --- */
+
+static guint n_told;
+
+/* Also what the step takes without waits, where that is told on the way. */
+static void assert_told(const PipesimOrder *order, const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing asked = {.channels = seed % 4,
+		.active_stages = seed % 3 == 0 ? 0 : 1 + seed % 5,
+		.ahead = seed % 7 == 1 ? PIPESIM_AHEAD_AUTO : PIPESIM_AHEAD_FULL,
+		.defer_reduce_wait = seed % 8 == 3,
+		.no_overlap = seed % 6 == 2,
+		.overlap_flush = seed % 5 == 3,
+		.keep_outputs = seed % 4 == 3,
+		.host_time = seed % 5 == 2 ? 90 : 0};
+	const guint ranks = order->shape.ranks;
+	g_autoptr(PipesimCosts) costs = grid_random_costs(seed, ranks, seed % 4 == 1);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimStep) step = NULL, listed = NULL, free_step = NULL;
+	g_autoptr(PipesimOrder) split = NULL;
+	g_autoptr(GError) error = NULL, same = NULL;
+	PipesimJob job = {.order = order,
+		.runtime = runtime,
+		.issuing = pipesim_runtime_asked(runtime, &asked),
+		.most_ops = G_MAXUINT32};
+
+	costs->sharding.unshard = costs->sharding.reduce = 0;
+	job.times = times = pipesim_times_new(costs, &order->shape);
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+	job.most_ops = 0;
+	listed = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &same);
+	ck_assert_int_eq(step == NULL, listed == NULL);
+	if (step == NULL) {
+		ck_assert_str_eq(error->message, same->message);
+		return;
+	}
+	ck_assert_int_eq(step->makespan, listed->makespan);
+	ck_assert_mem_eq(step->busy, listed->busy, ranks * sizeof *step->busy);
+	ck_assert_mem_eq(step->first_start, listed->first_start, ranks * sizeof *step->busy);
+	ck_assert_mem_eq(step->last_end, listed->last_end, ranks * sizeof *step->busy);
+	if (step->free == 0)
+		return;
+	n_told++;
+	split = pipesim_order_of_program(listed->program);
+	job = (PipesimJob){.order = split, .times = times};
+	free_step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	ck_assert_int_eq(step->free, free_step->makespan);
+}
+
+START_TEST(told)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimOrder) order = grid_order(point);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(order, NULL);
+	g_autoptr(PipesimOrder) numbers = pipesim_order_of_program(program);
+	const gboolean rounds = strcmp(point->schedule->name, "interleaved-1f1b") == 0;
+
+	if (point->ranks * point->microbatches > 400 && (guint)_i % grid_every(7) != 0)
+		return;
+	n_told = 0;
+	for (guint32 i = 0; pipesim_runtime_list()[i] != NULL; i++)
+		for (guint32 k = 0; pipesim_runtime_list()[i]->waits && k < 6; k++)
+			assert_told(k % 3 == 0 ? numbers : order, pipesim_runtime_list()[i],
+				(guint32)_i * 11 + i + 137 * k);
+	/* else this would test nothing */
+	ck_assert(!rounds || n_told > 0);
+}
+END_TEST
+
 /* Long steps: what is multiplied is what a run of all has. --- */
 
 static guint n_leapt, n_long, n_grown;
@@ -285,7 +355,8 @@ static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *ord
 		.times = times,
 		.runtime = runtime,
 		.issuing = issuing,
-		.most_ops = 1u << 24};
+		.most_ops = 1u << 24,
+		.period = seed % 4 > 0};
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
 	g_autoptr(PipesimRuled) ruled =
 		lowering != NULL ? pipesim_ruled_new(lowering, &issuing, NULL) : NULL;
@@ -370,6 +441,7 @@ Suite *engine_ruled_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, equals_reference, 0, count);
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
+	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, leaps, 0, 5);
 	suite_add_tcase(suite, tcase);
 	return suite;

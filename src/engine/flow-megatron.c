@@ -1,0 +1,332 @@
+/* Megatron-LM's schedules (runtime/megatron.h) as they run. In a channel of two ranks what is first in line at both ends
+ * is the same message: it moves when both have come to it and the one before it is there. Messages of a batch wait for
+ * each other's ends alone, as the batch before is waited for. */
+#include "config.h"
+
+#include "engine/flow.h"
+#include "runtime/megatron.h"
+
+/* Messages that one end of a channel may be ahead of the other. */
+#define MOST_AHEAD 64
+/* More messages of a stage than may be on their way, or wait for their op, beside those that are received ahead: each end
+ * is issued one op before the message is needed, and waited for at once or one op later. */
+#define SLACK 16
+
+typedef struct {
+	gint64 done;  /* when its last message that has moved was there */
+	guint32 n[2]; /* issued at each end */
+	const PipesimMoment *line[MOST_AHEAD]; /* those that one end alone has come to */
+} Channel;
+
+/* Arrays of four go by the kind of a message. */
+typedef struct {
+	PipesimMegatronSeat seat;
+	PipesimFlowRank *rank;
+	PipesimPlace *places;
+	Channel *channel[4];
+	guint8 end[4];              /* which of the channel it is */
+	guint32 other[4];           /* rank */
+	const PipesimMoment *waits; /* for that message */
+	gint64 free
+		[2]; /* when its last op of a direction ends, where messages wait for nothing */
+	gboolean queued;
+} Member;
+
+typedef struct {
+	PipesimFlow *flow;
+	const PipesimMegatron *all;
+	guint32 mask; /* of micro-batches: moments of those that lie that far apart share a place */
+	gint64 host;     /* behind each batch */
+	Member *members; /* by rank */
+	guint32 *queue;  /* ring of ranks to look at */
+	guint32 head, n_queued;
+	gboolean
+		other; /* it runs another order than Megatron's, or messages cross: not to be told so */
+} Teller_run;
+
+static void call(Teller_run *t, guint rank)
+{
+	if (t->members[rank].queued)
+		return;
+	t->members[rank].queued = TRUE;
+	t->queue[(t->head + t->n_queued++) % t->all->ranks] = rank;
+}
+
+/* Counts one half of what @member runs, which is the @k-th of its direction; returns when its input is there where
+ * messages wait for nothing. */
+static inline gint64 take_half(
+	Teller_run *t, Member *member, guint backward, guint32 k, guint8 chunk, guint32 written)
+{
+	const PipesimMegatronOp *op = &t->all->ops[backward][k];
+	PipesimPlace *place = &member->places[chunk];
+
+	t->other |= chunk != op->chunk ||
+		    op->microbatch != pipesim_flow_number(t->flow, place, backward, written);
+	place->n[backward]++;
+	return t->other || place->in[backward] == NULL
+		       ? 0
+		       : place->in[backward][op->microbatch & t->mask].free - 1;
+}
+
+static inline void run_run(
+	Teller_run *t, const PipesimMegatronSeat *s, guint32 forward, guint32 backward)
+{
+	Member *member = &t->members[s->rank];
+	PipesimFlowRank *r = member->rank;
+	const PipesimOp *op = r->verb;
+	const guint kind = forward == PIPESIM_NONE    ? PIPESIM_B
+			   : backward == PIPESIM_NONE ? PIPESIM_F
+						      : PIPESIM_FB;
+	gint64 there = 0, b_there = 0, took;
+
+	if (r->rounds == 0 || op->kind != kind) {
+		t->other = TRUE;
+		return;
+	}
+	if (kind != PIPESIM_B)
+		there = take_half(t, member, 0, forward, op->chunk, op->microbatch);
+	if (kind != PIPESIM_F)
+		b_there = take_half(t, member, 1, backward, pipesim_op_backward_chunk(op),
+			pipesim_op_backward_microbatch(op));
+	if (r->at == 0)
+		t->flow->step->first_start[s->rank] = r->now;
+	took = kind == PIPESIM_FB ? pipesim_durations_get(&t->flow->durations, s->rank, op)
+				  : member->places[op->chunk].took[kind];
+	r->last_end = r->now += took;
+	r->free = MAX(r->free, MAX(there, b_there)) + took;
+	if (kind != PIPESIM_B)
+		member->free[0] = r->free;
+	if (kind != PIPESIM_F)
+		member->free[1] = r->free;
+	pipesim_flow_verb(t->flow, s->rank);
+}
+
+/* The message of @kind of the @k-th op of @member; NULL: none. */
+static inline PipesimMoment *message_of(
+	const Teller_run *t, const Member *member, guint kind, guint32 k)
+{
+	const guint backward = pipesim_action_is_backward(kind);
+	const PipesimMegatronOp *op;
+	PipesimMoment *first;
+
+	if (k == PIPESIM_NONE)
+		return NULL;
+	op = &t->all->ops[backward][k];
+	first = pipesim_action_is_send(kind)
+			? member->places[op->chunk].out[backward]
+			: (PipesimMoment *)member->places[op->chunk].in[backward];
+	return first != NULL ? first + (op->microbatch & t->mask) : NULL;
+}
+
+/* Whether @message, which an end of @channel comes to, is the one that is first in line there. */
+static inline gboolean line_up(Channel *channel, guint end, const PipesimMoment *message)
+{
+	const PipesimMoment **line = &channel->line[channel->n[end] % MOST_AHEAD];
+
+	if (message->ruled < 0)
+		return channel->n[end]++ < channel->n[!end] && *line == message;
+	*line = message;
+	return channel->n[end]++ - channel->n[!end] < MOST_AHEAD;
+}
+
+/* @member comes to its end of a message of @kind of op @k; it moves where the other end has been come to. */
+static inline void issue_one(Teller_run *t, Member *member, guint kind, guint32 k)
+{
+	const guint i = kind - PIPESIM_ACTION_SEND_F;
+	PipesimMoment *message = message_of(t, member, kind, k);
+	Channel *channel = member->channel[i];
+	gint64 start = member->rank->now;
+
+	if (message == NULL)
+		return;
+	if (pipesim_action_is_send(kind))
+		message->free =
+			member->free[pipesim_action_is_backward(kind)] + t->flow->p2p + 1;
+	if (channel != NULL && !line_up(channel, member->end[i], message))
+		t->other = TRUE;
+	/* That of a micro-batch before may still stand there. */
+	if (message->ruled >= 0) {
+		message->ruled = -1 - start;
+		return;
+	}
+	start = MAX(start, -1 - message->ruled);
+	if (channel != NULL) {
+		start = MAX(start, channel->done);
+		channel->done = start + t->flow->p2p;
+	}
+	message->ruled = start + t->flow->p2p + 1;
+	if (t->members[member->other[i]].waits == message)
+		call(t, member->other[i]);
+}
+
+static inline void issue_run(Teller_run *t, const PipesimMegatronSeat *s, PipesimExchange what)
+{
+	Member *member = &t->members[s->rank];
+	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
+
+	for (guint i = 0; i < 4; i++)
+		issue_one(t, member, kinds[i], what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]);
+}
+
+static inline gboolean wait_run(
+	Teller_run *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+{
+	Member *member = &t->members[s->rank];
+	const PipesimMoment *message = message_of(t, member, kind, k);
+
+	if (message == NULL)
+		return TRUE;
+	if (message->ruled <= 0) {
+		member->waits = message;
+		return FALSE;
+	}
+	member->rank->now = MAX(member->rank->now, message->ruled - 1);
+	return TRUE;
+}
+
+static inline gboolean ended_run(Teller_run *t, PipesimMegatronSeat *s)
+{
+	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
+	gboolean any = FALSE;
+
+	for (; s->n_ended < 4; s->n_ended++)
+		if (!wait_run(t, s, kinds[s->n_ended],
+			    s->what.ops[kinds[s->n_ended] - PIPESIM_ACTION_SEND_F]))
+			return FALSE;
+	for (guint i = 0; i < 4 && t->host > 0; i++)
+		any |= message_of(t, &t->members[s->rank], PIPESIM_ACTION_SEND_F + i,
+			       s->what.ops[i]) != NULL;
+	t->flow->ranks[s->rank].now += any ? t->host : 0;
+	return TRUE;
+}
+
+#define MAKE(name) name##_run
+#include "runtime/megatron.inc"
+#undef MAKE
+
+/* What the first rank runs, all run. FALSE where its stages, or its order, are not Megatron's. */
+static gboolean read_order(PipesimFlow *flow, PipesimMegatron *all)
+{
+	const guint32 *begin = flow->loop_begin;
+	guint32 n[2] = {0, 0};
+
+	for (guint i = 0; i < all->ranks * all->chunks; i++)
+		if (flow->program->stage_of[i] !=
+			i % all->chunks * all->ranks + i / all->chunks)
+			return FALSE;
+	for (guint32 l = begin[0]; l < begin[1]; l++)
+		for (guint32 i = 0; i < flow->loops[l].n * flow->loops[l].count; i++) {
+			const PipesimOp *op =
+				&flow->verbs[flow->loops[l].first + i % flow->loops[l].n];
+
+			if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
+				return FALSE;
+			for (guint back = 0; back < 2; back++) {
+				const guint8 chunk =
+					back ? pipesim_op_backward_chunk(op) : op->chunk;
+				PipesimPlace *place = &flow->places[chunk];
+				guint32 number;
+
+				if (back ? !pipesim_op_has_backward(op)
+					 : !pipesim_op_has_forward(op))
+					continue;
+				number = pipesim_flow_number(flow, place, back,
+					back ? pipesim_op_backward_microbatch(op)
+					     : op->microbatch);
+				if (n[back] == all->n || number >= all->m)
+					return FALSE;
+				place->n[back]++;
+				pipesim_megatron_take(all, back, n[back]++, chunk, number);
+			}
+		}
+	for (guint chunk = 0; chunk < all->chunks; chunk++)
+		flow->places[chunk].n[0] = flow->places[chunk].n[1] = 0;
+	return n[0] == all->n && n[1] == all->n;
+}
+
+/* Seats, and between two ranks a channel for what goes either way or, with @edges, one for each; none for batches. */
+static void sit_down(Teller_run *t, gboolean edges, Channel *channels)
+{
+	const PipesimMegatron *all = t->all;
+	const guint ranks = all->ranks;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		Member *member = &t->members[rank];
+		const guint next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+
+		member->seat = pipesim_megatron_seat(all, rank);
+		member->rank = &t->flow->ranks[rank];
+		member->places = &t->flow->places[(gsize)rank * all->chunks];
+		for (guint chunk = 0; ranks == 1 && chunk < all->chunks; chunk++)
+			for (guint i = 0; i < 2; i++)
+				member->places[chunk].in[i] = member->places[chunk].out[i] =
+					NULL;
+		for (guint i = 0; i < 4; i++) {
+			const guint kind = PIPESIM_ACTION_SEND_F + i;
+			const gboolean sends = pipesim_action_is_send(kind);
+			const gboolean behind = i == 0 || i == 3;
+			const guint other = behind ? next : last, from = sends ? rank : other;
+
+			member->other[i] = other;
+			if (all->batched)
+				continue;
+			member->end[i] = edges ? !sends : !behind;
+			/* Of two ranks each is behind the other. */
+			member->channel[i] =
+				&channels[edges    ? 2 * from + (ranks == 2 || sends == behind)
+					  : behind ? rank
+						   : last];
+		}
+		call(t, rank);
+	}
+}
+
+static void run(Teller_run *t)
+{
+	while (t->n_queued > 0 && !t->other) {
+		Member *member = &t->members[t->queue[t->head]];
+
+		t->head = (t->head + 1) % t->all->ranks;
+		t->n_queued--;
+		member->queued = FALSE;
+		member->waits = NULL;
+		tell_run(t, &member->seat);
+	}
+}
+
+gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error)
+{
+	const PipesimJob *job = &flow->step->job;
+	const guint ranks = flow->program->shape.ranks;
+	const gboolean edges = ranks == 2 || job->issuing.channels == PIPESIM_CHANNEL_EDGE;
+	PipesimMegatron all = pipesim_megatron_new(
+		flow->program, &job->issuing, pipesim_order_has_pairs(job->order), flow->arena);
+	Channel *channels = pipesim_arena_array(flow->arena, Channel, 2 * (gsize)ranks);
+	PipesimChunkUses uses;
+	Teller_run t = {.flow = flow,
+		.all = &all,
+		.host = all.batched && !job->issuing.no_host_sync ? job->issuing.host_time : 0,
+		.members = pipesim_arena_array(flow->arena, Member, ranks),
+		.queue = pipesim_arena_array(flow->arena, guint32, ranks)};
+
+	*done = FALSE;
+	if (!pipesim_arena_check(flow->arena, error, "%u ranks", ranks))
+		return FALSE;
+	if (all.n == 0 || flow->program->shape.copies > 1 || job->issuing.delay_wgrad > 0 ||
+		(all.chunks == 1 ? all.pairs && ranks > 1 : all.batched && ranks <= 2) ||
+		(!all.batched && !edges && job->issuing.channels <= PIPESIM_CHANNEL_RANK))
+		return TRUE;
+	for (guint rank = 0; rank < ranks; rank++)
+		if (!pipesim_flow_scan(flow, rank, &uses))
+			return TRUE;
+	if (!read_order(flow, &all) || !pipesim_megatron_check(&all, NULL))
+		return TRUE;
+	for (t.mask = 1; t.mask < pipesim_megatron_ahead(&all) + SLACK;)
+		t.mask = 2 * t.mask;
+	if (!pipesim_flow_lay(flow, t.mask--))
+		return TRUE;
+	sit_down(&t, edges, channels);
+	run(&t);
+	*done = !t.other;
+	return TRUE;
+}

@@ -1,0 +1,98 @@
+#include "config.h"
+
+#include "base/large.h"
+#include "engine/flow.h"
+#include <string.h>
+
+/* Between the stages' moments: where micro-batches are a power of two, all of them would otherwise want the same lines of
+ * the cache. */
+#define GAP 5
+
+/* What @verb of @rank takes each time, ns. */
+static gint64 took(const PipesimFlow *flow, guint rank, const PipesimOp *verb)
+{
+	const gint64 *single =
+		&flow->durations.single[(gsize)rank * flow->durations.chunks * PIPESIM_FB];
+
+	if (verb->kind == PIPESIM_FB && flow->step->job.runtime->splits_pairs)
+		return single[verb->chunk * PIPESIM_FB + PIPESIM_F] +
+		       single[verb->b_chunk * PIPESIM_FB + PIPESIM_B];
+	return pipesim_durations_get(&flow->durations, rank, verb);
+}
+
+gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses)
+{
+	const PipesimShape *shape = &flow->program->shape;
+	PipesimPlace *places = &flow->places[(gsize)rank * shape->chunks];
+	gboolean complete = TRUE;
+	guint32 at = 0;
+
+	memset(uses, 0, sizeof *uses);
+	flow->step->busy[rank] = 0;
+	for (guint32 l = flow->loop_begin[rank]; l < flow->loop_begin[rank + 1]; l++) {
+		const PipesimLoop *loop = &flow->loops[l];
+		const guint32 last = at + (loop->count - 1) * loop->n;
+
+		for (guint32 v = 0; v < loop->n; v++) {
+			const PipesimOp *op = &flow->verbs[loop->first + v];
+
+			if (op->kind >= PIPESIM_N_KINDS || op->chunk == PIPESIM_OLDEST)
+				return FALSE;
+			places[op->chunk].n[0] += pipesim_op_has_forward(op) ? loop->count : 0;
+			places[pipesim_op_backward_chunk(op)].n[1] +=
+				pipesim_op_has_backward(op) ? loop->count : 0;
+			pipesim_chunk_uses_add(uses, shape, op, loop->count, last + v);
+			flow->step->busy[rank] += took(flow, rank, op) * loop->count;
+		}
+		at = last + loop->n;
+	}
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		complete &= places[chunk].n[0] == flow->per_chunk &&
+			    places[chunk].n[1] == flow->per_chunk &&
+			    uses->gradients[chunk] == flow->per_chunk;
+		places[chunk].n[0] = places[chunk].n[1] = 0;
+	}
+	return complete || !flow->counts;
+}
+
+gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window)
+{
+	const PipesimShape *shape = &flow->program->shape;
+	const gsize m = window + GAP, n = (gsize)shape->ranks * shape->chunks;
+	const gsize n_stages = (gsize)shape->stages * shape->copies;
+	guint32 *where = pipesim_arena_array(flow->arena, guint32, n_stages); /* 1 + place */
+
+	flow->moments = pipesim_try_large(2 * shape->stages * m, sizeof(PipesimMoment));
+	if (flow->moments == NULL || where == NULL)
+		return FALSE;
+	memset(flow->moments, 0, 2 * shape->stages * m * sizeof(PipesimMoment));
+	for (gsize at = 0; at < n; at++) {
+		const guint32 stage = flow->program->stage_of[at];
+		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
+		PipesimPlace *place = &flow->places[at];
+
+		if (stage == PIPESIM_NO_OP)
+			continue;
+		if (where[copy * shape->stages + stage]++ > 0)
+			return FALSE;
+		where[copy * shape->stages + stage] = at + 1;
+		memcpy(place->took, &flow->durations.single[at * PIPESIM_FB],
+			sizeof place->took);
+		for (guint i = 0; i < 2; i++)
+			if (i == 0 ? stage > 0 : stage + 1 < shape->stages)
+				place->in[i] = flow->moments + (i * shape->stages + stage) * m +
+					       (flow->counts ? copy * flow->per_chunk : 0);
+	}
+	for (gsize i = 0; i < n_stages; i++)
+		for (guint back = 0; back < 2 && where[i] > 0; back++) {
+			const gsize stage = i % shape->stages, to = back ? i - 1 : i + 1;
+			PipesimPlace *place = &flow->places[where[i] - 1];
+
+			if ((back ? stage == 0 : stage + 1 == shape->stages) || where[to] == 0)
+				continue;
+			place->to[back] = (where[to] - 1) / shape->chunks;
+			place->out[back] =
+				(PipesimMoment *)flow->places[where[to] - 1].in[back];
+		}
+	return TRUE;
+}
