@@ -69,6 +69,15 @@ static void move(PipesimHeld *held, const PipesimOp *op)
 						held->copied, held->pieces);
 }
 
+/* What a forward leaves whose R comes later, if that is known; as R runs it is part of all. */
+static void keep(PipesimHeld *held, guint chunk, gint n)
+{
+	if (held->of[PIPESIM_KEPT_INPUT] == NULL)
+		return;
+	held->bytes[PIPESIM_UNTIL_INPUT] += n * held->of[PIPESIM_KEPT_INPUT][chunk];
+	held->bytes[PIPESIM_UNTIL_WEIGHT] += n * held->of[PIPESIM_KEPT_WEIGHT][chunk];
+}
+
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
 	guint n;
@@ -80,9 +89,14 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		held->absent = held->besides[index].absent[0];
 	}
 	held->transient = transient_bytes(held, op);
-	if (op->kind == PIPESIM_F ? op->b_chunk == PIPESIM_RECOMPUTED
-				  : pipesim_op_rows[op->kind].takes == 0)
+	if (op->kind == PIPESIM_F && op->b_chunk == PIPESIM_RECOMPUTED) {
+		keep(held, op->chunk, 1);
+		return TRUE;
+	}
+	if (pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0;
+	if (op->kind == PIPESIM_OP_RECOMPUTE)
+		keep(held, op->chunk, -1);
 	n = op->kind == PIPESIM_OP_RELOAD_ALLOC ? held->copied : held->pieces;
 	held->until_input += n;
 	held->until_weight += n;

@@ -389,7 +389,7 @@ static void find_baseline(PipesimComparison *comparison)
 
 	/* With whole sequences, and all that it holds. */
 	if (run != NULL && (run->shape.sliced || pipesim_shape_offloads(&run->shape) ||
-				   run->shape.recompute > 0))
+				   (run->shape.recompute > 0 && !scenario.recompute_ops)))
 		run = NULL;
 	scenario.samples = 0;
 	scenario.slices = scenario.offload = scenario.recompute = 0;

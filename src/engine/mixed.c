@@ -184,9 +184,12 @@ static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 		return 0;
 	if (op->kind < PIPESIM_N_KINDS)
 		return pipesim_op_duration(x->program, x->times, rank, op);
-	if (op->kind == PIPESIM_OP_RECOMPUTE && x->times->own[op->kind] == 0)
+	if (op->kind == PIPESIM_OP_RECOMPUTE &&
+		(x->times->again != NULL || x->times->own[op->kind] == 0))
 		return pipesim_times_on(x->times, rank,
-			x->times->stage[PIPESIM_F][pipesim_op_stage(x->program, rank, op)]);
+			(x->times->again != NULL ? x->times->again
+						 : x->times->stage[PIPESIM_F])[pipesim_op_stage(
+				x->program, rank, op)]);
 	return pipesim_op_rows[op->kind].resource == PIPESIM_ON_RANK
 		       ? pipesim_times_on(x->times, rank, x->times->own[op->kind])
 		       : x->times->own[op->kind];

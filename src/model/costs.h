@@ -39,6 +39,9 @@ typedef enum {
 	PIPESIM_TRANSIENT_FORWARD, /* and while F runs */
 	PIPESIM_TRANSIENT_WEIGHT,  /* and while W runs */
 	PIPESIM_UNTIL_STEP,        /* of a micro-batch from its forward until the step ends */
+	/* Of the first two what a forward leaves whose R comes later. Both or neither are there. */
+	PIPESIM_KEPT_INPUT,
+	PIPESIM_KEPT_WEIGHT,
 	PIPESIM_N_STAGE_BYTES,
 } PipesimBytes;
 
@@ -325,6 +328,7 @@ struct _PipesimTimes {
 	gint64 *stage[PIPESIM_FB];     /* [kind][stage], ns: F, I, W, B */
 	gint64 chunk[PIPESIM_N_KINDS]; /* the same of a stage of length 1 */
 	gint64 own[PIPESIM_N_OPS]; /* of ops beyond these, of a chunk where they are of one */
+	gint64 *again;             /* of R by stage, ns; NULL: @own, or as F */
 	guint engines; /* of copies on each rank: 2, one each way; else one for both */
 	gint64 average[PIPESIM_N_KINDS]; /* over all stages: what formulae are evaluated at */
 	gboolean equal_stages;           /* no part is longer or shorter than another */

@@ -44,6 +44,8 @@ typedef struct {
 	/* Chunks of each rank, the first ones, whose activations go to the host, or are computed
 	 * once more; 0 = the schedule's default */
 	guint offload, recompute;
+	gboolean
+		recompute_ops; /* what a described model computes again is R; of all chunks, where none are named */
 	PipesimFraction
 		offload_part;   /* of these activations; num 0 = as the schedule plans it */
 	guint offload_inflight; /* copies out that a rank does not wait for; 0 = any number */

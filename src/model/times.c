@@ -377,7 +377,8 @@ void pipesim_times_free(PipesimTimes *times)
 		return;
 	gpointer const owned[] = {times->unshard, times->reduce, times->gathered,
 		times->moved[0], times->moved[1], times->late, times->early, times->tail,
-		times->each, times->sorts, times->slow, times->first_layer, times->residence};
+		times->each, times->sorts, times->again, times->slow, times->first_layer,
+		times->residence};
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		g_free(times->stage[kind]);
 		g_free(times->launch[kind]);

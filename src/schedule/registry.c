@@ -127,7 +127,13 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 	if (offloads && scenario->offload > 0)
 		shape->offload = scenario->offload;
 	if (schedule->takes & PIPESIM_TAKES_RECOMPUTE)
-		shape->recompute = scenario->recompute;
+		shape->recompute = scenario->recompute_ops && scenario->recompute == 0
+					   ? shape->chunks
+					   : scenario->recompute;
+	else if (scenario->recompute_ops)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"its order has no place for R of --recompute-as-ops; schedules that "
+			"have one are " PIPESIM_RECOMPUTING);
 	asked = shape->offload;
 	if (asked <= shape->chunks) {
 		which = "--recompute-chunks";

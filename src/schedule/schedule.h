@@ -58,7 +58,7 @@ typedef enum {
 	PIPESIM_TAKES_PAIRS = 1 << 4,     /* --overlap-fb */
 	PIPESIM_TAKES_SLICES = 1 << 5,    /* --slices */
 	PIPESIM_TAKES_OFFLOAD = 1 << 6,   /* --offload-chunks */
-	PIPESIM_TAKES_RECOMPUTE = 1 << 7, /* --recompute-chunks */
+	PIPESIM_TAKES_RECOMPUTE = 1 << 7, /* --recompute-chunks, --recompute-as-ops */
 	PIPESIM_TAKES_SPARING = PIPESIM_TAKES_OFFLOAD | PIPESIM_TAKES_RECOMPUTE,
 	PIPESIM_TAKES_COPIES =
 		1 << 8, /* --offload-bandwidth: of the one before the last, and files */

@@ -383,6 +383,10 @@ SETTING(TP_OVERLAP, "--tp-overlap", 0, NULL,
 SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
 	"overlap expert all-to-alls with the other op of --overlap-fb", ALL_MODEL, MODEL,
 	FLAG(Training, ep_overlap))
+SETTING(RECOMPUTE_AS_OPS, "--recompute-as-ops", 0, NULL,
+	"what --recompute computes again is an op before each backward, R", NO_GROUP, MODEL,
+	FLAG(Setup, scenario.recompute_ops), HEED(TAKES_RECOMPUTE),
+	.heeded_by = PIPESIM_RECOMPUTING)
 SETTING(VOCAB_PARALLEL, "--vocab-parallel", 0, NULL,
 	"also compare schedules with passes, over whose ranks the output layer and the "
 	"embedding "

@@ -246,6 +246,14 @@ static PipesimCutter *make_cutter(
 	if (!pipesim_setup_training(setup, &training, error) ||
 		!pipesim_setup_load_model(setup, error))
 		return NULL;
+	if (setup->scenario.recompute_ops && !training.full && training.recompute == 0)
+		return pipesim_refuse_null(error,
+			"--recompute-as-ops: nothing is recomputed; add --recompute full, or "
+			"leave it out");
+	if (setup->scenario.recompute_ops && automatic)
+		return pipesim_refuse_null(error,
+			"--recompute-as-ops: the search for a layout counts no R; give the "
+			"layout, or leave it out");
 	/* Nobody asked for more than the model has learned. */
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
 		training.seq = MIN(training.seq, setup->model->positions);
@@ -277,6 +285,7 @@ static PipesimCutter *make_cutter(
 		if (layout == NULL)
 			return NULL;
 	}
+	training.again_as_ops = setup->scenario.recompute_ops;
 	cutter = pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
 		timed ? &rates : NULL);
 	if (automatic)
@@ -302,7 +311,8 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 				pipesim_settings[others[i]].name);
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
-			    id == PIPESIM_SET_VOCAB_PARALLEL) &&
+			    id == PIPESIM_SET_VOCAB_PARALLEL ||
+			    id == PIPESIM_SET_RECOMPUTE_AS_OPS) &&
 			(setup->text[id] != NULL || setup->flag[id]))
 			return pipesim_refuse(error,
 				"%s is of --model, which is missing; for example --model "

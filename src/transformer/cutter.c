@@ -14,8 +14,10 @@ typedef struct {
 } Sum;
 
 /* What all layouts of a model at one training share. */
-typedef struct {
+typedef struct _Base Base;
+struct _Base {
 	gint references;
+	Base *sparing; /* the same with what is computed again in backwards, of whose ops R are made; NULL: none are */
 	PipesimTransformer *model;
 	PipesimTraining training;
 	PipesimRates rates;
@@ -25,12 +27,13 @@ typedef struct {
 	GMutex lock;
 	GPtrArray *sums;                     /* of Sum, owned; each content once */
 	gint64 fixed[1u << PIPESIM_N_PARTS]; /* by sorts; -1: not known yet */
-} Base;
+};
 
 /* A cut that was asked for before: schedules of a search share it. */
 typedef struct {
 	PipesimStages *layout;
-	const Sum **of; /* of its stages; NULL: too large */
+	const Sum **of;      /* of its stages; NULL: too large */
+	const Sum **sparing; /* with recomputation; NULL: it makes no ops */
 } Known;
 
 typedef struct {
@@ -55,7 +58,17 @@ static void free_known(gpointer data)
 
 	pipesim_stages_free(known->layout);
 	g_free(known->of);
+	g_free(known->sparing);
 	g_free(known);
+}
+
+/* But for its model. */
+static void free_base(Base *base)
+{
+	pipesim_device_unref(base->rates.device);
+	g_ptr_array_unref(base->sums);
+	g_mutex_clear(&base->lock);
+	g_free(base);
 }
 
 static void free_cutter(PipesimCutter *base)
@@ -64,10 +77,9 @@ static void free_cutter(PipesimCutter *base)
 
 	if (g_atomic_int_dec_and_test(&cutter->base->references)) {
 		pipesim_transformer_free(cutter->base->model);
-		pipesim_device_unref(cutter->base->rates.device);
-		g_ptr_array_unref(cutter->base->sums);
-		g_mutex_clear(&cutter->base->lock);
-		g_free(cutter->base);
+		if (cutter->base->sparing != NULL)
+			free_base(cutter->base->sparing);
+		free_base(cutter->base);
 	}
 	pipesim_stages_free(cutter->layout);
 	g_ptr_array_unref(cutter->known);
@@ -183,14 +195,20 @@ static const Known *find_sums(const PipesimCutter *base, guint stages, GError **
 
 	g_mutex_lock(&cutter->lock);
 	known = find_known(base, stages, &fault);
-	if (known != NULL && known->of == NULL)
+	if (known != NULL && known->of == NULL) {
 		known->of = g_new0(const Sum *, stages);
+		if (cutter->base->sparing != NULL)
+			known->sparing = g_new0(const Sum *, stages);
+	}
 	if (known != NULL && known->of[stages - 1] == NULL) {
 		g_mutex_lock(&cutter->base->lock);
 		for (guint i = 0; i < stages && fault == NULL; i++) {
 			const PipesimCut of = cut_of_stage(cutter, &known->layout->cut[i]);
 
 			known->of[i] = find_sum(cutter->base, &of, &fault);
+			if (known->of[i] != NULL && known->sparing != NULL)
+				known->sparing[i] =
+					find_sum(cutter->base->sparing, &of, &fault);
 		}
 		g_mutex_unlock(&cutter->base->lock);
 	}
@@ -288,6 +306,16 @@ static void take_bytes(const PipesimStage *stage, guint i, guint pieces, Pipesim
 	}
 }
 
+/* What R of stage @i takes, and what its forward leaves for it. */
+static void take_again(
+	const Sum *sum, const Sum *sparing, guint i, guint pieces, PipesimTimes *times)
+{
+	times->bytes[PIPESIM_KEPT_INPUT][i] = sparing->stage.until_input / pieces;
+	times->bytes[PIPESIM_KEPT_WEIGHT][i] = sparing->stage.until_weight / pieces;
+	if (times->again != NULL)
+		times->again[i] = pipesim_time_scale(sparing->ns[1] - sum->ns[1], 1, pieces);
+}
+
 /* Of what all ranks have together. */
 static void take_share(const Sum *sum, guint i, PipesimTimes *times)
 {
@@ -309,7 +337,10 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	const gboolean alone = own->training.ep_overlap && shape->ranks == 1;
 
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
-		times->bytes[sort] = g_new0(gint64, shape->stages);
+		if (sort < PIPESIM_KEPT_INPUT || own->sparing != NULL)
+			times->bytes[sort] = g_new0(gint64, shape->stages);
+	if (own->sparing != NULL && own->timed)
+		times->again = g_new0(gint64, shape->stages);
 	times->sorts = g_new0(guint, shape->stages);
 	if (own->training.eager) {
 		times->late = g_new0(gint64, shape->stages);
@@ -331,6 +362,8 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 			take_times(known->of[i], i, pieces,
 				alone ? pair_share(&known->of[i]->stage, own->times) : 1,
 				times);
+		if (known->sparing != NULL)
+			take_again(known->of[i], known->sparing[i], i, pieces, times);
 		if (vocabulary != NULL)
 			take_share(vocabulary, i, times);
 	}
@@ -463,10 +496,9 @@ static gboolean divide(const PipesimCutter *base, guint barriers, guint ranks,
 	return pipesim_cutter_take(&divided->cutter, ranks, costs, error);
 }
 
-PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
-	PipesimStages *layout, const PipesimRates *rates)
+static Base *make_base(
+	PipesimTransformer *model, const PipesimTraining *training, const PipesimRates *rates)
 {
-	Cutter *cutter = g_new0(Cutter, 1);
 	Base *base = g_new0(Base, 1);
 
 	base->references = 1;
@@ -485,13 +517,26 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	for (guint sorts = 0; sorts < G_N_ELEMENTS(base->fixed); sorts++)
 		base->fixed[sorts] = -1;
 	pipesim_stage_parts(model, training, base->parts);
+	return base;
+}
+
+PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
+	PipesimStages *layout, const PipesimRates *rates)
+{
+	Cutter *cutter = g_new0(Cutter, 1);
+	PipesimTraining own = *training;
+
+	if (training->again_as_ops)
+		own.full = own.recompute = own.every = own.first = 0;
+	cutter->base = make_base(model, &own, rates);
+	if (training->again_as_ops)
+		cutter->base->sparing = make_base(model, training, rates);
 	cutter->cutter = (PipesimCutter){.references = 1,
 		.check = check,
 		.cut = cut,
 		.fixed = fixed,
 		.transient = transient,
 		.free = free_cutter};
-	cutter->base = base;
 	cutter->layout = layout;
 	init_known(cutter);
 	cutter->cutter.message = pipesim_stage_message(model, training);

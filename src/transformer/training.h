@@ -100,6 +100,7 @@ typedef struct {
 	gboolean full;          /* whole layers are computed again: */
 	gint64 every;           /* one input of so many layers is kept; 0 = 1 */
 	gint64 first;           /* or only the first so many layers of a stage; 0 = all */
+	gboolean again_as_ops;  /* by ops of their own, not by backwards */
 	PipesimOptimizer optimizer;
 	PipesimZero zero;
 	PipesimPrecision precision;

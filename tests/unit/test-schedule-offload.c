@@ -1,7 +1,9 @@
 /* Orders with copies to the host and back, and with recomputation, of every schedule that takes them. */
 #include "grid.h"
 #include "runtime/csv.h"
+#include "shipped.h"
 #include "suites.h"
+#include "transformer/cutter.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -239,6 +241,59 @@ START_TEST(part_of_two_microbatches)
 }
 END_TEST
 
+/* A described model, of 4 ranks or one, with what its backwards compute again as ops of their own. */
+static PipesimRun *run_model(guint ranks, gboolean as_ops)
+{
+	const PipesimScenario scenario = {.ranks = ranks,
+		.microbatches = 8,
+		.recompute_ops = as_ops,
+		.keep = PIPESIM_KEEP_OPS};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = pipesim_training_on_one(2048, 1);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimRates rates;
+
+	training.full = TRUE;
+	training.again_as_ops = as_ops;
+	rates = pipesim_device_rates(shipped_device("h100"), &training);
+	ck_assert(pipesim_cutter_take(
+		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates),
+		ranks, costs, NULL));
+	return pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs);
+}
+
+/* The same work; F leaves the same, R brings the rest, and may run before the gradient is there. */
+START_TEST(models_compute_again_by_ops)
+{
+	for (guint ranks = 1; ranks <= 4; ranks += 3) {
+		g_autoptr(PipesimRun) within = run_model(ranks, FALSE);
+		g_autoptr(PipesimRun) ops = run_model(ranks, TRUE);
+		const PipesimTimes *a = within->times, *b = ops->times;
+
+		ck_assert(within->error == NULL && ops->error == NULL);
+		ck_assert(within->times->again == NULL);
+		for (guint stage = 0; stage < ranks; stage++) {
+			ck_assert_int_eq(b->again[stage] + b->stage[PIPESIM_B][stage],
+				a->stage[PIPESIM_B][stage]);
+			for (PipesimBytes sort = 0; sort <= PIPESIM_UNTIL_WEIGHT; sort++) {
+				ck_assert_int_eq(b->bytes[PIPESIM_KEPT_INPUT + sort][stage],
+					a->bytes[sort][stage]);
+				ck_assert_int_ge(b->bytes[sort][stage], a->bytes[sort][stage]);
+			}
+			ck_assert_int_eq(ops->report->bubble.busy[stage],
+				within->report->bubble.busy[stage]);
+			ck_assert_int_gt(ops->report->memory.peak[stage],
+				within->report->memory.peak[stage]);
+		}
+		ck_assert_int_eq(ops->report->makespan<within->report->makespan, ranks> 1);
+		/* Of one op at a time all is there: what 4 forwards leave, and one R. */
+		ck_assert_int_eq(ops->report->memory.fullest[0].part[PIPESIM_HELD_UNTIL_INPUT],
+			(ranks - 1) * b->bytes[PIPESIM_KEPT_INPUT][0] +
+				b->bytes[PIPESIM_UNTIL_INPUT][0]);
+	}
+}
+END_TEST
+
 Suite *schedule_offload_suite(void)
 {
 	Suite *suite = suite_create("schedule-offload");
@@ -248,6 +303,7 @@ Suite *schedule_offload_suite(void)
 	tcase_add_loop_test(tcase, orders_run_with_less, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(tcase, parts_are_freed_as_copies_end, 0, G_N_ELEMENTS(shapes));
 	tcase_add_test(tcase, part_of_two_microbatches);
+	tcase_add_test(tcase, models_compute_again_by_ops);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
