@@ -291,7 +291,8 @@ static void use_operators(PipesimProfile *profile, GArray *operators)
 			event->start < outer->end)
 			continue;
 		outer = event;
-		if (!g_str_has_prefix(event->name, "c10d::"))
+		if (!g_str_has_prefix(event->name, "c10d::") &&
+			!g_str_has_prefix(event->name, "aten::empty"))
 			add_activity(profile, event, 0,
 				event->thread +
 					g_str_has_prefix(event->name, "autograd::engine"));
