@@ -220,7 +220,7 @@ _pipesim_option 'compare explain export diff steady optimize sweep' '--slice-len
 _pipesim_option 'compare explain export diff steady optimize sweep' '--slice-cost' '' 'LIST' '' 'what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--context-exchange' '' '' '' 'slimpipe: ranks share the attention of the slices that they work on in step'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--copy-engines' '' 'N' '1 2' 'engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)'
-_pipesim_option 'compare explain export diff steady optimize sweep' '--offload-bandwidth' '' 'N' '' 'bandwidth of copies to the host, one way, such as 25GB/s: COPY from activation bytes'
+_pipesim_option 'compare explain export diff steady optimize sweep plan' '--offload-bandwidth' '' 'N' '' 'bandwidth of copies to the host, one way, such as 25GB/s: COPY from activation bytes'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--slow-rank' '' 'LIST' '' 'stragglers: 3=1.1 makes rank 3 10 % slower'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--speed' '' 'LIST' '' 'speed of single GPUs: 3=0.97 makes rank 3 take 1/0.97 of the time'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--activation-bytes' '' 'N[+N]' '' 'activation bytes of a micro-batch on a rank: held until dgrad + until wgrad'

@@ -15,6 +15,9 @@
 
 /* What is asked -------------------------------------------------------------------------- */
 
+/* Schedules that copy activations to the host, which are tried where it is known how long that takes. */
+#define COPYING "po-h,po-f"
+
 /* Schedules of @plan: those given, or of its runtime; where several frameworks are asked (@several) those that this one
  * runs. */
 static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError **error)
@@ -25,7 +28,9 @@ static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 
 	plan->schedules = g_ptr_array_new();
-	if (!pipesim_choices_add_list(choices, given != NULL ? given : own, error))
+	if (!pipesim_choices_add_list(choices, given != NULL ? given : own, error) ||
+		(given == NULL && any && plan->wish.copies > 0 &&
+			!pipesim_choices_add_list(choices, COPYING, error)))
 		return FALSE;
 	pipesim_each_in (const PipesimChoice, choice, choices) {
 		if (choice->schedule == NULL || choice->label != NULL ||
@@ -172,6 +177,7 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 {
 	PipesimSetup *setup = plan->setup;
 	const char *reserve = setup->text[PIPESIM_SET_RESERVE];
+	const char *copies = setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH];
 
 	if (!pipesim_setup_training(setup, &wish->training, error))
 		return FALSE;
@@ -191,6 +197,9 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	wish->post_validation = setup->flag[PIPESIM_SET_POST_VALIDATION];
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
+	if (copies != NULL &&
+		!pipesim_parse_bandwidth(copies, "--offload-bandwidth:", &wish->copies, error))
+		return FALSE;
 	if (setup->text[PIPESIM_SET_MEMORY] != NULL && setup->memory < 1000000)
 		return pipesim_refuse(error,
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
@@ -313,6 +322,10 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 				g_ptr_array_index(plan->asked, plan->asked->len - 1);
 
 			takes |= one->wish.runtime != NULL ? one->wish.runtime->takes : 0;
+			for (guint k = 0; one->wish.schedules[k] != NULL; k++)
+				if (one->wish.schedules[k]->offloads !=
+					PIPESIM_OFFLOADS_NOTHING)
+					takes |= PIPESIM_TAKES_COPIES;
 			continue;
 		}
 		if (!several || framework->runtime == NULL) {
@@ -498,10 +511,10 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED,
-		PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME,
-		PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
+		PIPESIM_SET_OFFLOAD_BANDWIDTH, PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE,
+		PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF,
+		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json, csv (the best at each memory) or jsonl (all) "
 			    "(default: text)",

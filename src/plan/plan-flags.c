@@ -62,8 +62,8 @@ static void append_word(GString *out, const char *option, const char *text)
 }
 
 /* Options of the command line that say what the model is and how it is trained, but for sizes. */
-static void append_given(
-	const PipesimPlanning *plan, const PipesimTraining *training, GString *out)
+static void append_given(const PipesimPlanning *plan, const PipesimTraining *training,
+	const PipesimSchedule *schedule, GString *out)
 {
 	/* What is written of the candidate, whether it was given or not. */
 	static const PipesimSettingId own[] = {PIPESIM_SET_MODEL, PIPESIM_SET_LAYOUT,
@@ -77,7 +77,9 @@ static void append_given(
 	for (PipesimSettingId id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		gboolean kept = pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
 				id == PIPESIM_SET_ACTIVE_STAGES ||
-				id == PIPESIM_SET_UNSHARD_AHEAD;
+				id == PIPESIM_SET_UNSHARD_AHEAD ||
+				(id == PIPESIM_SET_OFFLOAD_BANDWIDTH &&
+					schedule->offloads != PIPESIM_OFFLOADS_NOTHING);
 
 		for (guint i = 0; i < G_N_ELEMENTS(own); i++)
 			kept &= id != own[i];
@@ -136,7 +138,7 @@ void pipesim_plan_command(
 		g_string_append(out, " --sequence-parallel");
 	if (strcmp(recompute, "none") != 0)
 		g_string_append_printf(out, " --recompute %s", recompute);
-	append_given(plan, training, out);
+	append_given(plan, training, candidate->schedule, out);
 	/* Of the plan where it was not given; a device knows how fast it reduces behind the step. */
 	if (training->zero == PIPESIM_ZERO_3 || plan->wish.device == NULL ||
 		training->reduce > 0)

@@ -39,8 +39,15 @@ PipesimCosts *pipesim_planner_balanced(
 	pipesim_cutter_set_auto(cutter);
 	if (shards)
 		costs->sharding.bandwidth = pipesim_planner_reduce(wish, training);
-	return pipesim_cutter_take(cutter, ranks, costs, error) ? g_steal_pointer(&costs)
-								: NULL;
+	if (!pipesim_cutter_take(cutter, ranks, costs, error))
+		return NULL;
+	if (wish->copies > 0)
+		costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] =
+			MIN(pipesim_time_scale(
+				    costs->bytes_until_input + costs->bytes_until_weight,
+				    1000000000, wish->copies),
+				PIPESIM_MAX_TIME_NS);
+	return g_steal_pointer(&costs);
 }
 
 PipesimCosts *pipesim_planner_costs(
