@@ -2,6 +2,7 @@
 
 #include "engine/long-loops.h"
 #include "engine/ruled-leap.h"
+#include "runtime/megatron.h"
 #include "runtime/rounds.h"
 #include <string.h>
 
@@ -312,7 +313,9 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	of_each = added(order, &loops);
 	for (guint32 phase = 0; phase < loops.n_phases; phase++)
 		all = MIN(all, supersteps(order, &loops, phase));
-	if (of_each == 0)
+	/* Fewer micro-batches might suit it. */
+	if (of_each == 0 || (step->job.runtime == &pipesim_runtime_megatron &&
+				    pipesim_megatron_refuses(order)))
 		return TRUE;
 	/* The first tries are the shorter ones; where the transient is told it is one of as many for any times. */
 	if (step->job.period)

@@ -115,6 +115,23 @@ guint32 pipesim_megatron_ahead(const PipesimMegatron *all)
 	return all->chunks > 1 ? group - MIN(group, all->ranks) + 1 : 1;
 }
 
+gboolean pipesim_megatron_refuses(const PipesimOrder *order)
+{
+	const guint32 m = order->shape.microbatches;
+	guint64 group = 0;
+
+	for (guint32 l = 0; l < order->rank_begin[1]; l++) {
+		const PipesimLoop *loop = &order->loops[l];
+		const PipesimOp *op = &order->verbs[loop->first];
+
+		if (loop->n != 1 || op->kind != PIPESIM_F || op->chunk > 0)
+			break;
+		group += loop->count;
+	}
+	return order->shape.chunks > 1 && group > 0 && m % group > 0 &&
+	       m % group < order->shape.ranks;
+}
+
 gboolean pipesim_megatron_check(const PipesimMegatron *all, GError **error)
 {
 	const guint32 group = all->chunks > 1 ? count_group(all) : 0;

@@ -10,6 +10,7 @@
  * All ranks run the same chunks and micro-batches in the same order: forwards and backwards are told by their
  * number. */
 #pragma once
+#include "order/order.h"
 #include "runtime/runtime.h"
 
 /* No op, or none that is to be sent, received or waited for. */
@@ -69,6 +70,9 @@ static inline void pipesim_megatron_take(
 	all->ops[backward][k] = (PipesimMegatronOp){microbatch, chunk};
 	all->of[backward][chunk * all->m + microbatch] = k;
 }
+
+/** pipesim_megatron_refuses: the same of @order, which has loops: whether its last group is too small. */
+gboolean pipesim_megatron_refuses(const PipesimOrder *order);
 
 /** pipesim_megatron_check: whether no group of micro-batches is too small to go round; FALSE with
  * PIPESIM_ERROR_CONSTRAINT. */
