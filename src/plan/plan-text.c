@@ -25,18 +25,19 @@ static char *gib(gint64 bytes)
 	return g_strdup(pipesim_figure_fixed(number, (double)bytes / 1073741824, 1));
 }
 
-static const PipesimColumn columns[] = {{NULL, "", FALSE}, {NULL, "for", TRUE},
-	{NULL, "schedule", TRUE}, {NULL, "TP", FALSE}, {NULL, "CP", FALSE}, {NULL, "PP", FALSE},
-	{NULL, "EP", FALSE}, {NULL, "DP", FALSE}, {NULL, "mbs", FALSE},
-	{NULL, "recompute", TRUE}, {"step", "s", FALSE}, {"MFU", "%", FALSE},
-	{"bubble", "%", FALSE}, {"GiB of a GPU", "needs", FALSE},
-	{"GiB of a GPU", "reserve", FALSE}};
-/* With what is not for tensors. */
-static const PipesimColumn few_columns[] = {{NULL, "", FALSE}, {NULL, "for", TRUE},
-	{NULL, "schedule", TRUE}, {NULL, "TP", FALSE}, {NULL, "CP", FALSE}, {NULL, "PP", FALSE},
-	{NULL, "EP", FALSE}, {NULL, "DP", FALSE}, {NULL, "mbs", FALSE},
-	{NULL, "recompute", TRUE}, {"step", "s", FALSE}, {"MFU", "%", FALSE},
-	{"bubble", "%", FALSE}, {"needs", "GiB", FALSE}, {NULL, "", FALSE}};
+#define COLUMNS                                                                                \
+	{NULL, "", FALSE}, {NULL, "for", TRUE}, {NULL, "schedule", TRUE}, {NULL, "TP", FALSE}, \
+		{NULL, "CP", FALSE}, {NULL, "PP", FALSE}, {NULL, "EP", FALSE},                 \
+		{NULL, "DP", FALSE}, {NULL, "mbs", FALSE}, {NULL, "recompute", TRUE},          \
+		{"step", "s", FALSE}, {"MFU", "%", FALSE},                                     \
+	{                                                                                      \
+		"bubble", "%", FALSE                                                           \
+	}
+
+/* The second in few characters: with what is not for tensors. */
+static const PipesimColumn columns[][15] = {
+	{COLUMNS, {"GiB of a GPU", "needs", FALSE}, {"GiB of a GPU", "reserve", FALSE}},
+	{COLUMNS, {"needs", "GiB", FALSE}, {NULL, "", FALSE}}};
 
 /* "act+norm": modules of Megatron-LM, short; of DeepSeek's layers where @few those alone that they do not always compute again. */
 static char *short_recompute(const PipesimTraining *training, gboolean few)
@@ -103,7 +104,7 @@ static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few, guint w
 
 	for (guint less = few; less < 4; less++) {
 		pipesim_table_free(table);
-		table = pipesim_table_new(few ? few_columns : columns, G_N_ELEMENTS(columns));
+		table = pipesim_table_new(columns[few != 0], G_N_ELEMENTS(columns[0]));
 		for (guint i = 0; i < plan->rows->len; i++)
 			add_row(table, plan, &g_array_index(plan->rows, PipesimPlanRow, i),
 				i + 1, less, few);
@@ -212,174 +213,7 @@ static char *memory_of(const PipesimCandidate *candidate, const char *verb)
 		candidate->fullest, verb, all, fixed, held, moment, reserve);
 }
 
-/* What of a step is lost in @candidate. */
-static void append_losses(const PipesimCandidate *candidate, GString *out)
-{
-	g_autofree char *bubble = percent(candidate->bubble),
-			*again = percent(candidate->again);
-	g_autofree char *messages = percent(candidate->messages);
-	g_autofree char *after = percent(candidate->after);
-
-	say(out,
-		"Lost in row 1, %% of its step: waiting %s, recomputation %s, messages of TP "
-		"and "
-		"EP %s, gradients and optimizer %s",
-		bubble, again, messages, after);
-}
-
-/* Where nothing fits: how much would. */
-static void append_smallest(const PipesimAdvice *plan, GString *out)
-{
-	const PipesimPlanning *of = NULL;
-	const PipesimCandidate *smallest = NULL;
-
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanning *other = plan->asked->pdata[i];
-
-		if (smallest == NULL || other->planned->smallest.least < smallest->least) {
-			of = other;
-			smallest = &other->planned->smallest;
-		}
-	}
-	if (smallest == NULL)
-		return;
-	g_autofree char *recompute = pipesim_plan_recompute(&smallest->training, "+");
-	g_autofree char *least = gib(smallest->least);
-	g_autofree char *reserve = gib(pipesim_planner_reserved(
-		&of->wish, &smallest->training, smallest->ranks, smallest->least));
-
-	say(out,
-		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
-		" and recompute %s a rank still has %s GiB of parameters, optimizer and one "
-		"micro-batch, + %s reserve; give more GPUs, or --zero 3",
-		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute, least,
-		reserve);
-}
-
-static void append_misses(const PipesimAdvice *plan, GString *out)
-{
-	for (guint i = 0; i < plan->misses->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->misses, PipesimPlanRow, i);
-		const PipesimCandidate *miss = row->candidate;
-		g_autofree char *recompute = pipesim_plan_recompute(&miss->training, "+");
-		g_autofree char *memory = memory_of(miss, "would need");
-		g_autofree char *cure = pipesim_advice_cure(row);
-		PipesimNumber seconds;
-		char room[64];
-
-		say(out,
-			"%s%s%s with TP %" G_GINT64_FORMAT ", PP %u, size %" G_GINT64_FORMAT
-			", recompute %s would take %s s, but %s. It fits %s",
-			plan->asked->len > 1 ? pipesim_framework(&row->of->wish)->words : "",
-			plan->asked->len > 1 ? ": " : "",
-			pipesim_plan_schedule(miss, room, sizeof room), miss->training.tp,
-			miss->ranks, miss->training.microbatch, recompute,
-			pipesim_figure_fixed(seconds, (double)miss->step / 1e9, 3), memory,
-			cure);
-	}
-}
-
-static void append_explained(const PipesimAdvice *plan, guint number, GString *out)
-{
-	const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, number - 1);
-	const PipesimFramework *framework = pipesim_framework(&row->of->wish);
-	g_autofree char *memory = memory_of(row->candidate, "needs");
-	g_autoptr(PipesimStages) stages = pipesim_plan_stages(row->of, row->candidate);
-	g_autoptr(GString) flags = g_string_new(NULL);
-	g_auto(GStrv) lines = NULL;
-
-	g_string_append_c(out, '\n');
-	say(out, "%u: %s", number, memory);
-	if (row->candidate->alike != NULL)
-		say(out, "Within 1 %% of it: %s", row->candidate->alike);
-	if (stages != NULL) {
-		g_string_append(out, "\nLayout\n  ");
-		pipesim_stages_print(stages, out);
-		g_string_append_c(out, '\n');
-	}
-	if (strcmp(framework->name, "megatron") == 0)
-		pipesim_plan_megatron(row->of, row->candidate, flags);
-	else if (framework->eager)
-		pipesim_plan_torchtitan_recipe(row->of, row->candidate, flags);
-	if (flags->len > 0)
-		g_string_append_printf(out, "\n%s\n", framework->words);
-	lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
-	for (char **line = lines; *line != NULL; line++)
-		g_string_append_printf(out, "%s%s\n", **line != '\0' ? "  " : "", *line);
-	g_string_append(out, "\nShow it\n  ");
-	pipesim_plan_command(row->of, row->candidate, out);
-	g_string_append_c(out, '\n');
-}
-
-/* Where several were asked: the best of each, a sentence each. */
-static void append_verdicts(const PipesimAdvice *plan, GString *out)
-{
-	for (guint i = 0; i < plan->asked->len && plan->asked->len > 1; i++) {
-		const PipesimPlanning *of = plan->asked->pdata[i];
-		const PipesimFramework *framework = pipesim_framework(&of->wish);
-		const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
-		PipesimNumber seconds;
-		char room[64];
-
-		if (row == NULL) {
-			say(out, "%s: nothing fits", framework->words);
-			continue;
-		}
-		say(out,
-			"%s: %s, TP %" G_GINT64_FORMAT ", PP %u: %s s a step, %" G_GINT64_FORMAT
-			" tokens a second",
-			framework->words,
-			pipesim_plan_schedule(row->candidate, room, sizeof room),
-			row->candidate->training.tp, row->candidate->ranks,
-			pipesim_figure_fixed(seconds, (double)row->candidate->step / 1e9, 3),
-			row->candidate->tokens);
-	}
-	if (plan->asked->len > 1)
-		g_string_append_c(out, '\n');
-}
-
-/* Whether rows have marks that are explained. */
-static void find_marks(const PipesimAdvice *plan, gboolean *gathered, gboolean *equal)
-{
-	*gathered = *equal = FALSE;
-	for (guint i = 0; i < plan->rows->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
-
-		*gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
-		*equal |= row->equal;
-	}
-}
-
-static void write_full(
-	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
-{
-	g_autofree char *decision = pipesim_advice_decision(plan);
-	gboolean gathered, equal;
-
-	append_asked(plan, out);
-	append_verdicts(plan, out);
-	find_marks(plan, &gathered, &equal);
-	if (plan->rows->len > 0) {
-		g_autoptr(PipesimTable) table = make_table(plan, FALSE, WIDTH);
-
-		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
-		g_string_append_c(out, '\n');
-		if (gathered)
-			say(out, "*: parameters are gathered stage by stage (--zero 3)");
-		if (equal)
-			say(out, "=: as short as row 1, within the error of a step");
-		if (decision != NULL)
-			say(out, "%s", decision);
-		append_losses(g_array_index(plan->rows, PipesimPlanRow, 0).candidate, out);
-	} else {
-		append_smallest(plan, out);
-	}
-	append_misses(plan, out);
-	if (explained > 0)
-		append_explained(plan, explained, out);
-}
-
-/* A screen ------------------------------------------------------------------------------- */
+/* Sentences -------------------------------------------------------------------------------- */
 
 /* "58k", "1.23M" tokens a second. */
 static const char *short_rate(PipesimNumber out, gint64 tokens)
@@ -419,6 +253,178 @@ static char *words_of(const PipesimPlanRow *row)
 		g_string_append_printf(words, ", recompute %s", recompute);
 	return g_strdup(words->str);
 }
+
+/* What the best of @of comes to. */
+static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
+{
+	const PipesimFramework *framework = pipesim_framework(&of->wish);
+	const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
+	g_autofree char *words = row != NULL ? words_of(row) : NULL;
+	g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
+	PipesimNumber step, rate;
+
+	if (row == NULL)
+		return g_strdup_printf("%s: nothing fits in %.1f GiB.", framework->words,
+			(double)of->wish.memory / PIPESIM_GIB);
+	return g_strdup_printf("%s: %s: %s a step, %s tokens/s%s%s%s.",
+		strcmp(framework->name, "any") == 0 ? "Any order" : framework->words, words,
+		pipesim_screen_time(step, row->candidate->step),
+		short_rate(rate, row->candidate->tokens),
+		row->candidate->mfu > 0 ? ", MFU " : "", row->candidate->mfu > 0 ? mfu : "",
+		row->candidate->mfu > 0 ? "%" : "");
+}
+
+/* What else would be shorter, and what that needs. */
+static char *miss_of(const PipesimPlanRow *row)
+{
+	const PipesimCandidate *miss = row->candidate;
+	g_autoptr(GString) out = g_string_new(NULL);
+	g_autofree char *words = words_of(row);
+	PipesimNumber step, needs;
+
+	g_string_printf(out, "%s, %s would take %s, but needs %s",
+		pipesim_framework(&row->of->wish)->words, words,
+		pipesim_screen_time(step, miss->step),
+		pipesim_screen_bytes(needs, miss->memory + miss->reserve));
+	if (row->remedy != NULL) {
+		g_autofree char *recompute = short_recompute(&row->remedy->training, TRUE);
+
+		g_string_append_printf(out,
+			"; it fits with mbs %" G_GINT64_FORMAT " and recompute %s, in %s",
+			row->remedy->training.microbatch, recompute,
+			pipesim_screen_time(step, row->remedy->step));
+	}
+	return g_strdup(out->str);
+}
+
+/* Where nothing fits: how much would. */
+static char *smallest_of(const PipesimAdvice *plan)
+{
+	const PipesimPlanning *of = plan->asked->pdata[0];
+	const PipesimCandidate *smallest = &of->planned->smallest;
+
+	for (guint i = 1; i < plan->asked->len; i++) {
+		const PipesimPlanning *other = plan->asked->pdata[i];
+
+		if (other->planned->smallest.least < smallest->least) {
+			of = other;
+			smallest = &other->planned->smallest;
+		}
+	}
+	g_autofree char *recompute = pipesim_plan_recompute(&smallest->training, "+");
+	g_autofree char *least = gib(smallest->least);
+	g_autofree char *reserve = gib(pipesim_planner_reserved(
+		&of->wish, &smallest->training, smallest->ranks, smallest->least));
+
+	return g_strdup_printf(
+		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
+		" and recompute %s a rank still has %s GiB of parameters, "
+		"optimizer and one micro-batch, + %s reserve; give more GPUs, or "
+		"--zero 3",
+		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute, least,
+		reserve);
+}
+
+/* What stands below the table: its marks, and what of a step is lost in the first row. (transfer full). */
+static GPtrArray *notes_of(const PipesimAdvice *plan)
+{
+	const PipesimCandidate *first = g_array_index(plan->rows, PipesimPlanRow, 0).candidate;
+	GPtrArray *notes = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *bubble = percent(first->bubble), *again = percent(first->again);
+	g_autofree char *messages = percent(first->messages), *after = percent(first->after);
+	gboolean gathered = FALSE, equal = FALSE;
+
+	for (guint i = 0; i < plan->rows->len; i++) {
+		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
+
+		gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
+		equal |= row->equal;
+	}
+	if (equal)
+		g_ptr_array_add(
+			notes, g_strdup("= as short as row 1, within the error of a step"));
+	if (gathered)
+		g_ptr_array_add(
+			notes, g_strdup("* parameters are gathered stage by stage (--zero 3)"));
+	g_ptr_array_add(notes,
+		g_strdup_printf("Lost in row 1, %% of its step: waiting %s, recomputation %s, "
+				"messages of TP and EP %s, gradients and optimizer %s",
+			bubble, again, messages, after));
+	return notes;
+}
+
+static void append_explained(const PipesimAdvice *plan, guint number, GString *out)
+{
+	const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, number - 1);
+	const PipesimFramework *framework = pipesim_framework(&row->of->wish);
+	g_autofree char *memory = memory_of(row->candidate, "needs");
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(row->of, row->candidate);
+	g_autoptr(GString) flags = g_string_new(NULL);
+	g_auto(GStrv) lines = NULL;
+
+	g_string_append_c(out, '\n');
+	say(out, "%u: %s", number, memory);
+	if (row->candidate->alike != NULL)
+		say(out, "Within 1 %% of it: %s", row->candidate->alike);
+	if (stages != NULL) {
+		g_string_append(out, "\nLayout\n  ");
+		pipesim_stages_print(stages, out);
+		g_string_append_c(out, '\n');
+	}
+	if (strcmp(framework->name, "megatron") == 0)
+		pipesim_plan_megatron(row->of, row->candidate, flags);
+	else if (framework->eager)
+		pipesim_plan_torchtitan_recipe(row->of, row->candidate, flags);
+	if (flags->len > 0)
+		g_string_append_printf(out, "\n%s\n", framework->words);
+	lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
+	for (char **line = lines; *line != NULL; line++)
+		g_string_append_printf(out, "%s%s\n", **line != '\0' ? "  " : "", *line);
+	g_string_append(out, "\nShow it\n  ");
+	pipesim_plan_command(row->of, row->candidate, out);
+	g_string_append_c(out, '\n');
+}
+
+static void write_full(
+	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
+{
+	g_autofree char *decision = pipesim_advice_decision(plan);
+
+	append_asked(plan, out);
+	for (guint i = 0; i < plan->asked->len && plan->asked->len > 1; i++) {
+		g_autofree char *verdict = verdict_of(plan, plan->asked->pdata[i]);
+
+		say(out, "%s", verdict);
+	}
+	if (plan->asked->len > 1)
+		g_string_append_c(out, '\n');
+	if (plan->rows->len > 0) {
+		g_autoptr(PipesimTable) table = make_table(plan, FALSE, WIDTH);
+		g_autoptr(GPtrArray) notes = notes_of(plan);
+
+		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
+		g_string_append_c(out, '\n');
+		if (decision != NULL)
+			say(out, "%s", decision);
+		for (guint i = 0; i < notes->len; i++)
+			say(out, "%s", (const char *)notes->pdata[i]);
+	} else {
+		g_autofree char *smallest = smallest_of(plan);
+
+		say(out, "%s", smallest);
+	}
+	for (guint i = 0; i < plan->misses->len; i++) {
+		const PipesimPlanRow *row = &g_array_index(plan->misses, PipesimPlanRow, i);
+		g_autofree char *miss = miss_of(row),
+				*memory = memory_of(row->candidate, "would need");
+
+		say(out, "%s (%s)", miss, memory);
+	}
+	if (explained > 0)
+		append_explained(plan, explained, out);
+}
+
+/* A screen ------------------------------------------------------------------------------- */
 
 /* Who asked for what, and how far times can be trusted. */
 static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
@@ -462,94 +468,38 @@ static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
 	g_string_append(screen->asked, ")\n");
 }
 
-static void decide(const PipesimAdvice *plan, PipesimScreen *screen)
-{
-	g_autofree char *decision = pipesim_advice_decision(plan);
-
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanning *of = plan->asked->pdata[i];
-		const PipesimFramework *framework = pipesim_framework(&of->wish);
-		const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
-		g_autofree char *words = row != NULL ? words_of(row) : NULL;
-		g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
-		PipesimNumber step, rate;
-
-		if (row == NULL) {
-			pipesim_screen_say(screen->verdict, "%s: nothing fits in %.1f GiB.",
-				framework->words, (double)of->wish.memory / PIPESIM_GIB);
-			continue;
-		}
-		pipesim_screen_say(screen->verdict, "%s: %s: %s a step, %s tokens/s%s%s%s.",
-			strcmp(framework->name, "any") == 0 ? "Any order" : framework->words,
-			words, pipesim_screen_time(step, row->candidate->step),
-			short_rate(rate, row->candidate->tokens),
-			row->candidate->mfu > 0 ? ", MFU " : "",
-			row->candidate->mfu > 0 ? mfu : "", row->candidate->mfu > 0 ? "%" : "");
-	}
-	if (decision != NULL)
-		pipesim_screen_say(screen->verdict, "%s.", decision);
-}
-
-/* What else would be shorter, and what that needs. */
-static void note_misses(const PipesimAdvice *plan, PipesimScreen *screen)
-{
-	for (guint i = 0; i < plan->misses->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->misses, PipesimPlanRow, i);
-		const PipesimCandidate *miss = row->candidate;
-		g_autofree char *words = words_of(row);
-		g_autofree char *recompute =
-			row->remedy != NULL ? short_recompute(&row->remedy->training, TRUE)
-					    : NULL;
-		PipesimNumber step, cured, needs;
-
-		if (row->remedy == NULL)
-			pipesim_screen_say(screen->notes, "%s, %s would take %s, but needs %s",
-				pipesim_framework(&row->of->wish)->words, words,
-				pipesim_screen_time(step, miss->step),
-				pipesim_screen_bytes(needs, miss->memory + miss->reserve));
-		else
-			pipesim_screen_say(screen->notes,
-				"%s, %s would take %s, but needs %s; it fits with mbs "
-				"%" G_GINT64_FORMAT " and recompute %s, in %s",
-				pipesim_framework(&row->of->wish)->words, words,
-				pipesim_screen_time(step, miss->step),
-				pipesim_screen_bytes(needs, miss->memory + miss->reserve),
-				row->remedy->training.microbatch, recompute,
-				pipesim_screen_time(cured, row->remedy->step));
-	}
-}
-
 static void write_screen(
 	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	gboolean gathered, equal;
+	g_autofree char *decision = pipesim_advice_decision(plan);
 
 	ask_screen(plan, screen);
-	decide(plan, screen);
-	find_marks(plan, &gathered, &equal);
+	for (guint i = 0; i < plan->asked->len; i++) {
+		g_autofree char *verdict = verdict_of(plan, plan->asked->pdata[i]);
+
+		pipesim_screen_say(screen->verdict, "%s", verdict);
+	}
+	if (decision != NULL)
+		pipesim_screen_say(screen->verdict, "%s.", decision);
 	if (plan->rows->len > 0) {
-		g_autoptr(GString) losses = g_string_new(NULL);
+		g_autoptr(GPtrArray) notes = notes_of(plan);
 
 		screen->table = make_table(plan, TRUE, PIPESIM_SCREEN_WIDTH);
-		if (equal)
-			pipesim_screen_say(screen->below,
-				"= as short as row 1, within the error of a step");
-		if (gathered)
-			pipesim_screen_say(screen->below,
-				"* parameters are gathered stage by stage (--zero 3)");
-		append_losses(g_array_index(plan->rows, PipesimPlanRow, 0).candidate, losses);
-		g_string_replace(losses, "\n  ", " ", 0);
-		pipesim_screen_say(screen->below, "%s", g_strchomp(losses->str));
+		for (guint i = 0; i < notes->len; i++)
+			pipesim_screen_say(screen->below, "%s", (const char *)notes->pdata[i]);
 		pipesim_screen_say(screen->more, "--explain 1");
 	} else {
-		g_autoptr(GString) smallest = g_string_new(NULL);
+		g_autofree char *smallest = smallest_of(plan);
 
-		append_smallest(plan, smallest);
-		g_string_replace(smallest, "\n  ", " ", 0);
-		pipesim_screen_say(screen->notes, "%s", g_strchomp(smallest->str));
+		pipesim_screen_say(screen->notes, "%s", smallest);
 	}
-	note_misses(plan, screen);
+	for (guint i = 0; i < plan->misses->len; i++) {
+		g_autofree char *miss =
+			miss_of(&g_array_index(plan->misses, PipesimPlanRow, i));
+
+		pipesim_screen_say(screen->notes, "%s", miss);
+	}
 	if (explained > 0) {
 		screen->whole = TRUE;
 		screen->appendix = g_string_new(NULL);
