@@ -4,7 +4,8 @@
  * The options are those that --help shows; their values stand in a table here, and an option that the
  * table lacks is a failure. pairs-cover.h says which runs show all pairs. They are those of each option's
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
- * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself. */
+ * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
+ * what compare reads run their pairs too; else each of their options runs alone and in company. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>
@@ -293,11 +294,11 @@ static const Command commands[] = {
 		1, {""}},
 	{"sweep", "--microbatches=8 --pp=4", 1, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
 	{"compare", "--pp=4 --microbatches=8", 1, {""}},
-	{"diff", "--pp=4 --microbatches=8", 1,
+	{"diff", "--pp=4 --microbatches=8", 0,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
-	{"steady", "--pp=4", 1, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
-	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 1, {""}},
-	{"explain", "", 1, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
+	{"steady", "--pp=4", 0, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
+	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 0, {""}},
+	{"explain", "", 0, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
 	{"calibrate", "", 2, {"input/trace-small.csv"}},
 	{"validate", "", 5,
 		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
@@ -319,7 +320,7 @@ typedef struct {
 static Counts *counts;
 static const char *sources;
 static char *scratch;
-static gboolean full;
+static gboolean full, every; /* PIPESIM_PAIRS=full, PIPESIM_LONG */
 
 static void G_GNUC_PRINTF(2, 3) count_check(gboolean failed, const char *format, ...)
 {
@@ -631,11 +632,13 @@ static void check_command(const Command *command)
 		if (symlink(target, link) != 0)
 			g_error("cannot link %s", link);
 	}
-	work.values = full ? G_MAXUINT : work.command->values;
+	work.values = full    ? G_MAXUINT
+		      : every ? MAX(1, work.command->values)
+			      : work.command->values;
 	add_values(&work, 0, work.command->operands);
 	find_options(&work);
-	cover_pairs((const Item *)(gpointer)work.items->data, work.items->len,
-		full || g_getenv("PIPESIM_LONG") != NULL, check_row, &work);
+	cover_pairs((const Item *)(gpointer)work.items->data, work.items->len, full || every,
+		check_row, &work);
 	check_inputs(&work);
 	printf("%s: %u values, %u runs, %u of them taken\n", work.command->name,
 		work.items->len, work.n_runs, work.n_taken);
@@ -672,6 +675,7 @@ int main(void)
 	int status;
 
 	full = mode != NULL && strcmp(mode, "full") == 0;
+	every = g_getenv("PIPESIM_LONG") != NULL;
 	scratch = g_dir_make_tmp(NULL, NULL);
 	counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		-1, 0);
