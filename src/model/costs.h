@@ -65,6 +65,7 @@ typedef struct {
  * run, not in a costs file. */
 typedef struct {
 	PipesimSliceTimes cost; /* of any unit; all 0: b alone */
+	double whole; /* what a sequence that is not cut takes, of that unit; 0: as @cost says */
 	enum {
 		PIPESIM_SLICES_EVEN, /* of equal length */
 		PIPESIM_SLICES_WORK, /* of equal work, b and a alone */

@@ -94,7 +94,7 @@ gboolean pipesim_slicing_shares(const PipesimSlicing *slicing, guint n, double *
 	const PipesimSliceTimes cost = cost_of(slicing);
 	const double a = cost.a, b = cost.b, c = cost.c, gamma = cost.gamma;
 	const double all = slicing->tokens;
-	const double whole = c + b * all + a * all * all;
+	const double whole = slicing->whole > 0 ? slicing->whole : c + b * all + a * all * all;
 	double prefix = 0;
 
 	if (!pipesim_slicing_lengths(slicing, n, shares, error))

@@ -6,6 +6,7 @@
  * launch, gamma for what is done to the prefix alone, b for what is linear, a for causal attention. Against
  * a whole sequence of N tokens, b N + a N^2 + c, that is its share of the time of a micro-batch: with c or
  * gamma slices take longer together than the micro-batch does.
+ * Of a described model that whole is told apart: c and b are those of sequences about as short as slices.
  * Backwards of a slice, and their halves, have the same shares. */
 
 /** pipesim_slicing_parse_lengths: "even", "work", "plan", or tokens of each slice, "4096,3072,2048", into @slicing.

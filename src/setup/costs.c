@@ -7,6 +7,7 @@
 #include "model/network.h"
 #include "model/slice-plan.h"
 #include "setup/setup.h"
+#include "transformer/sequences.h"
 #include <string.h>
 
 #define UNIT_TIMES "unit times (no --times, --trace or --costs)"
@@ -544,7 +545,8 @@ static gboolean plan_slices(
 	if (slicing->cost.a <= 0 && slicing->cost.b <= 0)
 		return pipesim_refuse(error,
 			"--slice-lengths plan goes by what slices take; give "
-			"--slice-cost, for example c=0.1,b=0.001,a=1e-7");
+			"--slice-cost, for example c=0.1,b=0.001,a=1e-7, or --model and "
+			"--device");
 	if (!pipesim_slice_times_check(&ask.times, ask.tokens, ask.over, error) ||
 		!pipesim_slice_plan(&ask, slices, &latency, &bound, error)) {
 		g_prefix_error_literal(error, "--slice-lengths plan: ");
@@ -562,16 +564,45 @@ static gboolean plan_slices(
 	return TRUE;
 }
 
+/* What slices take by the kernels of a described model, where sequences are cut and nothing else says it. */
+static void describe_slices(const PipesimSetup *setup, PipesimCosts *costs)
+{
+	const gboolean cut = costs->slicing != NULL || setup->scenario.slices > 1 ||
+			     setup->scenario.exchange;
+	const PipesimTraining *training;
+	PipesimRates rates;
+	gint64 around;
+
+	if (!cut || costs->cutter == NULL || setup->device == NULL || costs->op_times != NULL ||
+		setup->text[PIPESIM_SET_SLICE_COST] != NULL)
+		return;
+	if (costs->slicing == NULL)
+		costs->slicing = g_new0(PipesimSlicing, 1);
+	training = pipesim_cutter_training(costs->cutter);
+	rates = pipesim_device_rates(setup->device, training);
+	around = MAX(training->seq / MAX(setup->scenario.slices, 4u), 1);
+	costs->slicing->cost = pipesim_sequence_times(
+		pipesim_cutter_model(costs->cutter), training, &rates, training->seq, around);
+	if (setup->text[PIPESIM_SET_TIMES] == NULL)
+		costs->slicing->whole =
+			(double)(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]) *
+			MAX(setup->scenario.ranks, 1u) / (double)training->microbatch;
+}
+
 /* How long a sequence is, and how many slices a list of lengths has. */
 static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
-	PipesimSlicing *slicing = costs->slicing;
 	PipesimScenario *scenario = &setup->scenario;
+	PipesimSlicing *slicing;
+
+	describe_slices(setup, costs);
+	slicing = costs->slicing;
 
 	if (scenario->exchange && (slicing == NULL || slicing->cost.a <= 0))
 		return pipesim_refuse(error,
 			"--context-exchange shares out attention, and nothing says what "
-			"that takes; give a in --slice-cost, for example b=1,a=0.001");
+			"that takes; give a in --slice-cost, for example b=1,a=0.001, or "
+			"--model and --device");
 	if (slicing == NULL)
 		return TRUE;
 	if (costs->op_times != NULL)
@@ -580,7 +611,10 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 			setup->text[PIPESIM_SET_SLICE_COST] != NULL ? "--slice-cost"
 								    : "--slice-lengths");
 	if (slicing->how != PIPESIM_SLICES_LIST)
-		slicing->tokens = setup->sizes.seq > 0 ? setup->sizes.seq : 4096;
+		slicing->tokens = costs->cutter != NULL
+					  ? (guint)pipesim_cutter_training(costs->cutter)->seq
+				  : setup->sizes.seq > 0 ? setup->sizes.seq
+							 : 4096;
 	slicing->step = setup->sizes.tp;
 	if (slicing->how == PIPESIM_SLICES_PLAN && !plan_slices(scenario, slicing, error))
 		return FALSE;
