@@ -207,8 +207,8 @@ class Runner:
             (devices / path.name).write_text("\n".join(lines) + "\n")
         return devices
 
-    def step(self, row, devices):
-        command = [self.program, *options(row, self.columns_only), "--model", str(self.folder / f"{row['model']}.ini")]
+    def step(self, row, devices, more=()):
+        command = [self.program, *options(row, self.columns_only), *more, "--model", str(self.folder / f"{row['model']}.ini")]
         command += ["--device", str(devices / f"{device_of(row)}.ini"), "-f", "json"]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
@@ -318,6 +318,14 @@ def summarize(title, rows, errors):
     print()
 
 
+# How Megatron-LM runs them: 1F1B sends in batches that the host waits for, and then takes as long to launch again as the first
+# row of the zero-bubble paper says (docs/accuracy.md). Zero-bubble schedules have a runtime of their own.
+RUN_BY = {
+    "1f1b": ["--runtime", "megatron", "--no-overlap-p2p", "--host-time", "1ms"],
+    "interleaved-1f1b": ["--runtime", "megatron"],
+}
+
+
 def print_ratios(arguments):
     """Primus's steps over those of its 1F1B, beside simulated ones."""
     with open(arguments.folder / "rows.csv", newline="") as file:
@@ -330,7 +338,7 @@ def print_ratios(arguments):
         runner.write_models(rows)
         for row in rows:
             devices = runner.write_devices({})
-            step = runner.step({**row, "recompute": "none"}, devices), float(row["step_s"])
+            step = runner.step({**row, "recompute": "none"}, devices, RUN_BY.get(row["schedule"], ())), float(row["step_s"])
             if row["schedule"] == "1f1b":
                 first[row["model"]] = step
             if row["model"] not in first:
