@@ -30,18 +30,12 @@ static const Governor governors[] = {
 /* What ops take beside a receive that waits, against alone, where a record does not show it: the median of captures. */
 #define BESIDE_RECEIVE 1230000
 
-/* What an op, or a half of a pair whose halves ran one after the other, would have taken sustained, ns. */
-typedef struct {
-	guint sort; /* stage * PIPESIM_FB + kind */
-	gint64 sustained;
-} Governed;
-
 /* What ops are governed by, and what is found of them. */
 typedef struct {
 	const PipesimPower *power;
 	const PipesimCosts *costs;
-	gboolean serial;         /* pairs are no shorter than both of their halves */
-	GArray *ops;             /* of Governed */
+	gboolean serial; /* pairs are no shorter than both of their halves */
+	GArray *ops;     /* of PipesimSample: sustained times by stage * PIPESIM_FB + kind */
 	double alone, sustained; /* all of them, ns */
 } Pacing;
 
@@ -83,7 +77,7 @@ static gint64 sustain(const PipesimPower *power, const PipesimPowerState *state,
 
 static void add_op(Pacing *pacing, guint stage, guint kind, gint64 sustained)
 {
-	const Governed one = {stage * PIPESIM_FB + kind, sustained};
+	const PipesimSample one = {stage * PIPESIM_FB + kind, sustained};
 
 	g_array_append_val(pacing->ops, one);
 }
@@ -164,13 +158,6 @@ static void pace_all(Pacing *pacing, const PipesimRecord *record)
 		}
 }
 
-static gint compare_governed(gconstpointer a, gconstpointer b)
-{
-	const Governed *x = a, *y = b;
-
-	return pipesim_compare(x->sort, y->sort) ?: pipesim_compare(x->sustained, y->sustained);
-}
-
 /* Into the costs of @doctor the medians of what was found, at the usual speed of ranks where these are told; times of ops that
  * never ran become longer as all ops do. */
 static void set_parts(PipesimDoctor *doctor, const Pacing *pacing)
@@ -179,16 +166,7 @@ static void set_parts(PipesimDoctor *doctor, const Pacing *pacing)
 	PipesimCosts *costs = doctor->out->costs;
 	g_autofree gint64 *found = g_new0(gint64, (gsize)costs->n_parts * PIPESIM_FB);
 
-	g_array_sort(pacing->ops, compare_governed);
-	for (guint begin = 0, end; begin < pacing->ops->len; begin = end) {
-		const Governed *first = &g_array_index(pacing->ops, Governed, begin);
-
-		for (end = begin + 1;
-			end < pacing->ops->len &&
-			g_array_index(pacing->ops, Governed, end).sort == first->sort;)
-			end++;
-		found[first->sort] = first[(end - begin) / 2].sustained;
-	}
+	pipesim_sample_medians(pacing->ops, found);
 	for (guint i = 0; i < costs->n_parts * PIPESIM_FB; i++) {
 		const gint64 speed =
 			costs->slow != NULL && doctor->medians->at_usual_speed
@@ -224,7 +202,7 @@ gboolean pipesim_govern(PipesimDoctor *doctor, GError **error)
 	const PipesimRecord *record = doctor->record;
 	const Governor *governor = find_governor(record);
 	g_autoptr(PipesimPower) power = NULL;
-	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Governed));
+	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 	const gboolean pytorch = record->of_files || record->of_classes ||
 				 doctor->out->rules == &pipesim_runtime_single;
 	Pacing pacing = {.costs = costs, .ops = ops};

@@ -8,16 +8,29 @@
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
-typedef struct {
-	guint32 group;
-	gint64 value;
-} Sample;
-
 static gint compare_samples(gconstpointer a, gconstpointer b)
 {
-	const Sample *x = a, *y = b;
+	const PipesimSample *x = a, *y = b;
 
 	return pipesim_compare(x->group, y->group) ?: pipesim_compare(x->value, y->value);
+}
+
+void pipesim_sample_medians(GArray *samples, gint64 *out)
+{
+	g_array_sort(samples, compare_samples);
+	for (guint begin = 0, end; begin < samples->len; begin = end) {
+		const PipesimSample *first = &g_array_index(samples, PipesimSample, begin);
+
+		for (end = begin + 1; end < samples->len; end++)
+			if (g_array_index(samples, PipesimSample, end).group != first->group)
+				break;
+		out[first->group] =
+			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
+			2;
+		/* Of two that differ the longer one is not half of what is usual. */
+		if (end - begin == 2 && first[1].value > first[0].value / 5 * 6)
+			out[first->group] = first[0].value;
+	}
 }
 
 /* What groups a sample, and what is taken of it. */
@@ -51,7 +64,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 	const guint n =
 		PIPESIM_N_KINDS *
 		(sort == BY_RANK ? joined->held->len * record->n_replicas : joined->stages);
-	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(Sample));
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 	gint64 *out = g_new(gint64, n);
 
 	for (guint i = 0; i < n; i++)
@@ -66,7 +79,8 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 						? pipeline->replica * joined->held->len +
 							  place_of(joined, rank, op->stage)
 						: op->stage;
-				const Sample sample = {place * PIPESIM_N_KINDS + op->kind,
+				const PipesimSample sample = {
+					place * PIPESIM_N_KINDS + op->kind,
 					sort == IDLE ? op->idle
 						     : MAX(op->end - op->start - op->beside -
 								       op->peers,
@@ -74,21 +88,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 
 				g_array_append_val(samples, sample);
 			}
-	g_array_sort(samples, compare_samples);
-	/* Of each group; of two values in the middle the mean. */
-	for (guint begin = 0, end; begin < samples->len; begin = end) {
-		const Sample *first = &g_array_index(samples, Sample, begin);
-
-		for (end = begin + 1; end < samples->len; end++)
-			if (g_array_index(samples, Sample, end).group != first->group)
-				break;
-		out[first->group] =
-			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
-			2;
-		/* Of two that differ the longer one is not half of what is usual. */
-		if (end - begin == 2 && first[1].value > first[0].value / 5 * 6)
-			out[first->group] = first[0].value;
-	}
+	pipesim_sample_medians(samples, out);
 	return out;
 }
 

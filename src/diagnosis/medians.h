@@ -13,6 +13,16 @@ typedef struct {
 	gboolean split;          /* some backward ran in halves, I and W */
 } PipesimMedians;
 
+/* A time, and what it is one of. */
+typedef struct {
+	guint32 group;
+	gint64 value;
+} PipesimSample;
+
+/** pipesim_sample_medians: into @out, by group, the medians of @samples (of PipesimSample), which are sorted: of two values in
+ * the middle the mean, of two that differ by more than a fifth the shorter one. Groups without a sample keep what they have. */
+void pipesim_sample_medians(GArray *samples, gint64 *out);
+
 /** pipesim_medians_new: over all steps, replicas and micro-batches of @record; for
  * pipesim_medians_free(). */
 PipesimMedians *pipesim_medians_new(const PipesimRecord *record);
