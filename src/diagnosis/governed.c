@@ -207,7 +207,8 @@ gboolean pipesim_govern(PipesimDoctor *doctor, GError **error)
 				 doctor->out->rules == &pipesim_runtime_single;
 	Pacing pacing = {.costs = costs, .ops = ops};
 
-	if (governor == NULL || costs->part == NULL || costs->n_parts != record->joined.stages)
+	if (governor == NULL || costs->power != NULL || costs->part == NULL ||
+		costs->n_parts != record->joined.stages)
 		return TRUE;
 	pacing.power = power = make_power(governor);
 	pacing.serial =
