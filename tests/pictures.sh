@@ -7,6 +7,7 @@ case $PIPESIM in
 /*) ;;
 *) PIPESIM=$PWD/$PIPESIM ;;
 esac
+sources=$(cd "$TOP_SRCDIR" && pwd)
 cd "$scratch" || exit 99
 
 draw() # NAME ARGUMENT...: NAME.gp and NAME.dat
@@ -29,6 +30,21 @@ holds() # FILE PATTERN WHAT
 lacks() # FILE PATTERN WHAT
 {
 	if grep -q -e "$2" "$1"; then fail "$3: '$2' in $1"; else pass; fi
+}
+
+# Every number of a script, as tests/input has it; PIPESIM_UPDATE_GOLDEN=1 make check TESTS=tests/pictures.sh writes it there.
+keeps() # FILE...: pictures/NAME.gp
+{
+	for file in "$@"; do
+		name=$(basename "$file" .gp)
+		sed "s/$name\\(\\.[a-z]*\\)/FILE\\1/g" "$name.gp" >script
+		[ -z "${PIPESIM_UPDATE_GOLDEN-}" ] || cp script "$sources/tests/input/$file"
+		if cmp -s "$sources/tests/input/$file" script; then
+			pass
+		else
+			fail "$name.gp is drawn otherwise: $(diff "$sources/tests/input/$file" script | head -n 5)"
+		fi
+	done
 }
 
 # Timelines: what is shown of them ---------------------------------------------------------------
@@ -250,6 +266,12 @@ holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" "ties with [a-z0-9-]*"$' 'a tie'
 draw limit sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --activation-bytes 1GB --memory-limit 5GB --winners limit.svg
 holds limit.dat '"none fits"' 'no schedule fits'
 holds limit.dat '"1f1b" "alone"' 'GPipe does not fit'
+
+# What stands where: ops with pairs, messages, what ranks hold and where that is too much; maps and lines of sweeps.
+draw pairs-held --pp 4 -m 8 -s dualpipe,1f1b --activation-bytes 1GB+1GB --memory-limit 8GB --with-memory --size 900x700 --timeline pairs-held.svg
+draw messages --pp 2 -m 3 -s 1f1b --runtime pytorch-2.15 --times P2P=0.2 --timeline messages.svg
+draw wide sweep --pp 4,8 -m 16,32,64 -s 1f1b,zb-h1,gpipe --times FB=2.5/3 --winners wide.svg
+keeps pictures/pairs-held.gp pictures/messages.gp pictures/alone.gp pictures/heat.gp pictures/win.gp pictures/wide.gp
 
 # A picture of all schedules goes into a letter: 50 kB of each, one megabyte but for slices.
 if command -v gnuplot >/dev/null; then
