@@ -254,6 +254,11 @@ class Optimum(Result):
     gap: float
     schedule_file: str
 
+    @property
+    def proven(self) -> bool:
+        """Whether nothing shorter is possible: the bound is met."""
+        return self.gap == 0
+
 
 class Difference(Result):
     """Where two schedules first differ, and what that costs."""

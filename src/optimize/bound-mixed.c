@@ -148,70 +148,69 @@ static gint64 bound_of_spared(
 /* Slices ----------------------------------------------------------------------------------- */
 
 static gint64 time_of(const PipesimShape *shape, const PipesimTimes *times, guint rank,
-	guint chunk, guint unit, PipesimKind kind)
+	guint stage, guint unit, PipesimKind kind)
 {
-	const guint stage = pipesim_shape_stage(shape, rank, chunk);
 	const gint64 *each = times->each;
 
 	return pipesim_times_on(times, rank,
 		each != NULL
-			? each[((gsize)stage * times->microbatches + unit) * PIPESIM_FB + kind]
+			? each[((gsize)stage * shape->microbatches + unit) * PIPESIM_FB + kind]
 			: times->stage[kind][stage]);
 }
 
-/* What all slices of a rank take, and by stage the first slice of any micro-batch at the least: forwards, and
- * backwards for input. */
+/* Of a stage, ns: what is the least of the first slices of micro-batches, forwards and backwards for input, and
+ * what all slices take: up to the last backward for input, and with weight gradients. */
+typedef struct {
+	guint rank;
+	gint64 f, i, until_input, all;
+} Stage;
+
 static gint64 bound_of_slices(
 	const PipesimShape *shape, const PipesimTimes *times, gboolean whole)
 {
-	const guint slices = pipesim_shape_slices(shape), n = shape->stages;
-	g_autofree gint64 *to = g_new0(gint64, n + 1), *from = g_new0(gint64, n + 1);
-	g_autofree guint *rank_of = g_new0(guint, n);
+	const guint slices = pipesim_shape_slices(shape), chunks = shape->chunks;
+	g_autofree Stage *stages = g_new0(Stage, shape->stages);
 	gint64 best = 0;
 
-	for (guint lane = 0; lane < n; lane++) {
-		const guint rank = lane / shape->chunks, chunk = lane % shape->chunks;
-		const guint stage = pipesim_shape_stage(shape, rank, chunk);
+	for (guint lane = 0; lane < shape->stages; lane++) {
+		const guint rank = lane / chunks;
+		const guint stage = pipesim_shape_stage(shape, rank, lane % chunks);
+		Stage *own = &stages[stage];
 
-		rank_of[stage] = rank;
-		to[stage + 1] = from[stage + 1] = G_MAXINT64;
-		for (guint unit = 0; unit < shape->microbatches; unit += slices) {
-			const gint64 f = time_of(shape, times, rank, chunk, unit, PIPESIM_F);
-			const gint64 b = time_of(shape, times, rank, chunk, unit, PIPESIM_B);
-			const gint64 i = time_of(shape, times, rank, chunk, unit, PIPESIM_I);
+		*own = (Stage){rank, G_MAXINT64, G_MAXINT64, 0, 0};
+		for (guint unit = 0; unit < shape->microbatches; unit++) {
+			const gint64 f = time_of(shape, times, rank, stage, unit, PIPESIM_F);
+			const gint64 b = time_of(shape, times, rank, stage, unit, PIPESIM_B);
+			gint64 i = time_of(shape, times, rank, stage, unit, PIPESIM_I);
+			gint64 both = i + time_of(shape, times, rank, stage, unit, PIPESIM_W);
 
-			to[stage + 1] = MIN(to[stage + 1], f);
-			from[stage + 1] = MIN(from[stage + 1], whole ? b : MIN(i, b));
+			i = whole ? b : MIN(i, b);
+			both = whole ? b : MIN(both, b);
+			own->until_input += f + i;
+			own->all += f + both;
+			own->f = unit % slices == 0 ? MIN(own->f, f) : own->f;
+			own->i = unit % slices == 0 ? MIN(own->i, i) : own->i;
 		}
-	}
-	for (guint stage = 0; stage < n; stage++) {
-		const gint64 hop =
-			stage + 1 < n && rank_of[stage] != rank_of[stage + 1] ? times->p2p : 0;
-
-		to[stage + 1] += to[stage] + hop;
-		from[stage + 1] += from[stage] + hop;
 	}
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		gint64 first = G_MAXINT64, last = G_MAXINT64, until_input = 0, all = 0;
+		gint64 to = 0, from = 0; /* a stage, from the first one, and back */
 
-		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-			const guint stage = pipesim_shape_stage(shape, rank, chunk);
+		for (guint stage = 0; stage < shape->stages; stage++) {
+			const Stage *own = &stages[stage];
+			const gint64 hop =
+				stage > 0 && own->rank != own[-1].rank ? times->p2p : 0;
 
-			first = MIN(first, to[stage]);
-			last = MIN(last, from[stage]);
-			for (guint unit = 0; unit < shape->microbatches; unit++) {
-				const gint64 f =
-					time_of(shape, times, rank, chunk, unit, PIPESIM_F);
-				const gint64 b =
-					time_of(shape, times, rank, chunk, unit, PIPESIM_B);
-				const gint64 i =
-					time_of(shape, times, rank, chunk, unit, PIPESIM_I);
-				const gint64 w =
-					time_of(shape, times, rank, chunk, unit, PIPESIM_W);
-
-				until_input += f + (whole ? b : MIN(i, b));
-				all += f + (whole ? b : MIN(i + w, b));
+			to += hop;
+			from += hop;
+			if (own->rank == rank) {
+				first = MIN(first, to);
+				last = MIN(last, from);
+				until_input += own->until_input;
+				all += own->all;
 			}
+			to += own->f;
+			from += own->i;
 		}
 		best = MAX(best, first + MAX(until_input + last, all));
 	}

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"
+#include "optimize/within.h"
 #include "order/build.h"
 #include <math.h>
 #include <string.h>
@@ -38,8 +39,6 @@ static const struct {
 /* So much in a part, at most, for progress to be told: looks of a walk, and us. */
 #define MOST_LOOKS 40000
 #define MOST_TIME  500000
-/* Orders with more ops are left to others. */
-#define LONG_OPS (1u << 17)
 
 typedef struct {
 	PipesimSearchState *s;
@@ -253,7 +252,7 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 	g_autofree guint8 *best = NULL;
 	gint64 makespan;
 
-	if (count < first + LEAST_STEP || s->n > LONG_OPS)
+	if (count < first + LEAST_STEP || s->n > PIPESIM_SEARCH_LONG)
 		return NULL;
 	if (count > most)
 		g.count = most + (count - most) % PIPESIM_STRETCH_PARTS;

@@ -612,9 +612,8 @@ static gboolean check(const PipesimSearchOf *of, GError **error)
 
 	if (none != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: such orders are searched with messages that arrive after P2P and "
-			"a "
-			"barrier at the end; leave out %s",
+			"%s: such orders are searched on their own, with messages that arrive "
+			"after P2P and a barrier at the end; leave out %s",
 			what, none);
 	return spared <= of->chunks ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -39,6 +39,9 @@ def check_same():
     """What commands return is what the program prints, to the byte."""
     order = FOLDER / "order.csv"
     order.write_text(pipesim.export("zb-v", pp=2, microbatches=4))
+    lengths = FOLDER / "lengths.txt"
+    lengths.write_text("4096\n8192\n1024\n3072\n")
+    packed = pipesim.optimize(pp=2, pack=8192, lengths=lengths)
     results = (
         pipesim.compare(**SHAPE, schedule=["1f1b", "zb-v", order][:2], activation_bytes="0.5GB+1.5GB", memory_limit="20GB"),
         pipesim.compare(pp=4, microbatches=8, samples=20, jitter=0.05, seed=3, schedule="1f1b"),
@@ -49,6 +52,8 @@ def check_same():
         pipesim.prefill(pp=4, prompt_tokens=32768, prefill_times="b=0.006,c=26"),
         pipesim.optimize(pp=4, microbatches=8, moves=20000),
         pipesim.optimize(order, moves=20000, placement="v", output=FOLDER / "found.csv"),
+        pipesim.optimize(pp=4, microbatches=8, max_activations=2, recompute_chunks=1, moves=20000),
+        packed,
         pipesim.model("llama-3-8b", device="h100", pp=2),
         pipesim.plan(model="llama-3-8b", gpus=8, memory="80GiB", global_batch=64, seq=4096, device="h100"),
     )
@@ -58,6 +63,7 @@ def check_same():
         assert json.dumps(result.to_dict()) == json.dumps(json.loads(said.stdout))
         assert result.status == said.returncode and result.said == said.stderr.decode().splitlines(), result._arguments
         assert "<table>" in result._repr_html_() and repr(result).startswith("<pipesim.")
+    assert packed.proven and packed.gap == 0 and sorted(i for m in packed.packed for i in m.sequences) == [0, 1, 2, 3]
     assert (FOLDER / "found.csv").read_text().startswith("0F0,")
     run = pipesim.simulate("zb-v", **SHAPE)
     assert run.to_json().encode() == program("--pp=8", "--microbatches=20", "--times=F=1,I=1,W=1", "-s", "zb-v", "-f", "json").stdout
