@@ -302,7 +302,7 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	PipesimLongLoops loops;
 	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
 	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
-	guint64 all = G_MAXUINT64, kept = LEAST_KEPT;
+	guint64 all = G_MAXUINT64, kept, next;
 	guint32 of_each;
 
 	*done = FALSE;
@@ -317,10 +317,10 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	if (of_each == 0 || (step->job.runtime == &pipesim_runtime_megatron &&
 				    pipesim_megatron_refuses(order)))
 		return TRUE;
-	/* The first tries are the shorter ones; where the transient is told it is one of as many for any times. */
-	if (step->job.period)
-		kept = LEAST_KEPT + 2 * order->shape.ranks / of_each;
-	for (; !*done && worth * kept < all; kept *= 3) {
+	/* One short try before, unless it is to be told after how many micro-batches all repeats. */
+	next = LEAST_KEPT + 2 * order->shape.ranks / of_each;
+	kept = step->job.period ? next : LEAST_KEPT;
+	for (; !*done && worth * kept < all; next *= kept < next ? 1 : 3, kept = next) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
 		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};
 
