@@ -34,9 +34,7 @@ static gboolean divide_vocabulary(
 	if (cutter->divide == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: its passes are of an output layer that all ranks have a part of, "
-			"but "
-			"the "
-			"last stage has all of it; add --vocab-parallel",
+			"but the last stage has all of it; add --vocab-parallel",
 			schedule->name);
 	if (footing->own == NULL)
 		footing->own = pipesim_costs_copy(footing->costs);

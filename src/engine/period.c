@@ -252,10 +252,8 @@ gboolean pipesim_period_find(const PipesimStep *step, const gint64 *between, gbo
 			  *next = g_new(gint64, c.ranks);
 	PipesimFraction unchecked;
 	gint64 divisor;
-	gboolean ok = (step->program == NULL || !step->program->has_more ||
-			      pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				      "orders with recomputation, copies or passes have no "
-				      "period here; leave out --post-validation")) &&
+	gboolean ok = (step->program == NULL || pipesim_program_check_plain(step->program,
+							"--post-validation", error)) &&
 		      init(&c, error) && find(&c, begin, next, &period->exact, error);
 
 	period->check = period->rollback = 0;

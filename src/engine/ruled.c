@@ -252,8 +252,7 @@ gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 			pipesim_arena_check(run->arena, NULL, "-")) ||
 		       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			       "%u ops and their messages do not fit in memory; take fewer "
-			       "ranks or "
-			       "micro-batches",
+			       "ranks or micro-batches",
 			       program->n_ops));
 }
 

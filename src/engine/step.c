@@ -185,15 +185,13 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
 		return FALSE;
-	if (step->whole->has_more &&
-		(waits || job->network != NULL || pipesim_times_vary(job->times)))
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"orders with recomputation, copies or passes are simulated with "
-			"messages "
-			"that arrive after P2P alone; leave out %s",
+	if ((waits || job->network != NULL || pipesim_times_vary(job->times)) &&
+		!pipesim_program_check_plain(step->whole,
 			waits                  ? "--runtime"
 			: job->network != NULL ? "links"
-					       : "power, launches and edges of costs");
+					       : "power, launches and edges of costs",
+			error))
+		return FALSE;
 	if (waits && job->messages == NULL) {
 		step->derived = pipesim_lower(step->whole, job->runtime, &job->issuing, error);
 		if (step->derived == NULL)
@@ -484,10 +482,8 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 	PipesimParallel parallel = {
 		.begin = new_durations, .run = run_samples, .end = g_free, .data = &work};
 
-	if (step->program->has_more)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"samples draw no times of recomputation, copies and passes; "
-			"leave out --samples and --jitter");
+	if (!pipesim_program_check_plain(step->program, "--samples and --jitter", error))
+		return FALSE;
 	work.draw = draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
 	if (draw == NULL)
 		return FALSE;

@@ -26,8 +26,7 @@ gboolean pipesim_node_times_parse(
 		if (equals == NULL || phase == NULL || node == PIPESIM_N_NODES)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: '%s'; F, B or W of attn, dispatch, mlp, combine, send or "
-				"pre, in "
-				"ms, for example F_attn=2,B_mlp=3,W_mlp=2",
+				"pre, in ms, for example F_attn=2,B_mlp=3,W_mlp=2",
 				what, *item);
 		if (!pipesim_parse_time(
 			    equals + 1, *item, &times->of[phase - phases][node], error))
@@ -56,8 +55,7 @@ gboolean pipesim_node_times_measured(
 			if (found == NULL && (phase != W || node % 2 == 0))
 				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 					"the costs have no %s of %s; a trace of a layer with "
-					"experts has "
-					"all, for example traces/h200.csv.gz",
+					"experts has all, for example traces/h200.csv.gz",
 					phases[phase], pipesim_node_names[node]);
 			if (found != NULL)
 				times->of[phase][node] = llrint(

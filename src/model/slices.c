@@ -79,8 +79,7 @@ gboolean pipesim_slicing_lengths(
 	if (slicing->how == PIPESIM_SLICES_LIST && slicing->n != n)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--slice-lengths has %u lengths, but a sequence has %u slices; "
-			"nearest: "
-			"--slices %u",
+			"nearest: --slices %u",
 			slicing->n, n, slicing->n);
 	for (guint i = 0; i < n; i++)
 		lengths[i] = slicing->how == PIPESIM_SLICES_LIST ? slicing->length[i]

@@ -324,8 +324,7 @@ static gboolean place_lines(const Reader *reader, PipesimOpTimes *times, GError 
 		if (line_of[at] == 0)
 			return pipesim_fail_at(error, path, 1, 1,
 				"no times of micro-batch %u in stage %u; write a line for each "
-				"of %u "
-				"micro-batches in each of %u stages, from 0 on",
+				"of %u micro-batches in each of %u stages, from 0 on",
 				microbatch, (guint)(at / reader->microbatches),
 				reader->microbatches, reader->parts);
 	}

@@ -107,8 +107,7 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 		if (first != PIPESIM_NO_OP && op == PIPESIM_NO_OP)
 			pipesim_fault(linker->places, first,
 				"no %u%s%s: what stage %u copies to the host never comes back; "
-				"add "
-				"it",
+				"add it",
 				stage, pipesim_op_rows[copies[i].kind].word, unit, stage);
 		if (first == PIPESIM_NO_OP && op != PIPESIM_NO_OP)
 			pipesim_fault(linker->places, op,
@@ -133,8 +132,7 @@ static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 	if (s != PIPESIM_NO_OP && t == PIPESIM_NO_OP)
 		pipesim_fault(linker->places, s,
 			"no %uT%s: %uS%s needs the weight gradient of its part of the "
-			"vocabulary; "
-			"add it",
+			"vocabulary; add it",
 			rank, unit, rank, unit);
 	if (t != PIPESIM_NO_OP && s == PIPESIM_NO_OP)
 		pipesim_fault(linker->places, t, "%uT%s without %uS%s before it", rank, unit,
@@ -192,8 +190,7 @@ static void check_barriers(const Linker *linker)
 			pipesim_fault(linker->places, last[rank],
 				"rank %u has %u OFFLOAD_BARRIER, but rank %u, which shares its "
 				"link, begins %u copies: none of them meets the last one; "
-				"leave it "
-				"out",
+				"leave it out",
 				rank, barriers[rank], partner, met);
 	}
 }

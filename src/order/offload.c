@@ -537,10 +537,8 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 	guint32 *sequence = pipesim_arena_array(arena, guint32, program->n_ops);
 	Packing x = {.program = program, .shape = shape, .times = times};
 
-	if (program->has_more)
-		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
-			"orders with recomputation, copies or passes get no further copies; "
-			"leave out --offload-fraction");
+	if (!pipesim_program_check_plain(program, "--offload-fraction", error))
+		return NULL;
 	if (times->own[PIPESIM_OP_OFFLOAD_START] == 0)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"--offload-fraction needs the time of a copy; give COPY of --times, or "

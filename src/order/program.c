@@ -55,6 +55,17 @@ void pipesim_program_unref(PipesimProgram *program)
 		g_atomic_rc_box_release_full(program, clear);
 }
 
+gboolean pipesim_program_check_plain(
+	const PipesimProgram *program, const char *option, GError **error)
+{
+	return !program->has_more ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		       "orders with recomputation, copies or passes are simulated with "
+		       "messages "
+		       "that arrive after P2P alone, one step at a time; leave out %s",
+		       option);
+}
+
 const char *pipesim_kind_letter(PipesimKind kind)
 {
 	return pipesim_op_rows[kind].word;

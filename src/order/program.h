@@ -278,6 +278,11 @@ gboolean pipesim_program_check_order(
 guint32 pipesim_program_sequence(
 	const PipesimProgram *program, guint32 *sequence, GError **error);
 
+/** pipesim_program_check_plain: FALSE with PIPESIM_ERROR_CONSTRAINT, which asks to leave out @option, where @program has
+ * ops that only engine/mixed.h runs. */
+gboolean pipesim_program_check_plain(
+	const PipesimProgram *program, const char *option, GError **error);
+
 /** pipesim_program_has_pairs: whether any op is an overlapped pair. */
 gboolean pipesim_program_has_pairs(const PipesimProgram *program);
 

@@ -149,8 +149,7 @@ static void say_verdict(
 		else if (run->bound > 0)
 			pipesim_screen_say(lines,
 				"No sizes of chunks take less than %s; the best found are %s "
-				"%% "
-				"above.",
+				"%% above.",
 				pipesim_screen_time(time, run->bound),
 				pipesim_screen_number(rate,
 					100 * ((double)run->ttft.max / (double)run->bound -

@@ -113,11 +113,8 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 	guint64 n = 0;
 	gboolean ok;
 
-	if (program->has_more && runtime->waits)
-		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s runs no ops beyond F, I, W, B and pairs: recomputation, copies and "
-			"passes run where messages do not wait",
-			runtime->name);
+	if (runtime->waits && !pipesim_program_check_plain(program, "--runtime", error))
+		return NULL;
 	g_return_val_if_fail(runtime->lower != NULL, NULL);
 	lowerer.lists = g_new0(PipesimList, ranks);
 	ok = runtime->lower(&lowerer, error);

@@ -45,6 +45,10 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)
 const char pipesim_w_too_long[] =
 	"the formula is then too low: a W longer than the gap it should fill delays its rank";
 
+const char pipesim_letters_of_slices[] =
+	"F is the forward and B the full backward (I + W) of a rank's whole share for one "
+	"micro-batch; K slices (--slices), V chunks per rank (--chunks).";
+
 gboolean pipesim_check_limit(const PipesimShape *shape, GError **error)
 {
 	if (shape->max_activations.num >= shape->max_activations.den)

@@ -67,6 +67,9 @@ PIPESIM_ACTIVATIONS(
 /* What happens where W is longer than F or I. */
 extern const char pipesim_w_too_long[];
 
+/* What letters mean in formulae of slices in chunks. */
+extern const char pipesim_letters_of_slices[];
+
 /* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps
  * between F, I and W; m_parts_by_pp: M is a multiple of PP. */
 PIPESIM_CONDITION(pipesim_holds_w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])

@@ -200,6 +200,10 @@ static const char letters_gis[] =
 	"F, I (dgrad) and W (wgrad) are of one chunk for one micro-batch; V chunks per rank "
 	"(--chunks).";
 
+#define GROUPED(how, more)                                                               \
+	.chunks = 2, .takes = PIPESIM_TAKES_CHUNKS | (more), .generate = generate_##how, \
+	.slot = slot_##how
+
 const PipesimSchedule pipesim_schedule_gis = {
 	.name = "gis",
 	.summary =
@@ -207,17 +211,12 @@ const PipesimSchedule pipesim_schedule_gis = {
 	.constraints = "M a multiple of PP; --chunks V (2)",
 	.idea = "Interleaved 1F1B in groups of PP whose backward is split into I, which the "
 		"previous rank waits for, and W directly behind it. Because the gradient goes "
-		"on "
-		"after I alone, ranks need to run only one forward per hop ahead instead of "
-		"two. "
-		"The first rank so holds no more than in 1F1B, at a bubble of F and I.",
+		"on after I alone, ranks need to run only one forward per hop ahead instead of "
+		"two. The first rank so holds no more than in 1F1B, at a bubble of F and I.",
+	GROUPED(gis, PIPESIM_TAKES_GROUP | PIPESIM_TAKES_SPARING),
 	.reference = reference_gis,
-	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check_gis,
-	.generate = generate_gis,
-	.slot = slot_gis,
 	.bubble.text = "(PP-1)(F+I)",
 	.bubble.letters = letters_gis,
 	.bubble.value = bubble_gis,
@@ -236,13 +235,10 @@ const PipesimSchedule pipesim_schedule_gis_h = {
 		"runs fewer forwards of its first chunks ahead, which brings what it holds "
 		"towards half of 1F1B's with many chunks. A group then returns for its next "
 		"chunk later than the rank could run it, which lengthens the bubble.",
+	GROUPED(gis_h, PIPESIM_TAKES_SPARING),
 	.reference = reference_gis,
-	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check_gis_h,
-	.generate = generate_gis_h,
-	.slot = slot_gis_h,
 	.bubble.text = "(PP-1)(F+I)+(V-1)(PP/2)(F+I-W)",
 	.bubble.letters = letters_gis,
 	.bubble.value = bubble_gis_h,
@@ -259,20 +255,15 @@ const PipesimSchedule pipesim_schedule_gis_h = {
 
 #define PO_NOTES                                                                               \
 	"The order is that of gis with groups of one micro-batch (--group 1): a rank is "      \
-	"planned "                                                                             \
-	"in slots as long as an F, F, I, W, F, I, W ..., and a micro-batch begins every V of " \
-	"these "                                                                               \
-	"threes. Copies are planned in slots too, out, in, out, in on one engine, those of "   \
-	"ranks 2i "                                                                            \
-	"and 2i+1, which share a link, half a period apart; what would have to come back "     \
-	"within six "                                                                          \
-	"copies stays. A copy takes COPY of --times, that of a rank's whole share for one "    \
-	"micro-batch one way, or what --offload-bandwidth makes of the activation bytes; "     \
-	"--copy-engines 2 is "                                                                 \
-	"not planned for.\n\nOrders and copies are those of the authors' generator, where "    \
-	"messages count for at "                                                               \
-	"least a thousandth of F. It refuses one chunk a rank and odd PP; here the last rank " \
-	"has a link of its own."
+	"planned in slots as long as an F, F, I, W, F, I, W ..., and a micro-batch begins "    \
+	"every V of these threes. Copies are planned in slots too, out, in, out, in on one "   \
+	"engine, those of ranks 2i and 2i+1, which share a link, half a period apart; what "   \
+	"would have to come back within six copies stays. A copy takes COPY of --times, that " \
+	"of a rank's whole share for one micro-batch one way, or what --offload-bandwidth "    \
+	"makes of the activation bytes; --copy-engines 2 is not planned for.\n\nOrders and "   \
+	"copies are those of the authors' generator, where messages count for at least a "     \
+	"thousandth of F. It refuses one chunk a rank and odd PP; here the last rank has a "   \
+	"link of its own."
 
 const PipesimSchedule pipesim_schedule_po_h = {
 	.name = "po-h",
@@ -280,18 +271,13 @@ const PipesimSchedule pipesim_schedule_po_h = {
 	.constraints = "every PP and M; --chunks V (2), --offload-chunks N (V/2)",
 	.idea = "Micro-batches begin at an even pace, so that each chunk of a rank has one in "
 		"every period, and the activations of the first half of the chunks, which are "
-		"held longest, go to "
-		"the host after their forward and come back before their backward. Copies run "
-		"beside "
-		"computation, whose time they need: they are hidden where a copy each way "
-		"takes no longer than a "
-		"forward and a backward. A rank then holds about (V+2)/(8V) of what 1F1B does.",
+		"held longest, go to the host after their forward and come back before their "
+		"backward. Copies run beside computation, whose time they need: they are "
+		"hidden where a copy each way takes no longer than a forward and a backward. A "
+		"rank then holds about (V+2)/(8V) of what 1F1B does.",
+	GROUPED(po, PIPESIM_TAKES_OFFLOAD),
 	.reference = reference_po,
-	.chunks = 2,
 	.offloads = PIPESIM_OFFLOADS_HALF,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_OFFLOAD,
-	.generate = generate_po,
-	.slot = slot_po,
 	.notes = PO_NOTES,
 };
 
@@ -300,15 +286,11 @@ const PipesimSchedule pipesim_schedule_po_f = {
 	.summary = "the same with all chunks copied: a few chunks a rank, however many ranks",
 	.constraints = "every PP and M; --chunks V (2), --offload-chunks N (V)",
 	.idea = "po-h with the activations of all chunks copied to the host. What a rank holds "
-		"no longer grows "
-		"with the number of ranks: a chunk that runs, and those whose copies are under "
-		"way. Twice as "
-		"much is copied, for which fewer models and links have the time.",
+		"no longer grows with the number of ranks: a chunk that runs, and those whose "
+		"copies are under way. Twice as much is copied, for which fewer models and "
+		"links have the time.",
+	GROUPED(po, PIPESIM_TAKES_OFFLOAD),
 	.reference = reference_po,
-	.chunks = 2,
 	.offloads = PIPESIM_OFFLOADS_ALL,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_OFFLOAD,
-	.generate = generate_po,
-	.slot = slot_po,
 	.notes = PO_NOTES,
 };

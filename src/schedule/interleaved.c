@@ -177,15 +177,13 @@ static gboolean check(const PipesimShape *shape, GError **error)
 	if (m < ranks)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--overlap-fb needs groups of PP micro-batches or more, but there are "
-			"%u on "
-			"%u ranks; nearest: %u micro-batches",
+			"%u on %u ranks; nearest: %u micro-batches",
 			m, ranks, ranks);
 	while (m % nearest != 0 && m % nearest < ranks)
 		nearest++;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		"--overlap-fb needs groups of PP micro-batches or more, the last one too, but "
-		"%u "
-		"come in groups of %u; nearest: --group %u",
+		"%u come in groups of %u; nearest: --group %u",
 		m, group, nearest);
 }
 

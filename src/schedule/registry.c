@@ -151,8 +151,7 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 	if (shape->offload_part.num > 0 && schedule->barriers > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"copies of --offload-fraction are planned for orders without passes "
-			"over "
-			"the vocabulary; leave it out, or take 1f1b or v-half");
+			"over the vocabulary; leave it out, or take 1f1b or v-half");
 	return shape->offload_part.num > 0 || (shape->offload == 0 && shape->recompute == 0) ||
 	       (!shape->pairs && shape->parts == 1) ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -75,8 +75,7 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 	const PipesimShape *shape, const PipesimTimes *times, GError **error)
 {
 	static const char unknown[] = "copies to the host are left out: nothing says what one "
-				      "takes (COPY of --times, or "
-				      "--offload-bandwidth)";
+				      "takes (COPY of --times, or --offload-bandwidth)";
 	g_autoptr(PipesimOrder) plain = order;
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimProgram) more = NULL;
@@ -87,8 +86,7 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING)
 			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
 				"--offload-chunks needs the time of a copy; give COPY of "
-				"--times, or "
-				"--offload-bandwidth");
+				"--times, or --offload-bandwidth");
 		plain->note = g_strdup(unknown);
 		return g_steal_pointer(&plain);
 	}

@@ -63,9 +63,7 @@ const PipesimSchedule pipesim_schedule_seq1f1b = {
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/(K V)",
-	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
-			  "share for one micro-batch; K slices (--slices), V chunks per rank "
-			  "(--chunks).",
+	.bubble.letters = pipesim_letters_of_slices,
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.conditions = {{"M K a multiple of PP where V > 1", holds_whole_groups,
 		"the first group is longer than PP slices"}},
@@ -79,6 +77,5 @@ const PipesimSchedule pipesim_schedule_seq1f1b = {
 	.notes = "With K = 1 it is 1F1B, or interleaved 1F1B in groups of PP. The order with "
 		 "several chunks is Megatron-LM's with slices for micro-batches, K-1 forwards "
 		 "further ahead.\n\nTimes are those of whole micro-batches: a slice takes 1/K "
-		 "of "
-		 "them, and holds 1/K of the activations.",
+		 "of them, and holds 1/K of the activations.",
 };

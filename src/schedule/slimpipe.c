@@ -90,9 +90,7 @@ const PipesimSchedule pipesim_schedule_slimpipe = {
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/(K V)",
-	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
-			  "share for one micro-batch; K slices (--slices), V chunks per rank "
-			  "(--chunks).",
+	.bubble.letters = pipesim_letters_of_slices,
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.exact = "Exact on every rank when all stages and slices take the same time.",
 	.activations.text = "1+2(PP-1)/(K V)",

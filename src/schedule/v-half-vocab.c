@@ -150,13 +150,6 @@ static const char reference[] =
 	"Yeung et al., Balancing Pipeline Parallelism with Vocabulary Parallelism, "
 	"arXiv:2411.05288; orders as the authors' v-half-vocab branch makes them";
 
-static const char exact_1[] =
-	"The leading term. Counted on the orders, every rank holds PP/2 + 3, "
-	"rounded down, when M >= 2 PP: two more than in V-Half.";
-static const char exact_2[] =
-	"The leading term. Counted on the orders, every rank holds PP/2 + 2, "
-	"rounded down, when M >= 2 PP: one more than in V-Half.";
-
 #define NOTES                                                                                  \
 	"Passes are those of vocab-1 (pipesim explain vocab-1), but that what T needs has a "  \
 	"broadcast of its own (BCAST_T). The last stage is on rank 0, which also embeds.\n\n"  \
@@ -164,43 +157,32 @@ static const char exact_2[] =
 	"With an odd number of ranks the authors' plan begins some forwards before their "     \
 	"embedding is summed, and so do we."
 
+/* What both have in common, with @n barriers a micro-batch. */
+#define VOCAB(n, how, counted)                                                      \
+	.constraints = "every PP and M", .reference = reference, .chunks = 2,       \
+	.placement = PIPESIM_V, .barriers = (n), .plan = plan_##how,                \
+	.activations.text = "PP/2+" #n, .activations.value = activations_##how,     \
+	.activations.is_approximate = TRUE,                                         \
+	.activations.exact = "The leading term. Counted on the orders, every rank " \
+			     "holds PP/2 + " counted " than in V-Half.",            \
+	.notes = NOTES
+
 const PipesimSchedule pipesim_schedule_v_half_vocab_1 = {
 	.name = "v-half-vocab-1",
 	.summary = "V-Half with the vocabulary cut over all ranks, two barriers a micro-batch",
-	.constraints = "every PP and M",
 	.idea = "V-Half, whose ranks hold half of 1F1B's activations, with the passes of the "
 		"output layer and the embedding on all ranks. Between the forward of the last "
 		"stage and its backward lies the time in which two barriers are met, two "
 		"periods of the block. A rank holds two micro-batches more for that, all ranks "
 		"alike.",
-	.reference = reference,
-	.chunks = 2,
-	.placement = PIPESIM_V,
-	.barriers = 2,
-	.plan = plan_1,
-	.activations.text = "PP/2+2",
-	.activations.value = activations_1,
-	.activations.is_approximate = TRUE,
-	.activations.exact = exact_1,
-	.notes = NOTES,
+	VOCAB(2, 1, "3, rounded down, when M >= 2 PP: two more"),
 };
 
 const PipesimSchedule pipesim_schedule_v_half_vocab_2 = {
 	.name = "v-half-vocab-2",
 	.summary = "V-Half with the vocabulary cut over all ranks, one barrier a micro-batch",
-	.constraints = "every PP and M",
 	.idea = "v-half-vocab-1 with the gradient for the last stage computed in S. One "
-		"barrier "
-		"a micro-batch is left, and its time is one period of the block. A rank holds "
-		"one micro-batch more than in V-Half.",
-	.reference = reference,
-	.chunks = 2,
-	.placement = PIPESIM_V,
-	.barriers = 1,
-	.plan = plan_2,
-	.activations.text = "PP/2+1",
-	.activations.value = activations_2,
-	.activations.is_approximate = TRUE,
-	.activations.exact = exact_2,
-	.notes = NOTES,
+		"barrier a micro-batch is left, and its time is one period of the block. A "
+		"rank holds one micro-batch more than in V-Half.",
+	VOCAB(1, 2, "2, rounded down, when M >= 2 PP: one more"),
 };

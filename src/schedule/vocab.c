@@ -264,10 +264,20 @@ static const char reference[] =
 	"of stage 0, B at least F. With fewer micro-batches than a step has room for, the "  \
 	"authors' code embeds one or two that do not exist, and so do we."
 
+/* What both have in common, with @n barriers a micro-batch. */
+#define VOCAB(n, how, more)                                                              \
+	.constraints = "every PP and M", .reference = reference, .barriers = (n),        \
+	.plan = plan_##how, .bubble.text = "(PP-1)(F+B)", .bubble.letters = letters,     \
+	.bubble.value = pipesim_bubble_fill_and_drain,                                   \
+	.bubble.conditions = {{"F <= B", holds_f_le_b, longer_forwards},                 \
+		{"M >= PP - 1", holds_m_fills, few}},                                    \
+	.bubble.exact = exact, .activations.text = "min(M, PP+" more ")",                \
+	.activations.value = activations_##how, .activations.exact = "Exact on rank 0.", \
+	.notes = NOTES
+
 const PipesimSchedule pipesim_schedule_vocab_1 = {
 	.name = "vocab-1",
 	.summary = "1F1B with the vocabulary cut over all ranks, two barriers a micro-batch",
-	.constraints = "every PP and M",
 	.idea = "The output layer and the embedding, which make the last and the first rank "
 		"slow and full in other schedules, are cut into as many parts of the "
 		"vocabulary as there are ranks, and each rank runs the passes of its part "
@@ -275,40 +285,15 @@ const PipesimSchedule pipesim_schedule_vocab_1 = {
 		"and the last stage's gradient another sum: two barriers, and while they are "
 		"met ranks run two forwards more. That costs activations of two micro-batches "
 		"a rank; the bubble stays that of 1F1B.",
-	.reference = reference,
-	.barriers = 2,
-	.plan = plan_1,
-	.bubble.text = "(PP-1)(F+B)",
-	.bubble.letters = letters,
-	.bubble.value = pipesim_bubble_fill_and_drain,
-	.bubble.conditions = {{"F <= B", holds_f_le_b, longer_forwards},
-		{"M >= PP - 1", holds_m_fills, few}},
-	.bubble.exact = exact,
-	.activations.text = "min(M, PP+2)",
-	.activations.value = activations_1,
-	.activations.exact = "Exact on rank 0.",
-	.notes = NOTES,
+	VOCAB(2, 1, "2"),
 };
 
 const PipesimSchedule pipesim_schedule_vocab_2 = {
 	.name = "vocab-2",
 	.summary = "1F1B with the vocabulary cut over all ranks, one barrier a micro-batch",
-	.constraints = "every PP and M",
 	.idea = "vocab-1 with the gradient for the last stage computed in S, from the sums of "
 		"a rank's own part, and put right once the sums of all are known: one barrier "
 		"a micro-batch serves both. S has more to compute for that. Ranks run one "
 		"forward more than in 1F1B, not two.",
-	.reference = reference,
-	.barriers = 1,
-	.plan = plan_2,
-	.bubble.text = "(PP-1)(F+B)",
-	.bubble.letters = letters,
-	.bubble.value = pipesim_bubble_fill_and_drain,
-	.bubble.conditions = {{"F <= B", holds_f_le_b, longer_forwards},
-		{"M >= PP - 1", holds_m_fills, few}},
-	.bubble.exact = exact,
-	.activations.text = "min(M, PP+1)",
-	.activations.value = activations_2,
-	.activations.exact = "Exact on rank 0.",
-	.notes = NOTES,
+	VOCAB(1, 2, "1"),
 };

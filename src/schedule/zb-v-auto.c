@@ -521,17 +521,15 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		"input frees counts only until then, so more micro-batches may be in flight.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
 		 "until the first I; F, I and W in turn; the remaining I and W after the last "
-		 "F.\n\n"
-		 "The search goes up from the tightest limit, and within each it begins with "
-		 "what it found within those below, so no order is longer with more memory. "
-		 "First are the orders of 1f1b-v, zb-v, v-half and v-min that fit, from PP on "
-		 "the zero-bubble authors' rounds too: with four ways to decide about weight "
-		 "gradients that do not quite fit before an arrival, each repeated with the "
-		 "idle "
-		 "times that it ended with, and with average times where stages differ. The "
-		 "shortest is put together anew, also with times that are a little off at "
-		 "random, always the same; but where all ranks have more than 16384 ops.\n\n"
-		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated "
-		 "under the rules of --runtime and over the links of the run, and the shortest "
-		 "is taken; a note says which.",
+		 "F.\n\nThe search goes up from the tightest limit, and within each it begins "
+		 "with what it found within those below, so no order is longer with more "
+		 "memory. First are the orders of 1f1b-v, zb-v, v-half and v-min that fit, "
+		 "from PP on the zero-bubble authors' rounds too: with four ways to decide "
+		 "about weight gradients that do not quite fit before an arrival, each "
+		 "repeated with the idle times that it ended with, and with average times "
+		 "where stages differ. The shortest is put together anew, also with times that "
+		 "are a little off at random, always the same; but where all ranks have more "
+		 "than 16384 ops.\n\nFinally the orders of 1f1b-v, zb-v, v-half and v-min that "
+		 "fit are simulated under the rules of --runtime and over the links of the "
+		 "run, and the shortest is taken; a note says which.",
 };

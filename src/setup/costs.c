@@ -544,9 +544,8 @@ static gboolean plan_slices(
 
 	if (slicing->cost.a <= 0 && slicing->cost.b <= 0)
 		return pipesim_refuse(error,
-			"--slice-lengths plan goes by what slices take; give "
-			"--slice-cost, for example c=0.1,b=0.001,a=1e-7, or --model and "
-			"--device");
+			"--slice-lengths plan goes by what slices take; give --slice-cost, for "
+			"example c=0.1,b=0.001,a=1e-7, or --model and --device");
 	if (!pipesim_slice_times_check(&ask.times, ask.tokens, ask.over, error) ||
 		!pipesim_slice_plan(&ask, slices, &latency, &bound, error)) {
 		g_prefix_error_literal(error, "--slice-lengths plan: ");

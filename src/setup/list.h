@@ -32,8 +32,7 @@ SETTING(PAIRS, "--overlap-fb", 0, NULL,
 	.heeded_by = "interleaved-1f1b", .brief = "F and B of the steady phase as one op")
 SETTING(SLICES, "--slices", 0, "K",
 	"slices of equal length that a sequence is cut into, each with its F and B (default: "
-	"the "
-	"schedule's)",
+	"the schedule's)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.slices, PIPESIM_MAX_SLICES), SWEPT(WHOLE),
 	HEED(TAKES_SLICES), .heeded_by = PIPESIM_SLICED, .brief = "slices of a sequence")
 SETTING(OFFLOAD_CHUNKS, "--offload-chunks", 0, "N",
@@ -389,8 +388,7 @@ SETTING(RECOMPUTE_AS_OPS, "--recompute-as-ops", 0, NULL,
 	.heeded_by = PIPESIM_RECOMPUTING)
 SETTING(VOCAB_PARALLEL, "--vocab-parallel", 0, NULL,
 	"also compare schedules with passes, over whose ranks the output layer and the "
-	"embedding "
-	"are cut",
+	"embedding are cut",
 	NO_GROUP, MODEL, FLAG(Training, vocab_parallel))
 SETTING(DISPATCHER, "--dispatcher", 0, "NAME",
 	"how tokens reach experts: auto, alltoall, deepep or hybridep (default: auto)",
@@ -558,8 +556,7 @@ SETTING(SMOOTHING, "--chunk-smoothing", 0, "X",
 	NO_GROUP, SEARCH, FRACTION(prefill.smoothing))
 SETTING(MIN_CHUNK, "--min-chunk", 0, "N",
 	"least tokens of a chunk whose size changes (default: SGLang a quarter of the first, "
-	"others "
-	"4096)",
+	"others 4096)",
 	NO_GROUP, SEARCH, COUNT(prefill.min_chunk, 1 << 26))
 SETTING(CHUNK_ALIGN, "--chunk-align", 0, "N",
 	"sizes that change are multiples of N tokens (default: 64)", NO_GROUP, SEARCH,

@@ -127,8 +127,7 @@ READER(offload_part)
 	       ((part->num > 0 && part->num <= part->den && part->den <= 1000) ||
 		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			       "%s: '%s'; a part above 0 and up to 1 in at most three "
-			       "decimals, for "
-			       "example 0.5",
+			       "decimals, for example 0.5",
 			       setting->name, text));
 }
 

@@ -30,6 +30,8 @@ static const PipesimSeries series[] = {
 	{"terapipe", CYAN, 4, 5},
 	{"vocab-1", CYAN, 3, 11},
 	{"vocab-2", CYAN, 5, 13},
+	{"v-half-vocab-1", GREEN, 5, 9},
+	{"v-half-vocab-2", GREEN, 1, 8},
 	{"chimera", PURPLE, 1, 13},
 	{"chimera-doubling", PURPLE, 2, 12},
 	{"chimera-halving", PURPLE, 4, 11},
