@@ -6,6 +6,8 @@
 
 /* More than any rank holds. */
 #define MOST_BYTES (G_GINT64_CONSTANT(1) << 58)
+/* Where time is limited, the part of it in which what is spared is weighed up. */
+#define TIME_PART 6
 
 /* Where some activations are spared --------------------------------------------------------- */
 
@@ -17,6 +19,7 @@ typedef struct {
 	guint chunks;             /* that may be spared */
 	gint64 copy;              /* of an activation, out and in, by an engine, ns; 0: R */
 	gint64 again;             /* R, ns; 0: as long as F */
+	gint64 until; /* g_get_monotonic_time() at which no more n is tried; 0: none */
 } Spared;
 
 /* No order that holds as much as @n activations of a chunk above the limit is shorter, ns; G_MAXINT64: none fits. */
@@ -93,7 +96,7 @@ static gint64 bound_spared(const Spared *s)
 	guint low = 0, high = s->chunks * s->x->count;
 	gint64 best = s->least;
 
-	while (low < high) {
+	while (low < high && (s->until == 0 || g_get_monotonic_time() < s->until)) {
 		const guint n = low + (high - low) / 2;
 		const gint64 few = bound_above(s, n), many = bound_many(s, n + 1);
 
@@ -111,6 +114,7 @@ static gint64 bound_of_spared(
 {
 	PipesimScenario scenario = *of->scenario, all;
 	PipesimSearchOf own = *of, unlimited = *of;
+	const gint64 now = g_get_monotonic_time();
 	g_autoptr(PipesimInstance) x = NULL;
 	g_autoptr(PipesimBound) bound = NULL;
 	Spared s = {.of = &own,
@@ -139,6 +143,8 @@ static gint64 bound_of_spared(
 
 			s.held = MAX(s.held, (room->held[lane] + stays) / room->units + 1);
 		}
+	if (of->deadline > 0)
+		s.until = now + MAX(of->deadline - now, 0) / TIME_PART;
 	if (scenario.offload > 0)
 		s.copy = times->own[PIPESIM_OP_OFFLOAD_START] +
 			 (times->engines == 2 ? 0 : times->own[PIPESIM_OP_RELOAD_START]);

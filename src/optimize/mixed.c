@@ -345,6 +345,13 @@ static gboolean is_wanted(const Mixed *m, const PipesimSchedule *schedule)
 	       (m->copies || schedule->offloads == PIPESIM_OFFLOADS_NOTHING);
 }
 
+/* Whether what is known must do. */
+static gboolean is_hurried(const Mixed *m)
+{
+	return m->found->program != NULL && m->of->deadline > 0 &&
+	       g_get_monotonic_time() >= m->of->deadline;
+}
+
 /* Every schedule of the placement with as much as was asked for or less, and with more memory than there is. */
 static void add_schedules(Mixed *m)
 {
@@ -358,7 +365,7 @@ static void add_schedules(Mixed *m)
 			((*at)->takes & (m->copies ? PIPESIM_TAKES_OFFLOAD
 						   : PIPESIM_TAKES_RECOMPUTE)) != 0;
 
-		if (!is_wanted(m, *at))
+		if (!is_wanted(m, *at) || is_hurried(m))
 			continue;
 		for (guint n = spares ? m->spared : 0;; n--) {
 			scenario.recompute = m->copies ? 0 : n;
