@@ -348,8 +348,11 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 			const gint16 *n = &moment->counts[N_COUNTS * chunk];
 			const Weights *of = &weights[chunk];
 
-			for (guint sort = UNTIL_INPUT; sort <= GATHERED; sort++)
+			for (guint sort = UNTIL_INPUT; sort <= BETWEEN; sort++)
 				held += n[sort] * of->of[sort];
+			if (!moments->list)
+				continue;
+			held += n[GATHERED] * of->of[GATHERED];
 			held -= n[ABSENT] > 0 ? of->of[ABSENT] : 0;
 			held += n[ABSENT] == LATE - EARLY ? of->early : 0;
 		}
