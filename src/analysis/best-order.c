@@ -254,7 +254,6 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 		.memory_limit = scenario->memory_limit,
 		.most = shape->max_activations};
 	PipesimOrder *order;
-	PipesimNumber memory;
 	Candidate best, leanest;
 
 	sustained.power = NULL;
@@ -276,10 +275,9 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	order = take(&s, &best, error);
 	if (order != NULL) {
 		g_free(order->note);
-		order->note = g_strdup_printf(
-			"no known order fits the memory limit; the leanest, that of %s, takes "
-			"%s",
-			leanest.schedule->name, pipesim_print_bytes(memory, leanest.memory));
+		order->note = g_strdup_printf("no known order fits the memory limit; the "
+					      "leanest, that of %s, takes %s",
+			leanest.schedule->name, pipesim_bytes(leanest.memory));
 	}
 	pipesim_order_unref(leanest.order);
 	return order;

@@ -17,20 +17,18 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 	const gint64 p2p = subject->step->job.times->p2p;
 	const PipesimTimeline *timeline = subject->step->timeline;
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
-	PipesimNumber number;
 
 	if (subject->schedule->bubble.is_span && report->period == NULL)
 		add(report,
 			"the formula gives the span bubble (ranks start the next step without "
 			"a barrier); simulated span bubble: %s ms",
-			pipesim_print_ms(number, report->bubble.max_span_idle));
+			pipesim_ms(report->bubble.max_span_idle));
 	if (subject->schedule->bubble.is_span && report->period == NULL &&
 		report->bubble.max_span_idle == report->published.bubble)
 		return; /* nothing else to explain */
 	if (!subject->schedule->bubble.is_span && report->period != NULL)
-		add(report,
-			"the formula is of a step that a barrier ends; simulated is one from "
-			"start to start without");
+		add(report, "the formula is of a step that a barrier ends; simulated is one "
+			    "from start to start without");
 	if (subject->schedule->bubble.approximate != NULL)
 		add(report, "%s", subject->schedule->bubble.approximate);
 	for (; condition->rule != NULL; condition++)
@@ -42,7 +40,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 		add(report,
 			"P2P: the formula ignores communication; the simulation adds %s ms per "
 			"hop",
-			pipesim_print_ms(number, p2p));
+			pipesim_ms(p2p));
 	if (timeline != NULL ? timeline->transfers != NULL &&
 				       (timeline->traffic == NULL || timeline->cause != NULL ||
 					       timeline->traffic->waited > 0)

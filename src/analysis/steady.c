@@ -188,7 +188,6 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 	const PipesimStep *step[3];
 	PipesimSteadyState *state;
 	PipesimScenario scenario = question->scenario;
-	PipesimNumber first, second;
 
 	scenario.keep = PIPESIM_KEEP_FIGURES;
 	for (guint i = 0; i < G_N_ELEMENTS(step); i++) {
@@ -207,8 +206,8 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: no steady state: from %u to %u micro-batches the step takes %s ms "
 			"longer, from there to %u %s ms; --microbatches M gives a step of M",
-			question->schedule->name, m, 2 * m, pipesim_print_ms(first, grown),
-			3 * m, pipesim_print_ms(second, again));
+			question->schedule->name, m, 2 * m, pipesim_ms(grown), 3 * m,
+			pipesim_ms(again));
 	state = g_new0(PipesimSteadyState, 1);
 	state->step = pipesim_report_step(((const PipesimRun *)runs->pdata[0])->report);
 	state->period = m;

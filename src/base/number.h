@@ -76,6 +76,7 @@ const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes);
 #define pipesim_ms_fixed(ns, decimals) pipesim_print_ms_fixed((PipesimNumber){0}, ns, decimals)
 #define pipesim_double(value)          pipesim_print_double((PipesimNumber){0}, value)
 #define pipesim_bytes(bytes)           pipesim_print_bytes((PipesimNumber){0}, bytes)
+#define pipesim_least_bytes(bytes)     pipesim_print_least_bytes((PipesimNumber){0}, bytes)
 
 /** pipesim_gcd: greatest common divisor of @a and @b, >= 0; of one with 0, the other. */
 gint64 pipesim_gcd(gint64 a, gint64 b);

@@ -117,11 +117,11 @@ static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **err
 		return FALSE;
 	/* Times are ms without a unit; who asks for 10 here means seconds. */
 	if (ns > 0 && !g_str_has_suffix(time, "s"))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--time: '%s' has no unit; write %ss or %sms", time, time, time);
+		return pipesim_refuse(
+			error, "--time: '%s' has no unit; write %ss or %sms", time, time, time);
 	if (time != NULL && ns == 0 && of->moves > 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--time 0 leaves no moves; leave out --moves or --time");
+		return pipesim_refuse(
+			error, "--time 0 leaves no moves; leave out --moves or --time");
 	if (time == NULL && moves == NULL)
 		of->moves = MAX(USUAL_WORK / MAX(ops, LEAST_OPS), LEAST_MOVES);
 	if (ns > 0)
@@ -138,11 +138,9 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 	for (guint i = 0; i < setup->n_operands; i++)
 		if (!pipesim_choices_add(choices, setup->operands[i], error))
 			return FALSE;
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		if (choice->file == NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: all schedules of the placement are begun from anyway; "
 				"name files of orders",
 				pipesim_choice_name(choice));
@@ -157,17 +155,16 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
 
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->format == AS_JSON)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--explain-bound is text; leave out --format json");
+		return pipesim_refuse(
+			error, "--explain-bound is text; leave out --format json");
 	if (output == NULL)
 		return TRUE;
 	if (strcmp(output, "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"-o - would mix the order with the result on standard output; give it "
-			"a file");
+		return pipesim_refuse(error, "-o - would mix the order with the result on "
+					     "standard output; give it a file");
 	extension = pipesim_path_extension(output);
 	return *extension == '\0' || g_ascii_strcasecmp(extension, "csv") == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "-o writes the order as a schedule file, not .%s; name it FILE.csv",
 		       extension);
 }
@@ -177,14 +174,12 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 static gboolean tell(const PipesimSearchNews *news, gpointer data)
 {
 	const Optimize *o = data;
-	PipesimNumber makespan, bound;
 
 	if (pipesim_progress_is_due() && news->makespan == 0) {
 		pipesim_show_progress("bound ...");
 	} else if (pipesim_progress_is_due()) {
 		pipesim_show_progress("%s ms, bound %s ms, gap %.2f %%, %.1f M moves",
-			pipesim_print_ms_fixed(makespan, news->makespan, 3),
-			pipesim_print_ms_fixed(bound, news->bound, 3),
+			pipesim_ms_fixed(news->makespan, 3), pipesim_ms_fixed(news->bound, 3),
 			100 * (double)MAX(news->makespan - news->bound, 0) /
 				(double)MAX(news->bound, 1),
 			(double)news->moves / 1e6);
@@ -214,12 +209,12 @@ static gboolean search(Optimize *o, GError **error)
 	of->by_quantile = objective > 0;
 	of->quantile = of->by_quantile ? objective - 1 : 0;
 	if (of->by_quantile && of->scenario->samples == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--objective %s is of steps drawn at random; add --samples, for "
 			"example --samples 200",
 			pipesim_quantile_name(of->quantile));
 	if (of->costs->post_validation && (of->explain || of->by_quantile))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s is of a step that a barrier ends; leave out --post-validation",
 			of->explain ? "--explain-bound" : "--objective");
 	if (!read_effort(o, of, error))
@@ -280,7 +275,6 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 	const PipesimRun *best = found->starts->len > 0 ? found->starts->pdata[0] : NULL;
 	const gint64 value = best != NULL ? pipesim_search_start_value(&o->of, best) : 0;
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimNumber number;
 
 	if (found->from != NULL)
 		g_string_append_printf(out, "Nothing was found that beats %s: ", found->from);
@@ -289,10 +283,10 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 	if (o->of.by_quantile)
 		g_string_append_printf(out, "%s of %u samples ",
 			pipesim_quantile_name(o->of.quantile), o->setup->scenario.samples);
-	g_string_append(out, pipesim_screen_time(number, found->makespan));
+	g_string_append(out, pipesim_brief_time(found->makespan));
 	if (o->of.by_quantile)
 		g_string_append_printf(
-			out, " (%s at usual times)", pipesim_screen_time(number, o->usual));
+			out, " (%s at usual times)", pipesim_brief_time(o->usual));
 	if (value > found->makespan)
 		g_string_append_printf(out, ", %.2f %% less than %s, the best known that fits",
 			100 * (double)(value - found->makespan) / (double)value, best->name);
@@ -442,10 +436,9 @@ static gboolean write_all(Optimize *o, GError **error)
 	else
 		text->write(comparison, &style, out);
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
-		g_string_append(out,
-			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
-			"stage 2 runs, whichever\nmicro-batch that is; [n] is the line that "
-			"says so.\n\n");
+		g_string_append(out, "\nWhy no order is shorter. F 3 of stage 2 is the third "
+				     "forward that stage 2 runs, whichever\nmicro-batch that "
+				     "is; [n] is the line that says so.\n\n");
 		pipesim_bound_print(o->found->bound, o->found->instance, out);
 	}
 	return pipesim_print_drawn(setup, comparison, NULL, out, error);
@@ -464,14 +457,12 @@ static gboolean check_curve(const PipesimSetup *setup, GError **error)
 
 	if (curve == NULL)
 		return setup->text[PIPESIM_SET_LINES] == NULL ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "--lines draws --curve memory; give it too");
+		       pipesim_refuse(error, "--lines draws --curve memory; give it too");
 	if (strcmp(curve, "memory") != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--curve: '%s' is none; it is memory", curve);
+		return pipesim_refuse(error, "--curve: '%s' is none; it is memory", curve);
 	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
 		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--curve memory goes through all limits; leave out %s",
 				pipesim_settings[none[i]].name);
 	return TRUE;
@@ -505,7 +496,7 @@ static gboolean count_lengths(PipesimSetup *setup, GError **error)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
 	if (path == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--order %s is of micro-batches that differ; give --lengths FILE or "
 			"--op-times FILE",
 			setup->text[PIPESIM_SET_ORDER]);
@@ -527,11 +518,11 @@ static gboolean check_ordered(const PipesimSetup *setup, GError **error)
 
 	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
 		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s has no effect on the order of micro-batches; leave it out",
 				pipesim_settings[none[i]].name);
 	return !pipesim_runtime_waits(setup->scenario.runtime) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "--order %s takes messages that never wait; leave out --runtime",
 		       setup->text[PIPESIM_SET_ORDER]);
 }
@@ -543,7 +534,7 @@ static gboolean choose_ordered(const Optimize *o, GPtrArray *choices, GError **e
 	const gboolean both = o->setup->order == 2;
 
 	if (both && (names != NULL || choices->len > 0))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--order both looks through all schedules of --placement; leave out %s",
 			names != NULL ? "--schedule" : "the files");
 	if (!both)
@@ -614,14 +605,13 @@ static gboolean check_order(const Optimize *o, GError **error)
 
 	for (guint i = 0; i < G_N_ELEMENTS(of_others) && setup->order == 0; i++)
 		if (setup->text[of_others[i]] != NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is for --order microbatches; a search for an order of ops "
 				"has micro-batches that are all alike",
 				pipesim_settings[of_others[i]].name);
 	if (o->format == AS_PYTHON && setup->order == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--format python is of --order microbatches and of --pack; an order of "
-			"ops is written with -o");
+		return pipesim_refuse(error, "--format python is of --order microbatches and "
+					     "of --pack; an order of ops is written with -o");
 	return setup->order == 0 || count_lengths(setup, error);
 }
 
@@ -669,15 +659,14 @@ const PipesimCommand pipesim_command_optimize = {
 		 "in FILE.csv, and moves\nsingle ops within their ranks. Prints what it finds "
 		 "beside the best schedules and how far it is,\nat most, above the shortest "
 		 "order that there is within the memory limit.",
-	.examples =
-		"Examples:\n"
-		"  pipesim optimize --pp 8 --microbatches 32 --max-activations 6 --time 10s "
-		"-o best.csv\n"
-		"  pipesim optimize --pp 8 --microbatches 16 --placement v --times "
-		"F=1,I=1.6,W=0.85\n\n"
-		"Exit status: 0 done, 2 usage, or no order fits the limit, 3 bad input "
-		"file,\n4 gnuplot missing or failed, 5 cannot write, 130 stopped: what was "
-		"found is written.\n",
+	.examples = "Examples:\n"
+		    "  pipesim optimize --pp 8 --microbatches 32 --max-activations 6 --time "
+		    "10s -o best.csv\n"
+		    "  pipesim optimize --pp 8 --microbatches 16 --placement v --times "
+		    "F=1,I=1.6,W=0.85\n\n"
+		    "Exit status: 0 done, 2 usage, or no order fits the limit, 3 bad input "
+		    "file,\n4 gnuplot missing or failed, 5 cannot write, 130 stopped: what was "
+		    "found is written.\n",
 	.operand = "an order to begin from",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
@@ -690,42 +679,43 @@ const PipesimCommand pipesim_command_optimize = {
 		PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES, PIPESIM_SET_FROM_MEGATRON,
 		PIPESIM_SET_FROM_TORCHTITAN},
-	.wording = {{PIPESIM_SET_SLICES, NULL,
-			    "slices of equal length that each sequence is cut into (default: "
-			    "1)",
-			    NULL},
-		{PIPESIM_SET_OFFLOAD_CHUNKS, NULL,
-			"first stages of each rank whose activations may go to the host "
-			"(default: 0)",
-			NULL},
-		{PIPESIM_SET_RECOMPUTE_CHUNKS, NULL,
-			"first stages of each rank whose forward may run again before the "
-			"backward (default: 0)",
-			NULL},
-		{PIPESIM_SET_CHUNKS, NULL,
-			"stages on each rank of interleaved (default: 2) and wave "
-			"placements (default: 4)",
-			NULL},
-		{PIPESIM_SET_PIPELINES, NULL,
-			"pipelines of a bidirectional placement, over both directions "
-			"(default: 2)",
-			NULL},
-		{PIPESIM_SET_OUTPUT, "FILE.csv",
-			"file for the order, as a PyTorch schedule CSV; of micro-batches a "
-			"line "
-			"each",
-			"csv"},
-		{PIPESIM_SET_SCHEDULE, "NAME|FILE.csv",
-			"schedule whose micro-batches are put in order (default: 1f1b)", NULL},
-		{PIPESIM_SET_LINES, NULL, "draw the curve of --curve (.svg, .png, .pdf)", NULL},
-		{PIPESIM_SET_SEED, NULL,
-			"seed of the search and of random op times (default: 1)", NULL},
-		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
-			"activations that a rank may hold, in whole stages (default: PP, or as "
-			"bytes allow)",
-			NULL},
-		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use, such as 80GB",
-			NULL}},
+	.wording =
+		{{PIPESIM_SET_SLICES, NULL,
+			 "slices of equal length that each sequence is cut into (default: 1)",
+			 NULL},
+			{PIPESIM_SET_OFFLOAD_CHUNKS, NULL,
+				"first stages of each rank whose activations may go to the "
+				"host (default: 0)",
+				NULL},
+			{PIPESIM_SET_RECOMPUTE_CHUNKS, NULL,
+				"first stages of each rank whose forward may run again before "
+				"the backward (default: 0)",
+				NULL},
+			{PIPESIM_SET_CHUNKS, NULL,
+				"stages on each rank of interleaved (default: 2) and wave "
+				"placements (default: 4)",
+				NULL},
+			{PIPESIM_SET_PIPELINES, NULL,
+				"pipelines of a bidirectional placement, over both directions "
+				"(default: 2)",
+				NULL},
+			{PIPESIM_SET_OUTPUT, "FILE.csv",
+				"file for the order, as a PyTorch schedule CSV; of "
+				"micro-batches a line each",
+				"csv"},
+			{PIPESIM_SET_SCHEDULE, "NAME|FILE.csv",
+				"schedule whose micro-batches are put in order (default: 1f1b)",
+				NULL},
+			{PIPESIM_SET_LINES, NULL,
+				"draw the curve of --curve (.svg, .png, .pdf)", NULL},
+			{PIPESIM_SET_SEED, NULL,
+				"seed of the search and of random op times (default: 1)", NULL},
+			{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
+				"activations that a rank may hold, in whole stages (default: "
+				"PP, or as bytes allow)",
+				NULL},
+			{PIPESIM_SET_MEMORY_LIMIT, NULL,
+				"memory that a rank may use, such as 80GB", NULL}},
 	.members = put_members,
 	.run = run,
 };

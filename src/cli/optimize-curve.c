@@ -88,14 +88,13 @@ void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString 
 	static const PipesimColumn columns[] = {{"activations", "of a rank", FALSE},
 		{"step", "ms", FALSE}, {"no order below", "ms", FALSE}, {"bubble", "%", FALSE}};
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
-	PipesimNumber number;
 
 	for (guint i = 0; i < curve->len; i++) {
 		const Point *point = &POINT(curve, i);
 		char *cells[] = {g_strdup_printf("%u", point->activations),
-			g_strdup(pipesim_print_ms_fixed(number, point->step, 3)),
-			g_strdup(pipesim_print_ms_fixed(number, point->bound, 3)),
-			g_strdup(pipesim_figure_fixed(number, 100 * point->bubble, 2))};
+			g_strdup(pipesim_ms_fixed(point->step, 3)),
+			g_strdup(pipesim_ms_fixed(point->bound, 3)),
+			g_strdup(pipesim_fixed(100 * point->bubble, 2))};
 
 		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 	}
@@ -106,7 +105,6 @@ gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **erro
 {
 	g_autoptr(PipesimGnuplot) picture =
 		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
-	PipesimNumber bubble, bound;
 
 	if (picture == NULL)
 		return FALSE;
@@ -117,8 +115,7 @@ gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **erro
 			0);
 
 		g_string_append_printf(picture->data, "%u %s %s\n", point->activations,
-			pipesim_figure_fixed(bubble, 100 * point->bubble, 4),
-			pipesim_figure_fixed(bound, 100 * left, 4));
+			pipesim_fixed(100 * point->bubble, 4), pipesim_fixed(100 * left, 4));
 	}
 	pipesim_gnuplot_files(picture);
 	g_string_append(picture->script, "width = 800\nheight = 500\n");

@@ -257,9 +257,7 @@ void pipesim_ordered_members(PipesimJson *json, const PipesimOrdered *ordered)
 
 static char *cell(gint64 ns)
 {
-	PipesimNumber number;
-
-	return ns > 0 ? g_strdup(pipesim_print_ms_fixed(number, ns, 3)) : NULL;
+	return ns > 0 ? g_strdup(pipesim_ms_fixed(ns, 3)) : NULL;
 }
 
 #define COLUMNS(title)                                                                    \
@@ -277,7 +275,6 @@ PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint 
 	static const PipesimColumn columns[][6] = {COLUMNS("  order"), COLUMNS("  packing")};
 	const gint64 best = ways[n - 1].makespan;
 	PipesimTable *table = pipesim_table_new(columns[packed], G_N_ELEMENTS(columns[packed]));
-	PipesimNumber number;
 
 	for (guint i = n; i-- > 0;) {
 		const PipesimWay *way = &ways[i];
@@ -285,8 +282,7 @@ PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint 
 		char *cells[] = {g_strconcat(i == n - 1 ? "* " : "  ", way->name, NULL),
 			way->microbatches > 0 ? g_strdup_printf("%u", way->microbatches) : NULL,
 			cell(way->makespan),
-			way->makespan > 0 ? g_strdup(pipesim_figure_fixed(number, over, 2))
-					  : NULL,
+			way->makespan > 0 ? g_strdup(pipesim_fixed(over, 2)) : NULL,
 			cell(way->median), cell(way->p95)};
 
 		pipesim_table_add(
@@ -299,15 +295,14 @@ void pipesim_say_gap(
 	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound)
 {
 	const double gap = 100 * (double)(makespan - bound) / (double)MAX(bound, 1);
-	PipesimNumber number;
 
 	if (makespan <= bound)
 		pipesim_screen_say(
 			verdict, "It is proven optimal: no %s is shorter%s.", what, where);
 	else
 		pipesim_screen_say(verdict, "No %s is shorter than %s%s: the gap is %s%.2f %%.",
-			what, pipesim_screen_time(number, bound), where,
-			gap < 0.01 ? "below " : "", MAX(gap, 0.01));
+			what, pipesim_brief_time(bound), where, gap < 0.01 ? "below " : "",
+			MAX(gap, 0.01));
 }
 
 void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
@@ -317,13 +312,12 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 	const PipesimWay *found = &ordered->ways[FOUND],
 			 *given = &ordered->ways[PIPESIM_BATCH_GIVEN];
 	g_autoptr(GString) order = g_string_new(NULL);
-	PipesimNumber number;
 
 	g_string_append_printf(screen->asked, "PP %u, %u micro-batches of unequal length, %s",
 		ordered->setup->scenario.ranks, ordered->m, ordered->schedule);
 	pipesim_screen_say(screen->verdict,
 		"The best order found takes %s, %.2f %% less than as given.",
-		pipesim_screen_time(number, found->makespan),
+		pipesim_brief_time(found->makespan),
 		100 * (double)(given->makespan - found->makespan) / (double)given->makespan);
 	pipesim_say_gap(screen->verdict,
 		found->makespan <= ordered->bound ? "order of these micro-batches"

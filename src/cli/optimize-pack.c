@@ -66,13 +66,13 @@ gboolean pipesim_packed_check(PipesimSetup *setup, GError **error)
 		return TRUE;
 	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
 		if (setup->text[none[i]] != NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--pack makes micro-batches of whole sequences; leave out %s",
 				pipesim_settings[none[i]].name);
 	setup->order = MAX(setup->order, 1u);
 	return setup->text[PIPESIM_SET_LENGTHS] != NULL ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--pack needs the tokens of each sequence; give --lengths FILE");
+	       pipesim_refuse(
+		       error, "--pack needs the tokens of each sequence; give --lengths FILE");
 }
 
 static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
@@ -98,7 +98,7 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 
 		packed->tokens[i] = length.num / length.den;
 		if (length.num == 0 || length.num % length.den != 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--lengths: --pack counts whole tokens, sequence %u in %s has "
 				"none",
 				i, path);
@@ -137,9 +137,8 @@ static gboolean read_cost(PipesimPackedStep *packed, GError **error)
 	of->whole = of->cost.c +
 		    MAX(setup->sizes.microbatch, 1u) * (of->cost.b * n + of->cost.a * n * n);
 	return of->cost.gamma == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--slice-cost: gamma is of slices behind others; leave it out with "
-		       "--pack");
+	       pipesim_refuse(error, "--slice-cost: gamma is of slices behind others; leave it "
+				     "out with --pack");
 }
 
 /* Searching ------------------------------------------------------------------------------- */
@@ -374,7 +373,6 @@ void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
 	g_autofree guint *sequences = g_new(guint, packed->of.n);
 	const PipesimWay *found = &packed->ways[FOUND],
 			 *naive = &packed->ways[PIPESIM_PACK_FIRST_FIT];
-	PipesimNumber number;
 
 	g_string_append_printf(screen->asked,
 		"PP %u, %u sequence%s, at most %" G_GINT64_FORMAT
@@ -388,7 +386,7 @@ void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
 	pipesim_screen_say(screen->verdict,
 		"The best packing found makes %u micro-batch%s and takes %s%s.",
 		found->microbatches, found->microbatches == 1 ? "" : "es",
-		pipesim_screen_time(number, found->makespan), text->str);
+		pipesim_brief_time(found->makespan), text->str);
 	pipesim_say_gap(screen->verdict,
 		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
 								      : "packing",

@@ -115,16 +115,15 @@ PipesimBalance *pipesim_balance_new(
 	guint shortest = 0;
 
 	if (shape->copies > 1 || layers * shape->ranks % shape->stages != 0)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse_null(error,
 			shape->copies > 1 ? "--layers: stages of which two ranks have copies "
 					    "are not balanced; leave it out"
 					  : "--layers %u per rank are no whole number in each "
 					    "of its %u stages",
 			layers, shape->chunks);
 	if (part == NULL || diagnosis->costs->n_parts != shape->stages)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-			"--layers: the traces do not tell the times of stages apart; leave it "
-			"out");
+		return pipesim_refuse_null(error, "--layers: the traces do not tell the times "
+						  "of stages apart; leave it out");
 	balance->n_stages = shape->stages;
 	balance->before = layers * shape->ranks / shape->stages;
 	balance->layers = g_new(guint, shape->stages);

@@ -305,7 +305,7 @@ static gboolean choose_step(PipesimDoctor *doctor, GError **error)
 			doctor->out->pipeline = pipesim_record_slowest(record, i);
 			return TRUE;
 		}
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_refuse(error,
 		"--step %" G_GINT64_FORMAT
 		": no such whole step; they are from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
 		doctor->patient->step, pipesim_record_step(record, 0)->number,

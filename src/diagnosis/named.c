@@ -93,7 +93,7 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 	g_autoptr(GString) name = g_string_new(NULL);
 
 	pipesim_op_print(naming->program, rank, op, name);
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_refuse(error,
 		"%s: rank %u does not run as %s: where %s should be, %s; is it another "
 		"schedule, or are steps cut? --microbatches says how many a step has",
 		trace->path, rank, naming->schedule->name, name->str,
@@ -192,7 +192,7 @@ static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GE
 	for (guint i = 0; i < trace->segments->len; i++)
 		all += (double)segment_at(trace, i)->busy;
 	if (100 * placed < LEAST_PLACED * all)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: only %.0f %% of the time of kernels fits the order of %s; at "
 			"least %d",
 			trace->path, 100 * placed / MAX(all, 1), naming->schedule->name,
@@ -240,19 +240,17 @@ static gboolean check_told(
 	const guint chunks = program->shape.chunks;
 
 	if (pipesim_program_has_pairs(program))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--recorded-schedule %s: it joins forwards and backwards, which "
-			"threads do not tell; "
-			"profile it with names",
+			"threads do not tell; profile it with names",
 			schedule->name);
 	for (guint i = 0; i + 1 < program->shape.ranks * chunks && is_split(program); i++)
 		if (i % chunks + 1 < chunks && program->stage_of[i] != PIPESIM_NO_OP &&
 			(program->stage_of[i] + 1 == program->stage_of[i + 1] ||
 				program->stage_of[i + 1] + 1 == program->stage_of[i]))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--recorded-schedule %s: rank %u has stages %u and %u, between "
-				"which no "
-				"message tells ops apart; profile it with names",
+				"which no message tells ops apart; profile it with names",
 				schedule->name, i / chunks, program->stage_of[i],
 				program->stage_of[i + 1]);
 	return TRUE;
@@ -268,7 +266,7 @@ static PipesimProgram *make_program(
 	PipesimShape shape;
 
 	if (schedule->plan != NULL)
-		return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse_null(error,
 			"--recorded-schedule %s: its order depends on times; name one that "
 			"does not",
 			schedule->name);
@@ -301,13 +299,12 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, const PipesimSche
 		forwards = MAX(forwards, count_pieces(traces[t], FALSE));
 	}
 	if (ranks == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--recorded-schedule is for profiles without names of ops, and none of "
-			"these is one");
+		return pipesim_refuse(error, "--recorded-schedule is for profiles without "
+					     "names of ops, and none of these is one");
 	if (microbatches == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--recorded-schedule: no kernels of autograd's thread: forwards and "
-			"backwards cannot be told apart");
+		return pipesim_refuse(error,
+			"--recorded-schedule: no kernels of autograd's thread: forwards "
+			"and backwards cannot be told apart");
 	/* One stage a rank has as many forwards as micro-batches, however its backwards come in pieces. */
 	if (!told && microbatches > forwards && forwards > 0)
 		microbatches = forwards;

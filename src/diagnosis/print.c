@@ -66,9 +66,7 @@ static char *word_awaited(const PipesimDiagnosis *diagnosis)
 
 static char *print_tenth(double value)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, value, 1));
+	return g_strdup(pipesim_fixed(value, 1));
 }
 
 static void add_row(PipesimTable *table, const PipesimDiagnosis *diagnosis, const char *name,
@@ -138,7 +136,6 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	const guint parts = diagnosis->nearest.exact
 				    ? pipesim_shape_parts(&diagnosis->nearest.run->shape)
 				    : 1;
-	PipesimNumber measured, simulated;
 
 	append_order(diagnosis, out);
 	g_string_append_printf(out, ", PP %u, %u stage%s, %u micro-batches", shape->ranks,
@@ -154,8 +151,8 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 		g_string_append_printf(
 			out, ", its slowest replica %u", diagnosis->pipeline->replica);
 	g_string_append_printf(out, ": measured %s ms, simulated %s ms (%+.1f %%)",
-		pipesim_print_ms_fixed(measured, diagnosis->measured, 1),
-		pipesim_print_ms_fixed(simulated, diagnosis->simulated, 1),
+		pipesim_ms_fixed(diagnosis->measured, 1),
+		pipesim_ms_fixed(diagnosis->simulated, 1),
 		100 * ((double)diagnosis->simulated / (double)MAX(diagnosis->measured, 1) - 1));
 	if (steps > 1)
 		g_string_append_printf(out, "; all steps: %+.1f %% in the median",
@@ -171,7 +168,6 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 		[PIPESIM_CAUSE_PEERS] = "waited %s ms for peers in collectives",
 		[PIPESIM_CAUSE_HOST] = "came %s ms late from the host",
 	};
-	PipesimNumber at, step;
 
 	for (guint i = 0; i < diagnosis->n_losses; i++) {
 		const PipesimOpLoss *loss = &diagnosis->loss[i];
@@ -188,8 +184,8 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 		g_string_append_printf(out,
 			"%srank %u, %s at %s ms: %s; without it the step takes %s ms less\n",
 			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
-			pipesim_print_ms_fixed(at, loss->at, 1), lost->str,
-			pipesim_print_ms_fixed(step, loss->step, 1));
+			pipesim_ms_fixed(loss->at, 1), lost->str,
+			pipesim_ms_fixed(loss->step, 1));
 	}
 }
 
@@ -242,7 +238,7 @@ static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 	const PipesimOther *fixed = best_of(diagnosis, TRUE);
 	g_autofree char *stays = word_stays(diagnosis);
 	guint named = 0;
-	PipesimNumber here, there;
+	PipesimNumber here;
 
 	pipesim_print_ms_fixed(here, diagnosis->now.makespan, 1);
 	pipesim_each (const PipesimOther, other, diagnosis->others) {
@@ -258,8 +254,8 @@ static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 		g_string_append_printf(out,
 			"  %s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
 			"%.3g\n",
-			other->run->name, pipesim_print_ms_fixed(there, other->makespan, 1),
-			here, gain_of(diagnosis, other->makespan),
+			other->run->name, pipesim_ms_fixed(other->makespan, 1), here,
+			gain_of(diagnosis, other->makespan),
 			pipesim_told_activations(other->run),
 			pipesim_told_activations(diagnosis->executed));
 		if (named++ == 0)
@@ -271,7 +267,7 @@ static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 	}
 	if (stays[0] != '\0' && fixed != NULL)
 		g_string_append_printf(out, "  without that, %s: %s ms (%.1f %%)\n",
-			fixed->run->name, pipesim_print_ms_fixed(there, fixed->fixed, 1),
+			fixed->run->name, pipesim_ms_fixed(fixed->fixed, 1),
 			gain_of(diagnosis, fixed->fixed));
 	if (named > 0 && diagnosis->governor != NULL)
 		g_string_append_printf(out,
@@ -313,7 +309,6 @@ static void append_balance(
 {
 	const gint64 now = diagnosis->executed->report->makespan;
 	const gint64 then = balance->run->report->makespan;
-	PipesimNumber layer, here, there;
 	gboolean same = TRUE;
 
 	for (guint s = 0; s < balance->n_stages; s++)
@@ -329,10 +324,9 @@ static void append_balance(
 	g_string_append_printf(out,
 		" instead of %u in each stage: %s ms instead of %s (%+.1f %%)\n"
 		"  (a layer takes %s ms, as the %s)\n",
-		balance->before, pipesim_print_ms_fixed(there, then, 1),
-		pipesim_print_ms_fixed(here, now, 1),
+		balance->before, pipesim_ms_fixed(then, 1), pipesim_ms_fixed(now, 1),
 		100 * ((double)then / (double)MAX(now, 1) - 1),
-		pipesim_print_ms_fixed(layer, balance->layer, 1),
+		pipesim_ms_fixed(balance->layer, 1),
 		balance->guessed ? "shorter stage has, if that holds layers alone"
 				 : "stages between the first and the last have");
 }
@@ -342,16 +336,14 @@ static void append_spread(const PipesimDiagnosis *diagnosis, GString *out)
 {
 	const PipesimStepSpread *spread = diagnosis->spread;
 	const gint64 longer = spread->most - diagnosis->measured;
-	PipesimNumber least, most, ninety, drift, more;
 	guint worst = 0;
 
 	g_string_append_printf(out, "\nSteps: %s to %s ms, nine of ten at most %s",
-		pipesim_print_ms_fixed(least, spread->least, 1),
-		pipesim_print_ms_fixed(most, spread->most, 1),
-		pipesim_print_ms_fixed(ninety, spread->percentile[1], 1));
+		pipesim_ms_fixed(spread->least, 1), pipesim_ms_fixed(spread->most, 1),
+		pipesim_ms_fixed(spread->percentile[1], 1));
 	if (ABS(spread->drift) * 100 >= diagnosis->measured)
 		g_string_append_printf(out, "; the last third takes %s%s ms than the first",
-			pipesim_print_ms_fixed(drift, ABS(spread->drift), 1),
+			pipesim_ms_fixed(ABS(spread->drift), 1),
 			spread->drift > 0 ? " more" : " less");
 	for (guint kind = 1; kind < PIPESIM_N_CAUSES; kind++)
 		if (spread->more[kind] > spread->more[worst])
@@ -364,7 +356,7 @@ static void append_spread(const PipesimDiagnosis *diagnosis, GString *out)
 		if (spread->rank[worst] >= 0)
 			g_string_append_printf(out, " of rank %d", spread->rank[worst]);
 		g_string_append_printf(
-			out, ": %s ms", pipesim_print_ms_fixed(more, spread->more[worst], 1));
+			out, ": %s ms", pipesim_ms_fixed(spread->more[worst], 1));
 	}
 	g_string_append(out, "\n");
 }
@@ -408,7 +400,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 	g_autofree char *stays = word_stays(diagnosis);
 	g_autofree char *comma =
 		stays[0] != '\0' ? g_strconcat(", ", stays, NULL) : g_strdup("");
-	PipesimNumber here, there;
+	PipesimNumber here;
 
 	pipesim_screen_time(here, diagnosis->now.makespan);
 	if (best != NULL)
@@ -416,7 +408,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			"Another schedule: %s takes %s instead of %s (%.1f %%) at the median "
 			"times of these stages%s, with activations of %.3g micro-batches "
 			"instead of %.3g%s.",
-			best->run->name, pipesim_screen_time(there, best->makespan), here,
+			best->run->name, pipesim_brief_time(best->makespan), here,
 			gain_of(diagnosis, best->makespan), comma,
 			pipesim_told_activations(best->run),
 			pipesim_told_activations(diagnosis->executed),
@@ -427,7 +419,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			comma);
 	if (stays[0] != '\0' && fixed != NULL)
 		pipesim_screen_say(screen->verdict, "With that fixed: %s takes %s (%.1f %%).",
-			fixed->run->name, pipesim_screen_time(there, fixed->fixed),
+			fixed->run->name, pipesim_brief_time(fixed->fixed),
 			gain_of(diagnosis, fixed->fixed));
 }
 
@@ -436,7 +428,6 @@ static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint order[PIPESIM_N_CAUSES];
 	const PipesimCause *cause;
-	PipesimNumber here, there, without;
 
 	pipesim_told_causes(diagnosis, order);
 	cause = &diagnosis->cause[order[0]];
@@ -453,11 +444,11 @@ static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 
 			g_string_append(out, whom);
 		}
-		g_string_append_printf(out, " (%s of %s)", pipesim_screen_time(here, cause->ns),
-			pipesim_screen_time(there, diagnosis->measured));
+		g_string_append_printf(out, " (%s of %s)", pipesim_brief_time(cause->ns),
+			pipesim_brief_time(diagnosis->measured));
 		if (cause->without >= 0)
 			g_string_append_printf(out, "; without it the step takes %s",
-				pipesim_screen_time(without, cause->without));
+				pipesim_brief_time(cause->without));
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
 	decide_schedule(diagnosis, screen);

@@ -436,14 +436,14 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 		if (joined->rank_of[stage] < joined->ranks)
 			continue;
 		missing = pipesim_joined_missing(joined);
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"no op of stage %u: the trace of %s is missing; diagnose needs those "
 			"of all ranks of the pipeline",
 			stage, missing);
 	}
 	for (guint rank = 0; rank < joined->ranks; rank++)
 		if (!seen[rank])
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"the trace of rank %u is missing, which holds copies of "
 				"stages: diagnose needs those of all ranks of the pipeline",
 				rank);
@@ -478,13 +478,13 @@ static gboolean check_world(
 		while (t < n && pipesim_trace_get_count(traces[t], "rank") != rank)
 			t++;
 		if (t == n)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"the trace of rank %u is missing: %s is of a run of %u ranks; "
 				"diagnose needs those of all ranks of the pipeline",
 				rank, traces[0]->path, joined->world);
 	}
 	if (more)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"stage %u sends activations on, but no trace has stage %u: diagnose "
 			"needs those of all ranks of the pipeline",
 			joined->stages - 1, joined->stages);

@@ -32,7 +32,7 @@ static gboolean name_ops(
 			"no ops have names: the order is inferred, each rank's from its "
 			"threads and messages; --recorded-schedule says another");
 	} else if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL) {
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--microbatches says how many a step of profiles without names has, "
 			"and these have names; leave it out");
 	}

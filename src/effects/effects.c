@@ -220,8 +220,7 @@ static void tell_oddities(const Task *task)
 		if (part->n > 0 && part->reversed > NOISE)
 			pipesim_notice(task->notices,
 				"%s %s is %.1f %% slower after idling than under load, so "
-				"power "
-				"is not the cause; its sustained time is used throughout",
+				"power is not the cause; its sustained time is used throughout",
 				part->component, phase, (double)part->reversed / 1e4);
 		if (part->n > 0 && 2 * part->bent > 3 * NOISE)
 			pipesim_notice(task->notices,
@@ -309,8 +308,8 @@ static void set_power(const Task *task)
 		return;
 	}
 	if (fit->waiting_load == PIPESIM_UNKNOWN)
-		pipesim_notice(task->notices, "no history has pauses in a waiting receive: "
-					      "no power is assumed for it");
+		pipesim_notice(task->notices, "no history has pauses in a waiting receive: no "
+					      "power is assumed for it");
 	pipesim_power_free(task->costs->power);
 	task->costs->power = power;
 }
@@ -345,7 +344,7 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 
 	task->effects->residence = fit;
 	if (sms > 0 && fit->impl[FALSE] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%" G_GINT64_FORMAT " SMs of a waiting receive are asked for, but "
 			"nothing was measured beside one (series resident)",
 			sms);
@@ -501,9 +500,9 @@ static gboolean add_bytes(const Task *task, GError **error)
 	}
 	if (found > 0 && found < PIPESIM_N_BYTES)
 		pipesim_notice(task->notices,
-			"the capture does not have all of "
-			"stage_until_input_bytes, stage_until_weight_bytes and "
-			"stage_parameter_bytes: those that are missing count as 0");
+			"the capture does not have all of stage_until_input_bytes, "
+			"stage_until_weight_bytes and stage_parameter_bytes: those that are "
+			"missing count as 0");
 	return parts == NULL || pipesim_costs_set_part_bytes(task->costs, parts,
 					MAX(task->calibration->ranks, 1), error);
 }
@@ -528,7 +527,7 @@ static gboolean check_devices(const Task *task, GError **error)
 			continue;
 		task->effects->any = TRUE;
 		if (name != NULL && device != NULL && !g_str_equal(name, device))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: its series are of '%s', but %s is of '%s': how a chip "
 				"clocks is its own; give captures of one device",
 				trace->path, name, of, device);

@@ -168,8 +168,6 @@ static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, G
 /* Shortest and longest of @n_parts parts, by kind. */
 void pipesim_text_ranges(const gint64 *parts, guint n_parts, GString *out)
 {
-	PipesimNumber shortest, longest;
-
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 least = G_MAXINT64, most = 0;
 
@@ -180,9 +178,9 @@ void pipesim_text_ranges(const gint64 *parts, guint n_parts, GString *out)
 			most = MAX(most, ns);
 		}
 		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
-			pipesim_kind_letter(kind), pipesim_print_ms(shortest, least));
+			pipesim_kind_letter(kind), pipesim_ms(least));
 		if (most > least)
-			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
+			g_string_append_printf(out, " to %s", pipesim_ms(most));
 	}
 	g_string_append_c(out, '\n');
 }

@@ -279,7 +279,7 @@ static gboolean add_up(Calibrating *c, GError **error)
 			sum[PIPESIM_B] += time;
 		for (guint kind = 0; kind <= PIPESIM_B; kind++)
 			if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				return pipesim_refuse(error,
 					"%s adds up to more than %" G_GINT64_FORMAT
 					" ns; fewer layers",
 					pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
@@ -558,14 +558,13 @@ static gboolean run(Calibrating *c, GError **error)
 	gboolean several = c->joined->stages > 1;
 	GHashTableIter iter;
 	gpointer component, impl;
-	PipesimNumber pair, serial;
 
 	/* A wish that meets nothing is a slip of the pen: --impl atn=cudnn. */
 	if (c->wish.impl != NULL) {
 		g_hash_table_iter_init(&iter, c->wish.impl);
 		while (g_hash_table_iter_next(&iter, &component, &impl))
 			if (!has(c->groups, component, NULL, ANY_PHASE))
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				return pipesim_refuse(error,
 					"--impl: no component '%s' was measured as '%s'",
 					(const char *)component, (const char *)impl);
 	}
@@ -606,7 +605,7 @@ static gboolean run(Calibrating *c, GError **error)
 					     c->traces[0]->path, c->costs, c->notices, error)))
 		return FALSE;
 	if (time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
 	set_ranks(c->costs, c->chosen);
@@ -615,8 +614,7 @@ static gboolean run(Calibrating *c, GError **error)
 		pipesim_notice(c->notices,
 			"the overlapped pair takes longer than F and B one after the other: %s "
 			"against %s ms",
-			pipesim_print_ms_fixed(pair, time[PIPESIM_FB], 3),
-			pipesim_print_ms_fixed(serial, both, 3));
+			pipesim_ms_fixed(time[PIPESIM_FB], 3), pipesim_ms_fixed(both, 3));
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
 		c->costs->layers = (guint)c->layers;
@@ -696,7 +694,7 @@ gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, 
 		const PipesimDistribution *figures = &component->figures;
 
 		if (figures->sd > figures->mean)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--map: %s %s takes %.3f ms with a spread of %.0f %%: its "
 				"rules take in what is not alike; name it apart",
 				component->component, component->phase, figures->median / 1e6,
@@ -713,7 +711,7 @@ gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, 
 
 			if (100 * (guint64)MAX(there, back) >
 				(100 + MOST_UNPAIRED) * (guint64)MIN(there, back))
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				return pipesim_refuse(error,
 					"--map: %s has %u F and %u %s: each micro-batch has "
 					"one "
 					"of each; correct the rules, or profile whole steps",

@@ -63,7 +63,7 @@ gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
 		slowdown[kind] = (PipesimFraction){factor / pipesim_gcd(factor, THOUSAND),
 			THOUSAND / pipesim_gcd(factor, THOUSAND)};
 	}
-	return measured || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return measured || pipesim_refuse(error,
 				   "%s measured: the costs have no component that was measured "
 				   "inside a pair; give a factor, for example 1.08",
 				   what);

@@ -221,7 +221,7 @@ static gboolean note_stage(
 	home = &g_array_index(homes, Home, microbatch);
 	/* A capture may hold the same work of several GPUs. */
 	if (home->rank != 0 && home->rank != rank + 1 && home->trace != t)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"stage %u is on rank %u in %s and on rank %u in %s, both with "
 			"micro-batch %u: they are of different runs; give the ranks of one",
 			stage, home->rank - 1, traces[home->trace]->path, rank, traces[t]->path,
@@ -260,7 +260,7 @@ static gboolean note_op(Joining *joining, guint t, const PipesimTraceRow *row, G
 	if (other == 0)
 		g_hash_table_insert(joining->file_of, key, GUINT_TO_POINTER(t + 1));
 	else if (other != t + 1)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s and %s are both of rank %u; give each rank of one run once",
 			traces[other - 1]->path, traces[t]->path, rank);
 	return note_stage(joining, t, rank, (guint)row->what.stage, (guint)row->microbatch,
@@ -380,13 +380,12 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 		}
 		const gint64 before = pipesim_trace_get_count(first, "ranks");
 		if (out->microbatches != microbatches)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s has %u micro-batches and %s %u: they are of different "
-				"runs; "
-				"give the ranks of one",
+				"runs; give the ranks of one",
 				first->path, out->microbatches, path, microbatches);
 		if (before > 0 && ranks > 0 && before != ranks)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s is of a run of %" G_GINT64_FORMAT
 				" ranks and %s of one of %" G_GINT64_FORMAT
 				"; give the ranks of one run",

@@ -278,8 +278,7 @@ static PipesimTrace *read_trace(
 		if (wire.bad || (!metadata && !read_node(&reader, &wire)))
 			return pipesim_fail_null_at(error, trace->path, 1, 1,
 				"node %u of this execution trace of Chakra is damaged or cut "
-				"off; "
-				"copy it again",
+				"off; copy it again",
 				nodes->len + 1);
 		if (nodes->len > MAX_NODES)
 			return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,

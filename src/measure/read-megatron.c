@@ -218,9 +218,8 @@ static PipesimTrace *read_trace(
 	if (log.most >= 0)
 		pipesim_notice(trace->notices,
 			"%s: forwards of a step take %.6g to %.6g ms, but not which rank's is "
-			"not "
-			"told: every stage is taken for the longest; --timing-log-option all "
-			"tells",
+			"not told: every stage is taken for the longest; --timing-log-option "
+			"all tells",
 			trace->path, (double)log.least / 1e6, (double)log.most / 1e6);
 	return g_steal_pointer(&trace);
 }

@@ -194,9 +194,8 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	if (list->len > max_listed)
 		g_string_append_printf(all, " and %u more", list->len - max_listed);
 	if (best == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s was not measured as '%s'; there is %s", first->what.component,
-			wished, all->str);
+		return pipesim_refuse(error, "%s was not measured as '%s'; there is %s",
+			first->what.component, wished, all->str);
 	pipesim_each (const Candidate, other, list) {
 		if (other == best)
 			continue;

@@ -137,7 +137,7 @@ gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *par
 	time = llround(MIN(all / joined->stages * paired / MAX(alone, 1),
 		(double)PIPESIM_MAX_TIME_NS + 1));
 	if (time > PIPESIM_MAX_TIME_NS)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"pairs (FB) take more than %" G_GINT64_FORMAT " ns",
 			PIPESIM_MAX_TIME_NS);
 	costs->time[PIPESIM_FB] = time;

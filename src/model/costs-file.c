@@ -284,15 +284,12 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 
 void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out)
 {
-	PipesimNumber number;
-
 	g_string_append(out, "stage,F,I,W,B\n");
 	for (guint i = 0; i < costs->n_parts; i++) {
 		g_string_append_printf(out, "%u", i);
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
 			g_string_append_printf(out, ",%s",
-				pipesim_print_ms(
-					number, costs->part[(gsize)i * PIPESIM_FB + kind]));
+				pipesim_ms(costs->part[(gsize)i * PIPESIM_FB + kind]));
 		g_string_append_c(out, '\n');
 	}
 }

@@ -31,7 +31,7 @@ PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight, gin
 
 	for (guint i = 0; i < G_N_ELEMENTS(times); i++)
 		if (times[i] < 0 || times[i] > PIPESIM_MAX_TIME_NS) {
-			pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			pipesim_refuse(error,
 				"%s is %" G_GINT64_FORMAT " ns; from 0 to %" G_GINT64_FORMAT,
 				of[i], times[i], PIPESIM_MAX_TIME_NS);
 			return NULL;
@@ -195,8 +195,7 @@ gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input, gint64
 {
 	g_return_val_if_fail(costs != NULL, FALSE);
 	if (until_input < 0 || until_weight < 0 || parameters < 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "bytes below 0; 0 stands for unknown");
+		return pipesim_refuse(error, "bytes below 0; 0 stands for unknown");
 	costs->bytes_until_input = until_input;
 	costs->bytes_until_weight = until_weight;
 	costs->parameter_bytes = parameters;
@@ -256,7 +255,7 @@ static gboolean split_setting(
 	const char *equals = strchr(item, '=');
 
 	if (equals == NULL || equals == item || equals[1] == '\0')
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: '%s' is not NAME=VALUE; separate settings with commas", what,
 			item);
 	*name = g_strstrip(g_strndup(item, (gsize)(equals - item)));
@@ -273,7 +272,7 @@ static gboolean check_complete(const PipesimCosts *costs, const gboolean given[N
 			     given[PIPESIM_W] || given[PIPESIM_B];
 
 	return !costs->unit || !any || (given[PIPESIM_F] && backward) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: %s is missing, and its default of 1 ms would not match the other "
 		       "times; give F and B, or F, I and W",
 		       what,
@@ -304,7 +303,7 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		return TRUE;
 	value[other] = b - value[one];
 	return value[other] >= 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: %s is longer than B, of which it is a part; give %s too", what,
 		       names[one], names[other]);
 }
@@ -333,8 +332,8 @@ gboolean pipesim_costs_parse_times(
 	gint64 own[PIPESIM_N_OPS], time_of_own = 0;
 
 	if (items[0] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is empty; write for example F=1,I=1,W=1", what);
+		return pipesim_refuse(
+			error, "%s is empty; write for example F=1,I=1,W=1", what);
 	memcpy(value, costs->time, sizeof costs->time);
 	memcpy(own, costs->own, sizeof own);
 	value[P2P] = costs->p2p;
@@ -354,11 +353,10 @@ gboolean pipesim_costs_parse_times(
 			continue;
 		}
 		if (i == N_NAMES)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
 		if (given[i])
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %s is given twice",
-				what, name);
+			return pipesim_refuse(error, "%s: %s is given twice", what, name);
 		given[i] = TRUE;
 		if (!pipesim_parse_time(time, which, &value[i], error))
 			return FALSE;
@@ -403,8 +401,8 @@ static gboolean parse_factors(const char *text, const Factors *factors, guint n,
 	const char *what = factors->what, *element = factors->element;
 
 	if (items[0] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is empty; write for example %s", what, factors->example);
+		return pipesim_refuse(
+			error, "%s is empty; write for example %s", what, factors->example);
 	for (char **item = items; *item != NULL; item++) {
 		g_autofree char *name = NULL, *value = NULL;
 		guint64 i;
@@ -413,13 +411,13 @@ static gboolean parse_factors(const char *text, const Factors *factors, guint n,
 			!pipesim_parse_count(name, what, 0, n - 1, &i, error))
 			return FALSE;
 		if (factor[i].den != 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: %s %" G_GUINT64_FORMAT " is given twice", what, element,
 				i);
 		if (!pipesim_parse_fraction(value, what, &factor[i], error))
 			return FALSE;
 		if (factor[i].num == 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: %s %" G_GUINT64_FORMAT
 				" must take some time; a factor above 0, for example %s",
 				what, element, i, factors->example);
@@ -465,7 +463,7 @@ gboolean pipesim_costs_parse_speed(
 
 		if (__builtin_mul_overflow(slow.num, speed[rank].den, &num) ||
 			__builtin_mul_overflow(slow.den, speed[rank].num, &den))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: the speed of rank %u has too many digits", what, rank);
 		common = pipesim_gcd(num, den);
 		speed[rank] = (PipesimFraction){num / common, den / common};

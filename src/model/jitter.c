@@ -118,9 +118,7 @@ static gboolean is_work(const PipesimComponent *component)
 /* Whether there is work of @component and @phase; NULL = any. */
 static gboolean has_phase(const PipesimCosts *costs, const char *component, const char *phase)
 {
-	for (guint i = 0; i < costs->components->len; i++) {
-		const PipesimComponent *other = g_ptr_array_index(costs->components, i);
-
+	pipesim_each_in (const PipesimComponent, other, costs->components) {
 		if ((phase == NULL || g_str_equal(other->phase, phase)) && is_work(other) &&
 			(component == NULL || g_str_equal(other->component, component)))
 			return TRUE;
@@ -196,8 +194,7 @@ static guint list_parts(
 	guint n = 0, shift = 0, stages = 0;
 	Part sum = {.layers = 1};
 
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
+	pipesim_each_in (const PipesimComponent, component, components) {
 		const PipesimDistribution *figures = &component->figures;
 		const gint64 largest = MAX(
 			MAX(figures->max, figures->mean), MAX(figures->median, figures->sd));
@@ -205,8 +202,7 @@ static guint list_parts(
 		while (counts(costs, component, kind) && largest >> shift >= MAX_VALUE)
 			shift++;
 	}
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
+	pipesim_each_in (const PipesimComponent, component, components) {
 		const gint64 median = component->figures.median;
 		gint64 share = MAX(costs->layers, 1u);
 
@@ -351,8 +347,8 @@ PipesimJitter *pipesim_jitter_measured(
 	PipesimJitter *jitter;
 
 	if (!pipesim_jitter_can_draw(costs)) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no distribution of times to draw from: nothing was measured");
+		pipesim_refuse(
+			error, "no distribution of times to draw from: nothing was measured");
 		return NULL;
 	}
 	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});

@@ -282,8 +282,8 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 	switch (key->kind) {
 	case KEY_VERSION:
 		return strcmp(value, "1") == 0 ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "version: '%s', but only version 1 is read", value);
+		       pipesim_refuse(
+			       error, "version: '%s', but only version 1 is read", value);
 	case KEY_COUNT:
 		if (!pipesim_parse_count(value, key->name, 1, key->most, &count, error))
 			return FALSE;
@@ -300,8 +300,8 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 				*(guint *)to = i;
 				return TRUE;
 			}
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s",
-			key->name, value, key->choices);
+		return pipesim_refuse(
+			error, "%s: '%s' is none of %s", key->name, value, key->choices);
 	case KEY_NIC_OF:
 		parts = g_strsplit(value, ",", -1);
 		reader->n_nic_of = g_strv_length(parts);

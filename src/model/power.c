@@ -247,17 +247,17 @@ gboolean pipesim_power_set_limit(
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		depends |= power->full_speed[kind] != power->sustained[kind];
 	if (measured == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: the costs do not say at which limit they were measured; give "
 			"limit_w in [power]",
 			what);
 	if (!depends || power->threshold == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: %s, so that nothing tells what another limit does", what,
 			power->threshold == 0 ? "the threshold in [power] is 0"
 					      : "no op of the costs depends on power");
 	if (watts < (measured + 3) / 4)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"%s: %" G_GINT64_FORMAT " W; from %" G_GINT64_FORMAT
 			" W, a quarter of the %" G_GINT64_FORMAT " W that were measured",
 			what, watts, (measured + 3) / 4, measured);
@@ -269,7 +269,7 @@ gboolean pipesim_power_set_limit(
 
 		exponent[kind] = (gint64)((Wide)limit * full / threshold);
 		if (exponent[kind] > MOST_SLOWER)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: the threshold in [power], %" G_GINT64_FORMAT
 				", is so near to a million that %" G_GINT64_FORMAT
 				" W would slow ops down more than 16 times",

@@ -50,7 +50,7 @@ gboolean pipesim_slice_times_parse(PipesimSliceTimes *times, const char *text, c
 			if (strcmp(g_strstrip(sides[0]), names[i]) == 0)
 				break;
 		if (sides[0] == NULL || sides[1] == NULL || i == n || given & 1u << i)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"%s: '%s'; each of a, b, c%s, for example %s", what, *item,
 				shares ? " and gamma once"
 				       : ", gamma, send and send-token once, in ms",
@@ -60,13 +60,13 @@ gboolean pipesim_slice_times_parse(PipesimSliceTimes *times, const char *text, c
 				MAX(strlen(sides[1]), 1) ||
 			decimal.negative ||
 			!((*values[i] = unit * g_ascii_strtod(sides[1], NULL)) <= 1e15))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %s: '%s'; a %s",
-				what, names[i], sides[1],
+			return pipesim_refuse(error, "%s: %s: '%s'; a %s", what, names[i],
+				sides[1],
 				shares ? "number from 0 to 1e15" : "time in ms from 0 to 1e9");
 	}
 	return !shares || times->a > 0 || times->b > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: b or a must be above 0: else tokens take no time", what);
+	       pipesim_refuse(
+		       error, "%s: b or a must be above 0: else tokens take no time", what);
 }
 
 gboolean pipesim_slice_times_check(
@@ -79,9 +79,8 @@ gboolean pipesim_slice_times_check(
 
 	return most < (double)PIPESIM_MAX_END / 4 ||
 	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		       "%" G_GINT64_FORMAT
-		       " tokens may take %.3g s, more than can be counted in "
-		       "ns; are the times in ms?",
+		       "%" G_GINT64_FORMAT " tokens may take %.3g s, more than can be counted "
+		       "in ns; are the times in ms?",
 		       tokens, most / 1e9);
 }
 

@@ -70,15 +70,14 @@ static void print_list(const Printer *p, const PipesimBoundStep *step, gboolean 
 /* What the ops of @step take, behind @what. */
 static void print_work(const Printer *p, const PipesimBoundStep *step, const char *what)
 {
-	PipesimNumber work, saved;
 	gint64 time = -step->saved;
 
 	for (guint i = 0; i < step->n_ops; i++)
 		time += ops_at(p, step->first_ops + i)->time;
-	g_string_append_printf(p->out, "%s%s ms", what, pipesim_print_ms(work, time));
+	g_string_append_printf(p->out, "%s%s ms", what, pipesim_ms(time));
 	if (step->saved != 0)
-		g_string_append_printf(p->out, ", where pairs save %s ms",
-			pipesim_print_ms(saved, step->saved));
+		g_string_append_printf(
+			p->out, ", where pairs save %s ms", pipesim_ms(step->saved));
 }
 
 /* The ops that a message has come through since a step that is printed. */
@@ -135,15 +134,14 @@ static void print_op(const Printer *p, const PipesimBoundStep *step)
 static void print_passing(const Printer *p, const PipesimBoundStep *step)
 {
 	const char *kind = kind_name(p->x, step->kind);
-	PipesimNumber wait;
 
 	g_string_append_printf(p->out,
 		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
 		"F %u for %s 2 and so on",
 		step->n + 1, kind, step->n + 2, kind);
 	if (step->kind == PIPESIM_CODE_I && step->from > 0)
-		g_string_append_printf(p->out, ", each for %s ms of I and W more",
-			pipesim_print_ms(wait, step->from));
+		g_string_append_printf(
+			p->out, ", each for %s ms of I and W more", pipesim_ms(step->from));
 	g_string_append_c(p->out, ':');
 	for (guint i = 0; i < step->n_ops; i++) {
 		const PipesimBoundOps *ops = ops_at(p, step->first_ops + i);
@@ -163,10 +161,8 @@ static void print_passing(const Printer *p, const PipesimBoundStep *step)
 
 static void print_bound(const Printer *p, const PipesimBoundStep *step)
 {
-	PipesimNumber time, from, until;
-
 	g_string_append_printf(
-		p->out, "no order is shorter than %s ms", pipesim_print_ms(time, step->time));
+		p->out, "no order is shorter than %s ms", pipesim_ms(step->time));
 	if (step->rule == PIPESIM_BY_PASSING) {
 		print_passing(p, step);
 		return;
@@ -175,7 +171,7 @@ static void print_bound(const Printer *p, const PipesimBoundStep *step)
 	print_work(p, step, "");
 	g_string_append_printf(p->out,
 		", none of it before %s ms, all of it with %s ms to follow:",
-		pipesim_print_ms(from, step->from), pipesim_print_ms(until, step->until));
+		pipesim_ms(step->from), pipesim_ms(step->until));
 	print_list(p, step, TRUE);
 }
 

@@ -398,9 +398,7 @@ static gint compare_states(gconstpointer a, gconstpointer b)
 
 static gboolean is_no_better(const State *state, const GArray *than)
 {
-	for (guint i = 0; i < than->len; i++) {
-		const State *other = &g_array_index(than, State, i);
-
+	pipesim_each (const State, other, than) {
 		if (other->room >= state->room && other->reach[0] <= state->reach[0] &&
 			other->reach[1] <= state->reach[1] &&
 			other->reach[2] <= state->reach[2] &&
@@ -433,9 +431,7 @@ static void put_rank(PipesimFold *f, guint rank)
 	f->visits += (guint64)behind * f->n_circles * 2;
 	/* Those that none that is as good makes needless. */
 	g_array_sort(f->next, compare_states);
-	for (guint i = 0; i < f->next->len; i++) {
-		const State *state = &g_array_index(f->next, State, i);
-
+	pipesim_each (const State, state, f->next) {
 		if (rank > 0 && is_no_better(state, kept))
 			continue;
 		if (kept->len == WIDTH) {

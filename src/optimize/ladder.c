@@ -100,13 +100,12 @@ static void set_limit(PipesimScenario *scenario, const Limits *limits, gint64 li
 static char *name_limit(const Limits *limits, gint64 limit, gboolean whole)
 {
 	g_autofree char *room = NULL;
-	PipesimNumber number;
 
 	if (limits->is_bytes)
-		room = g_strdup(pipesim_print_bytes(number, limit));
+		room = g_strdup(pipesim_bytes(limit));
 	else
-		room = g_strdup_printf("%s activations",
-			pipesim_print_double(number, (double)limit / (double)limits->each));
+		room = g_strdup_printf(
+			"%s activations", pipesim_double((double)limit / (double)limits->each));
 	if (!whole)
 		return g_steal_pointer(&room);
 	return limit < round_limit(limits)

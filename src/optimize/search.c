@@ -386,7 +386,6 @@ static gboolean search(PipesimSearchState *s, GError **error)
 {
 	const PipesimSearchOf *of = s->of;
 	PipesimFound *found = s->found;
-	PipesimNumber least;
 	guint8 *codes;
 
 	if (!reserve(s, error))
@@ -417,7 +416,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"no known order holds so little with its messages under these rules; "
 			"nearest: --memory-limit %s",
-			pipesim_print_least_bytes(least, s->leanest));
+			pipesim_least_bytes(s->leanest));
 	if (found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
 			"no known order runs under these rules for messages; try --runtime "

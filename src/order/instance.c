@@ -316,14 +316,12 @@ static gboolean check_room(
 			most = MAX(most, missing);
 		}
 		if (most > 0 && room->is_bytes) {
-			PipesimNumber least;
 
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"no order holds so little: a rank needs its parameters and one "
 				"micro-batch on each of its stages; nearest: --memory-limit %s",
-				pipesim_print_least_bytes(
-					least, of->memory_limit +
-						       (most + room->units - 1) / room->units));
+				pipesim_least_bytes(of->memory_limit +
+						    (most + room->units - 1) / room->units));
 		}
 		if (most > 0)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

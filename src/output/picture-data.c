@@ -147,11 +147,8 @@ enum {
 
 static void append_box(GString *out, const PipesimBox *box, double lane)
 {
-	PipesimNumber start, end, middle;
-
 	g_string_append_printf(out, "%u %u %s %s %s\n", box->rank, box->microbatch,
-		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end),
-		pipesim_figure_short(middle, lane, 3));
+		pipesim_ms(box->start), pipesim_ms(box->end), pipesim_short(lane, 3));
 }
 
 /* Around all @n boxes of an op, if that can be seen. */

@@ -51,15 +51,14 @@ static void begin_entry(Legend *legend, guint swatches, const char *words)
 static void append_part(Legend *legend, double from, double to, double width, const char *fill)
 {
 	const double height = pipesim_detail_pixels(legend->detail, 13);
-	PipesimNumber left, right, top, bottom;
 
 	g_string_append_printf(legend->out,
 		"set object rectangle from screen x(%s),screen y(bottom - %s) to screen "
 		"x(%s),screen y(bottom - %s) %s\n",
-		pipesim_figure_short(left, legend->x, 1),
-		pipesim_figure_short(bottom, legend->below + height * (to - 0.5), 1),
-		pipesim_figure_short(right, legend->x + width, 1),
-		pipesim_figure_short(top, legend->below + height * (from - 0.5), 1), fill);
+		pipesim_short(legend->x, 1),
+		pipesim_short(legend->below + height * (to - 0.5), 1),
+		pipesim_short(legend->x + width, 1),
+		pipesim_short(legend->below + height * (from - 0.5), 1), fill);
 }
 
 static void append_swatch(Legend *legend, double from, double to, const char *fill)
@@ -72,12 +71,10 @@ static void append_swatch(Legend *legend, double from, double to, const char *fi
 
 static void append_words(Legend *legend, const char *words)
 {
-	PipesimNumber left;
-
 	legend->x += 0.4 * legend->detail->font;
 	pipesim_gnuplot_quote(legend->out, "set label ", words,
 		" at screen x(%s),screen y(bottom - %u) textcolor rgb ink\n",
-		pipesim_figure_short(left, legend->x, 1), legend->below);
+		pipesim_short(legend->x, 1), legend->below);
 	legend->x += words_pixels(legend, words) + 1.3 * legend->detail->font;
 }
 

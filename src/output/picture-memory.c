@@ -100,17 +100,14 @@ static void append_piles(Memory *memory, GString *out)
 		for (guint part = 0; part < PIPESIM_N_HELD; part++) {
 			const double low = lane_of(memory, sum);
 			const double high = lane_of(memory, sum + (double)pile->part[part]);
-			PipesimNumber from, to, bottom, top;
 			char colour[8];
 
 			sum += (double)pile->part[part];
 			if (pile->part[part] <= 0 || low - high < 1e-6)
 				continue;
 			g_string_append_printf(out, "%u %s %s %s %s 0x%s\n", part,
-				pipesim_print_ms(from, begin[i]),
-				pipesim_print_ms(to, MIN(begin[next], stop)),
-				pipesim_figure_short(bottom, low, 4),
-				pipesim_figure_short(top, high, 4),
+				pipesim_ms(begin[i]), pipesim_ms(MIN(begin[next], stop)),
+				pipesim_short(low, 4), pipesim_short(high, 4),
 				pipesim_theme_part(memory->detail->theme, part, colour) + 1);
 		}
 	}
@@ -119,11 +116,8 @@ static void append_piles(Memory *memory, GString *out)
 static void append_point(const Memory *memory, guint rank, gint64 at, double value,
 	const char *colour, GString *out)
 {
-	PipesimNumber time, held, lane;
-
-	g_string_append_printf(out, "%u %s %s 0x%s %s\n", rank,
-		pipesim_print_double(held, value), pipesim_print_ms(time, at), colour + 1,
-		pipesim_figure_short(lane, lane_of(memory, value), 4));
+	g_string_append_printf(out, "%u %s %s 0x%s %s\n", rank, pipesim_double(value),
+		pipesim_ms(at), colour + 1, pipesim_short(lane_of(memory, value), 4));
 }
 
 /* A line of steps; it ends with the step of the run. */

@@ -80,7 +80,6 @@ static void append_settings(const Picture *picture)
 		detail->across * (double)layout->lanes / (double)MAX(1, layout->n_boxes);
 
 	GString *out = picture->out;
-	PipesimNumber unit, begin, end;
 	char beside[8];
 
 	g_string_append_printf(picture->out,
@@ -112,11 +111,10 @@ static void append_settings(const Picture *picture)
 		"begin = unit * %s; end = unit * %s\n"
 		"\n# Colours, and those of kinds by shade.\n"
 		"ink = '%s'; quiet = '%s'; frame = '%s'; pair = '%s'\n",
-		layout->unit->name,
-		pipesim_figure_short(unit, 1e6 / (double)layout->unit->ns, 9),
-		pipesim_figure_short(begin, (double)layout->begin / 1e6, 6),
-		pipesim_figure_short(end, (double)layout->end / 1e6, 6), theme->ink,
-		theme->quiet, theme->frame, theme->pair);
+		layout->unit->name, pipesim_short(1e6 / (double)layout->unit->ns, 9),
+		pipesim_short((double)layout->begin / 1e6, 6),
+		pipesim_short((double)layout->end / 1e6, 6), theme->ink, theme->quiet,
+		theme->frame, theme->pair);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint i = 0; i < PIPESIM_SHADES; i++)
 			g_string_append_printf(out, "%s%u = '%s'%s", pipesim_kind_letter(kind),
@@ -160,7 +158,6 @@ static void append_axes(const Picture *picture)
 	const guint step = (detail->lane + detail->font) / detail->lane;
 	GString *out = picture->out;
 	const char *before = "set ytics (";
-	PipesimNumber lanes, number;
 
 	g_string_append_printf(picture->out,
 		"set lmargin at screen x(left)\n"
@@ -175,7 +172,7 @@ static void append_axes(const Picture *picture)
 		"ink\n"
 		"set ytics scale 0 textcolor rgb ink\n"
 		"unset key\n",
-		pipesim_figure_short(lanes, detail->lanes, 3), layout->unit->name,
+		pipesim_short(detail->lanes, 3), layout->unit->name,
 		pipesim_detail_pixels(detail, 40));
 	if (picture->view->title != NULL)
 		pipesim_gnuplot_quote(out, "set label ", picture->view->title,
@@ -189,7 +186,7 @@ static void append_axes(const Picture *picture)
 
 			g_string_append_printf(out, "%s'rank %u' %s", before,
 				layout->panels[p].first_rank + lane * layout->share,
-				pipesim_figure_short(number, middle, 3));
+				pipesim_short(middle, 3));
 			before = ", ";
 		}
 	/* What the ends of the scale of what ranks hold are. */
@@ -204,7 +201,7 @@ static void append_axes(const Picture *picture)
 			g_string_append_printf(out, "%s'%s' %s", before,
 				layout->bytes ? pipesim_print_bytes(value, (gint64)end)
 					      : pipesim_figure_short(value, end, 2),
-				pipesim_figure_short(number, at, 3));
+				pipesim_short(at, 3));
 			before = ", ";
 		}
 	g_string_append(out, ")\n");
@@ -218,7 +215,7 @@ static void append_limit(
 	const PipesimMemory *memory = &panel->run->report->memory;
 	const double scale = held_scale(detail);
 	const PipesimMoment *worst = NULL;
-	PipesimNumber at, bytes, time, number;
+	PipesimNumber at, time;
 	guint rank = 0;
 
 	if (detail->held_limit <= 0)
@@ -228,7 +225,7 @@ static void append_limit(
 		"set arrow from begin,%s to %s,%s nohead dt 2 lc rgb critical front\n"
 		"set label 'limit %s ' at %s,%s right offset 0,0.5 front textcolor rgb "
 		"critical\n",
-		at, end, at, pipesim_print_bytes(bytes, (gint64)detail->held_limit), end, at);
+		at, end, at, pipesim_bytes((gint64)detail->held_limit), end, at);
 	for (guint i = 0; memory->over != NULL && i < panel->run->report->ranks; i++)
 		if (memory->over[i].bytes > 0 && memory->over[i].op != PIPESIM_NO_OP &&
 			(worst == NULL || memory->peak[i] > memory->peak[rank])) {
@@ -246,10 +243,8 @@ static void append_limit(
 		"set label '  out of memory: rank %u, micro-batch %u: %s' at unit * %s,%s "
 		"offset 0,%s front textcolor rgb critical\n",
 		time,
-		pipesim_figure_short(
-			number, bottom - scale * ((double)worst->bytes - detail->held_from), 3),
-		rank, worst->microbatch, pipesim_print_bytes(bytes, worst->bytes), time, at,
-		"-0.6");
+		pipesim_short(bottom - scale * ((double)worst->bytes - detail->held_from), 3),
+		rank, worst->microbatch, pipesim_bytes(worst->bytes), time, at, "-0.6");
 }
 
 /* The title of each panel, and a frame around the time that its schedule takes. */
@@ -266,24 +261,23 @@ static void append_panels(const Picture *picture)
 		/* Smaller where the whole would not fit. */
 		const double room = (detail->across + detail->right) /
 				    (0.6 * (double)g_utf8_strlen(panel->title, -1));
-		PipesimNumber title, first, last, ms, size;
-		g_autofree char *end = g_strdup_printf(
-			"unit * %s", pipesim_figure_short(ms, (double)stop / 1e6, 6));
+		g_autofree char *end =
+			g_strdup_printf("unit * %s", pipesim_short((double)stop / 1e6, 6));
 
 		pipesim_gnuplot_quote(out, "set label ", panel->title,
 			" at begin,%s%s textcolor rgb ink font sprintf('Arial Bold,%%g', %s * "
 			"point)\n",
-			pipesim_figure_short(title,
+			pipesim_short(
 				top - pipesim_detail_pixels(detail, 11) / (double)detail->lane,
 				3),
 			detail->width > 0 ? " front" : "",
-			pipesim_figure_short(size, MIN(detail->font, room), 1));
+			pipesim_short(MIN(detail->font, room), 1));
 		if (stop > layout->begin)
 			g_string_append_printf(out,
 				"set object rectangle from begin,%s to %s,%s %s fs empty "
 				"border rgb frame lw 0.5\n",
-				pipesim_figure_short(first, top, 3), end,
-				pipesim_figure_short(last, top + panel->lanes, 3),
+				pipesim_short(top, 3), end,
+				pipesim_short(top + panel->lanes, 3),
 				detail->width > 0 ? "front" : "behind");
 		if (stop > layout->begin && detail->memory > 0) {
 			/* Words above and a frame, as the timeline has. */
@@ -299,10 +293,9 @@ static void append_panels(const Picture *picture)
 				: layout->bytes
 					? "memory of each rank: parameters and activations"
 					: "activations that each rank holds, whole stages",
-				pipesim_figure_short(title,
+				pipesim_short(
 					top + panel->lanes + (detail->below - height) * 0.6, 3),
-				pipesim_figure_short(first, below - height, 3), end,
-				pipesim_figure_short(last, below, 3));
+				pipesim_short(below - height, 3), end, pipesim_short(below, 3));
 			append_limit(picture, panel, below, end);
 		}
 	}
@@ -358,7 +351,6 @@ static void append_plots(Picture *picture)
 		{"C1", "0.33", "0.46"},
 	};
 	const PipesimDetail *detail = &picture->detail;
-	PipesimNumber dy;
 
 	picture->before = "plot ";
 	g_string_append(picture->out,
@@ -391,8 +383,7 @@ static void append_plots(Picture *picture)
 			"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, begin + dx / "
 			"2, dy / 2)\n"
 			"plot raster @pixels",
-			detail->width,
-			pipesim_figure_short(dy, detail->lanes / detail->height, 9),
+			detail->width, pipesim_short(detail->lanes / detail->height, 9),
 			detail->width, detail->height);
 		picture->before = ", \\\n	";
 	}
@@ -438,7 +429,7 @@ static gboolean set_size(Picture *picture, GError **error)
 
 	pipesim_detail_init(detail, picture->layout, view, 0);
 	if (view->width > 0 && view->width < LEAST_ACROSS + detail->left + detail->right)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--size: a width of %u leaves no room for the time axis; at least %u",
 			view->width, LEAST_ACROSS + detail->left + detail->right);
 	picture->top = pipesim_detail_pixels(
@@ -450,7 +441,7 @@ static gboolean set_size(Picture *picture, GError **error)
 	fixed = (detail->lanes - picture->layout->lanes) * detail->lane + picture->top +
 		picture->bottom + 1;
 	if (view->height < fixed + LEAST_LANE * picture->layout->lanes)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--size: a height of %u leaves no room for %u lanes; at least %u",
 			view->height, picture->layout->lanes,
 			(guint)fixed + LEAST_LANE * picture->layout->lanes + 1);

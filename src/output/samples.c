@@ -173,9 +173,8 @@ PipesimTable *pipesim_samples_table(
 	const PipesimComparison *comparison, const GPtrArray *runs, gboolean full)
 {
 	PipesimTable *table = pipesim_table_of(
-		"  schedule<|step, ms:p5|step, ms:median|step, ms:95 % CI<|step, ms:p95|"
-		"step, ms:p99|step, ms:95 % CI<|bubble, %:p5|bubble, %:median|bubble, %:p95|"
-		"wins:%");
+		"  schedule<|step, ms:p5|step, ms:median|step, ms:95 % CI<|step, ms:p95|step, "
+		"ms:p99|step, ms:95 % CI<|bubble, %:p5|bubble, %:median|bubble, %:p95|wins:%");
 	const PipesimRun *best = runs->len > 1 ? find_best(comparison) : NULL;
 	double longest = 0;
 	guint decimals;

@@ -342,8 +342,8 @@ static void append_native(const Text *text, const PipesimComparison *comparison)
 	}
 	if (!any && meaning->len == 0)
 		return;
-	g_string_prepend(meaning, "makespan of the same order where messages block each "
-				  "other as in the schedule's own runtime (--runtime native)");
+	g_string_prepend(meaning, "makespan of the same order where messages block each other "
+				  "as in the schedule's own runtime (--runtime native)");
 	if (best >= 0 && best_native >= 0 && best != best_native) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, best_native);
 
@@ -395,8 +395,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	if (pipesim_figure_known(PIPESIM_FIGURE_EXPOSED, comparison))
 		append_meaning(&text, "copies",
 			"exposed: time that the rank which waits longest for copies to the "
-			"host or back waits for them; on host: the most that a rank has "
-			"there");
+			"host or back waits for them; on host: the most that a rank has there");
 	if (limited)
 		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
 	if (pipesim_figure_known(PIPESIM_FIGURE_POWER_SHARE, comparison))
@@ -405,8 +404,8 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 				? "of the makespan, how much longer it is than at sustained "
 				  "times: below 0, as chips are faster after idling; first step"
 				: "of the makespan, how much longer it is than at sustained "
-				  "times: below 0, as chips are faster after idle time; "
-				  "a step like it came before");
+				  "times: below 0, as chips are faster after idle time; a step "
+				  "like it came before");
 	if (pipesim_figure_known(PIPESIM_FIGURE_RESIDENCE_SHARE, comparison))
 		append_meaning(&text, "contention %",
 			"of the makespan, how much longer it is because receives that wait, "

@@ -87,9 +87,7 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 
 const PipesimPlanRow *pipesim_advice_best(const PipesimAdvice *plan, const char *framework)
 {
-	for (guint i = 0; i < plan->rows->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
-
+	pipesim_each (const PipesimPlanRow, row, plan->rows) {
 		if (framework == NULL ||
 			g_str_equal(pipesim_framework(&row->of->wish)->name, framework))
 			return row;
@@ -130,10 +128,9 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 	x = &first->candidate->training;
 	y = &second->candidate->training;
 	if (x->tp == y->tp && x->microbatch == y->microbatch && x->ep == y->ep)
-		return g_strdup_printf(
-			"The first two rows of %s run the same ops in another pipeline. To "
-			"decide, run some steps of the first; pipesim diagnose compares its "
-			"waits with these",
+		return g_strdup_printf("The first two rows of %s run the same ops in another "
+				       "pipeline. To decide, run some steps of the first; "
+				       "pipesim diagnose compares its waits with these",
 			pipesim_framework(&first->of->wish)->words);
 	tp = both(x->tp, y->tp);
 	size = both(x->microbatch, y->microbatch);

@@ -117,7 +117,6 @@ void pipesim_plan_command(
 	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 	g_autoptr(GString) layout = g_string_new(NULL);
-	PipesimNumber p2p, bandwidth;
 	char room[64];
 
 	if (stages != NULL)
@@ -144,13 +143,12 @@ void pipesim_plan_command(
 		training->reduce > 0)
 		g_string_append_printf(out, " --%s-bandwidth %sGB/s",
 			training->zero == PIPESIM_ZERO_3 ? "shard" : "dp",
-			pipesim_print_double(bandwidth,
+			pipesim_double(
 				(double)pipesim_planner_reduce(&plan->wish, training) / 1e9));
 	if (plan->wish.runtime != NULL)
 		g_string_append_printf(out, " --runtime %s", plan->wish.runtime->name);
 	if (costs != NULL && plan->wish.device != NULL)
-		g_string_append_printf(
-			out, " --times P2P=%s", pipesim_print_ms(p2p, costs->p2p));
+		g_string_append_printf(out, " --times P2P=%s", pipesim_ms(costs->p2p));
 	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B",
 		pipesim_planner_limit(&plan->wish, training, candidate->ranks));
 }

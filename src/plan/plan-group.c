@@ -66,8 +66,7 @@ GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint m
 		g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
 	GArray *grouped = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 
-	for (guint i = 0; i < found->len; i++) {
-		const PipesimCandidate *one = &g_array_index(found, PipesimCandidate, i);
+	pipesim_each (const PipesimCandidate, one, found) {
 		guint at = 0;
 
 		for (; at < rows->len; at++) {
@@ -130,9 +129,7 @@ void pipesim_plan_insert(GArray *list, const PipesimCandidate *candidate, guint 
 
 gboolean pipesim_plan_is_beaten(const GArray *frontier, gint64 step, gint64 memory)
 {
-	for (guint i = 0; i < frontier->len; i++) {
-		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
-
+	pipesim_each (const PipesimCandidate, other, frontier) {
 		if (other->step <= step && other->memory <= memory)
 			return TRUE;
 	}

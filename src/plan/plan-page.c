@@ -101,10 +101,7 @@ static void append_pareto(const PipesimAdvice *plan, GString *out)
 		g_string_append_printf(out,
 			"<circle cx=\"%d\" cy=\"10\" r=\"4\" fill=\"%s\"/>\n",
 			LEFT + 2 + (int)i * 180, colours[i]);
-		for (guint k = 0; k < of->planned->all->len; k++) {
-			const PipesimCandidate *c =
-				&g_array_index(of->planned->all, PipesimCandidate, k);
-
+		pipesim_each (const PipesimCandidate, c, of->planned->all) {
 			if (c->step > 0 && c->step <= 2 * first &&
 				c->memory + c->reserve <= most)
 				g_string_append_printf(out,

@@ -41,9 +41,7 @@ static guint append_block(GString *data, const GArray *all, const PipesimSchedul
 	guint n = 0;
 
 	g_string_append_printf(data, "# %s%s\n", title, fits ? "" : ", does not fit");
-	for (guint i = 0; i < all->len; i++) {
-		const PipesimCandidate *candidate = &g_array_index(all, PipesimCandidate, i);
-
+	pipesim_each (const PipesimCandidate, candidate, all) {
 		if (candidate->step == 0 || candidate->schedule != schedule ||
 			candidate->fits != fits)
 			continue;

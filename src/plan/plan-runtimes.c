@@ -138,13 +138,11 @@ static void append_limits(
 			recompute);
 	if (training->dp > 1 &&
 		(training->zero == PIPESIM_ZERO_1 || training->zero == PIPESIM_ZERO_2))
-		g_string_append(out,
-			"# torchtitan has FSDP: it comes nearest to the ZeRO planned for where "
-			"parameters stay gathered in a step\n");
+		g_string_append(out, "# torchtitan has FSDP: it comes nearest to the ZeRO "
+				     "planned for where parameters stay gathered in a step\n");
 	if (plan->wish.model->experts > 0 && training->ep < training->tp)
-		g_string_append(out,
-			"# a torchtitan of late 2026 wants at least as much expert as "
-			"tensor parallelism\n");
+		g_string_append(out, "# a torchtitan of late 2026 wants at least as much "
+				     "expert as tensor parallelism\n");
 	if (training->fp8)
 		g_string_append(out, "# FP8: convert linear layers to Float8, of torchao\n");
 	if (plan->wish.model->mtp > 0)
@@ -210,8 +208,7 @@ void pipesim_plan_torchtitan(
 	const PipesimTraining *training = &candidate->training;
 
 	g_string_append(out, "# For a torchtitan that reads TOML (until early 2026; "
-			     "torchtitan.py is for later "
-			     "ones), beside the model's [model]\n");
+			     "torchtitan.py is for later ones), beside the model's [model]\n");
 	append_limits(plan, candidate, out);
 	g_string_append_printf(out,
 		"\n[training]\n"

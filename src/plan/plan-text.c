@@ -13,16 +13,12 @@
 
 static char *percent(double share)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, 100 * share, 1));
+	return g_strdup(pipesim_fixed(100 * share, 1));
 }
 
 static char *gib(gint64 bytes)
 {
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, (double)bytes / 1073741824, 1));
+	return g_strdup(pipesim_fixed((double)bytes / 1073741824, 1));
 }
 
 #define COLUMNS                                                                                \
@@ -65,7 +61,6 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 	const PipesimCandidate *candidate = row->candidate;
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *reserve = gib(candidate->reserve);
-	PipesimNumber seconds;
 	char room[64];
 	g_auto(GStrv) schedule =
 		g_strsplit(pipesim_plan_schedule(candidate, room, sizeof room), "-1f1b:", 2);
@@ -85,10 +80,10 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 			training->zero == PIPESIM_ZERO_3 ? "*" : ""),
 		less < 3 ? g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch) : NULL,
 		short_recompute(training, few),
-		g_strdup(pipesim_figure_fixed(seconds, (double)candidate->step / 1e9,
-			few && first >= 100  ? 1
-			: few && first >= 10 ? 2
-					     : 3)),
+		g_strdup(
+			pipesim_fixed((double)candidate->step / 1e9, few && first >= 100  ? 1
+								     : few && first >= 10 ? 2
+											  : 3)),
 		candidate->mfu > 0 && less < 2 ? percent(candidate->mfu) : NULL,
 		less < 1 ? percent(candidate->bubble) : NULL,
 		gib(candidate->memory + (few ? candidate->reserve : 0)),
@@ -155,7 +150,6 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 	const PipesimWish *wish = &first->wish;
 	g_autofree char *limit = gib(wish->memory);
 	const PipesimPlanned all = pipesim_advice_sum(plan);
-	PipesimNumber mfu;
 
 	say(out,
 		"%s on %u GPUs, %u per node: %" G_GINT64_FORMAT
@@ -164,8 +158,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 		limit);
 	if (wish->capture != NULL)
 		say(out, "Times from the trace, scaled: attention and MLP by FLOPs, rows of "
-			 "experts "
-			 "by bytes, the head as the MLP");
+			 "experts by bytes, the head as the MLP");
 	else if (wish->device->measured != NULL)
 		say(out,
 			"Times from kernels on %s: %u shapes of products and %u other terms of "
@@ -174,8 +167,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 	else
 		say(out, "Times from FLOPs on %s at %s of its peak, not measured",
 			wish->device->name,
-			pipesim_print_double(
-				mfu, pipesim_device_share(wish->device, &wish->training)));
+			pipesim_double(pipesim_device_share(wish->device, &wish->training)));
 	if (plan->measured.steps > 0)
 		say(out,
 			"Corrected by %u measured step%s: kernels take %.2f and messages %.2f "
@@ -195,8 +187,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 	if (wish->layouts)
 		say(out,
 			"%u of them laid out anew; the others cannot be among the ten best "
-			"under "
-			"any layout",
+			"under any layout",
 			all.laid_out);
 	g_string_append_c(out, '\n');
 }
@@ -261,14 +252,14 @@ static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
 	const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
 	g_autofree char *words = row != NULL ? words_of(row) : NULL;
 	g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
-	PipesimNumber step, rate;
+	PipesimNumber rate;
 
 	if (row == NULL)
 		return g_strdup_printf("%s: nothing fits in %.1f GiB.", framework->words,
 			(double)of->wish.memory / PIPESIM_GIB);
 	return g_strdup_printf("%s: %s: %s a step, %s tokens/s%s%s%s.",
 		strcmp(framework->name, "any") == 0 ? "Any order" : framework->words, words,
-		pipesim_screen_time(step, row->candidate->step),
+		pipesim_brief_time(row->candidate->step),
 		short_rate(rate, row->candidate->tokens),
 		row->candidate->mfu > 0 ? ", MFU " : "", row->candidate->mfu > 0 ? mfu : "",
 		row->candidate->mfu > 0 ? "%" : "");
@@ -280,19 +271,17 @@ static char *miss_of(const PipesimPlanRow *row)
 	const PipesimCandidate *miss = row->candidate;
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autofree char *words = words_of(row);
-	PipesimNumber step, needs;
 
 	g_string_printf(out, "%s, %s would take %s, but needs %s",
-		pipesim_framework(&row->of->wish)->words, words,
-		pipesim_screen_time(step, miss->step),
-		pipesim_screen_bytes(needs, miss->memory + miss->reserve));
+		pipesim_framework(&row->of->wish)->words, words, pipesim_brief_time(miss->step),
+		pipesim_brief_bytes(miss->memory + miss->reserve));
 	if (row->remedy != NULL) {
 		g_autofree char *recompute = short_recompute(&row->remedy->training, TRUE);
 
 		g_string_append_printf(out,
 			"; it fits with mbs %" G_GINT64_FORMAT " and recompute %s, in %s",
 			row->remedy->training.microbatch, recompute,
-			pipesim_screen_time(step, row->remedy->step));
+			pipesim_brief_time(row->remedy->step));
 	}
 	return g_strdup(out->str);
 }
@@ -318,9 +307,8 @@ static char *smallest_of(const PipesimAdvice *plan)
 
 	return g_strdup_printf(
 		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
-		" and recompute %s a rank still has %s GiB of parameters, "
-		"optimizer and one micro-batch, + %s reserve; give more GPUs, or "
-		"--zero 3",
+		" and recompute %s a rank still has %s GiB of parameters, optimizer and one "
+		"micro-batch, + %s reserve; give more GPUs, or --zero 3",
 		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute, least,
 		reserve);
 }
@@ -334,9 +322,7 @@ static GPtrArray *notes_of(const PipesimAdvice *plan)
 	g_autofree char *messages = percent(first->messages), *after = percent(first->after);
 	gboolean gathered = FALSE, equal = FALSE;
 
-	for (guint i = 0; i < plan->rows->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
-
+	pipesim_each (const PipesimPlanRow, row, plan->rows) {
 		gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
 		equal |= row->equal;
 	}
@@ -413,8 +399,7 @@ static void write_full(
 
 		say(out, "%s", smallest);
 	}
-	for (guint i = 0; i < plan->misses->len; i++) {
-		const PipesimPlanRow *row = &g_array_index(plan->misses, PipesimPlanRow, i);
+	pipesim_each (const PipesimPlanRow, row, plan->misses) {
 		g_autofree char *miss = miss_of(row),
 				*memory = memory_of(row->candidate, "would need");
 

@@ -50,8 +50,7 @@ static gboolean read_titles(PipesimCsv *csv, GArray *columns, GError **error)
 		if (key == N_KEYS || known[key])
 			return pipesim_csv_fail(csv, record, &record->cells[i], error,
 				"column '%.40s' is unknown or given twice; there are tp, cp, "
-				"ep, "
-				"dp, microbatch_size, pp, microbatches, chunks, schedule, "
+				"ep, dp, microbatch_size, pp, microbatches, chunks, schedule, "
 				"recompute, step_ms",
 				record->cells[i].text);
 		known[key] = TRUE;
@@ -80,8 +79,8 @@ static gboolean read_cell(const char *text, Key key, Step *step, GError **error)
 	if (key == KEY_STEP)
 		return pipesim_parse_time(text, keys[key].name, &step->step, error) &&
 		       (step->step > 0 ||
-			       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				       "step_ms: '%s'; a step takes some time", text));
+			       pipesim_refuse(
+				       error, "step_ms: '%s'; a step takes some time", text));
 	if (key == KEY_SCHEDULE) {
 		step->candidate.schedule = pipesim_schedule_find(text, error);
 		return step->candidate.schedule != NULL;

@@ -70,8 +70,7 @@ static void find_families(PipesimPlanner *planner)
 	g_autoptr(GArray) members = g_array_new(FALSE, TRUE, sizeof(guint));
 	g_autoptr(GPtrArray) example = g_ptr_array_new();
 
-	for (guint i = 0; i < planner->items->len; i++) {
-		Item *item = &g_array_index(planner->items, Item, i);
+	pipesim_each (Item, item, planner->items) {
 		PipesimCandidate *candidate = &item->candidate;
 		g_autofree char *key = g_strdup_printf("%s %u %u %u", candidate->schedule->name,
 			candidate->ranks, candidate->chunks, candidate->microbatches);
@@ -114,9 +113,7 @@ PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 	planner->items = g_array_new(FALSE, FALSE, sizeof(Item));
 	planner->families = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_family_free);
 	g_mutex_init(&planner->lock);
-	for (guint i = 0; i < ways->len; i++) {
-		PipesimPlanWay *way = &g_array_index(ways, PipesimPlanWay, i);
-
+	pipesim_each (PipesimPlanWay, way, ways) {
 		for (guint k = 0; k < way->candidates->len; k++) {
 			const Item item = {.candidate = g_array_index(
 						   way->candidates, PipesimCandidate, k),
@@ -674,14 +671,11 @@ static gboolean find_remedies(Planner *planner, GError **error)
 	PipesimPlanned *planned = planner->planned;
 	const GArray *items = planner->candidates->items;
 
-	for (guint m = 0; m < planned->misses->len; m++) {
-		const PipesimCandidate *miss =
-			&g_array_index(planned->misses, PipesimCandidate, m);
+	pipesim_each (const PipesimCandidate, miss, planned->misses) {
 		g_autoptr(GPtrArray) tried = g_ptr_array_new();
 		PipesimCandidate best = {0};
 
-		for (guint i = 0; i < items->len; i++) {
-			Item *item = &g_array_index(items, Item, i);
+		pipesim_each (Item, item, items) {
 			PipesimCandidate like = item->candidate;
 
 			like.training.microbatch = miss->training.microbatch;

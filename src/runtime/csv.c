@@ -46,8 +46,7 @@ static void check_rank_ops(PipesimCells *file)
 				cell->kind != PIPESIM_OP_OFFLOAD_BARRIER)
 				pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
 					"%s of rank %u on rank %u; each rank has its own, "
-					"write "
-					"%u%s%u",
+					"write %u%s%u",
 					pipesim_op_rows[cell->kind].word, cell->stage, rank,
 					rank, pipesim_op_rows[cell->kind].word,
 					cell->microbatch);
@@ -104,8 +103,7 @@ static void cut_sequences(PipesimCells *file, PipesimShape *shape)
 		if (cell->slice == 0)
 			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
 				"micro-batch %u without a slice in a file with slices; write "
-				"%u.0 "
-				"to %u.%u",
+				"%u.0 to %u.%u",
 				cell->microbatch, cell->microbatch, cell->microbatch,
 				slices.max);
 		else if (cell->slice > slices.n)

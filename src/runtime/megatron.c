@@ -140,8 +140,7 @@ gboolean pipesim_megatron_check(const PipesimMegatron *all, GError **error)
 	return all->chunks == 1 || last >= all->ranks ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		       "Megatron: a group of %u micro-batch%s is smaller than the %u ranks "
-		       "that "
-		       "it goes round; take a multiple of the ranks",
+		       "that it goes round; take a multiple of the ranks",
 		       last, last == 1 ? "" : "es", all->ranks);
 }
 

@@ -17,7 +17,7 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, gbool
 {
 	const PipesimFraction *most = &shape->max_activations;
 	const char *plural = most->num == most->den ? "" : "s";
-	PipesimNumber makespan, span, makespan_bound, span_bound, activations;
+	PipesimNumber activations;
 	g_autofree char *text = NULL;
 
 	g_ascii_formatd(
@@ -30,8 +30,8 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, gbool
 		text = g_strdup_printf("lower bound of a step without a barrier at these "
 				       "times, within %s activation%s and without optimizer: "
 				       "%s ms (this order needs %s at most)",
-			activations, plural, pipesim_print_ms(span_bound, result->span_bound),
-			pipesim_print_ms(span, result->span));
+			activations, plural, pipesim_ms(result->span_bound),
+			pipesim_ms(result->span));
 	else if (result->span == result->span_bound &&
 		 result->makespan == result->makespan_bound)
 		text = g_strdup_printf("proven optimal: at these times no order within %s "
@@ -42,11 +42,9 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, gbool
 			"lower bounds at these times, within %s activation%s and with messages "
 			"that never block: makespan %s ms (here %s), span from first start to "
 			"last end %s ms (here %s)",
-			activations, plural,
-			pipesim_print_ms(makespan_bound, result->makespan_bound),
-			pipesim_print_ms(makespan, result->makespan),
-			pipesim_print_ms(span_bound, result->span_bound),
-			pipesim_print_ms(span, result->span));
+			activations, plural, pipesim_ms(result->makespan_bound),
+			pipesim_ms(result->makespan), pipesim_ms(result->span_bound),
+			pipesim_ms(result->span));
 	pipesim_note(out, text);
 }
 

@@ -247,13 +247,12 @@ static PipesimCutter *make_cutter(
 		!pipesim_setup_load_model(setup, error))
 		return NULL;
 	if (setup->scenario.recompute_ops && !training.full && training.recompute == 0)
-		return pipesim_refuse_null(error,
-			"--recompute-as-ops: nothing is recomputed; add --recompute full, or "
-			"leave it out");
+		return pipesim_refuse_null(error, "--recompute-as-ops: nothing is recomputed; "
+						  "add --recompute full, or leave it out");
 	if (setup->scenario.recompute_ops && automatic)
 		return pipesim_refuse_null(error,
-			"--recompute-as-ops: the search for a layout counts no R; give the "
-			"layout, or leave it out");
+			"--recompute-as-ops: the search for a layout counts no R; give "
+			"the layout, or leave it out");
 	/* Nobody asked for more than the model has learned. */
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
 		training.seq = MIN(training.seq, setup->model->positions);

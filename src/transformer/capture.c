@@ -72,9 +72,7 @@ static const char *const phases[] = {"F", "I", "W"};
  * unchanged. */
 static double measured(const PipesimCosts *costs, const char *name, guint phase, gint64 *rows)
 {
-	for (guint i = 0; i < costs->components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
-
+	pipesim_each_in (const PipesimComponent, component, costs->components) {
 		if (strcmp(component->component, name) != 0 ||
 			strcmp(component->phase, phases[phase]) != 0)
 			continue;
@@ -114,7 +112,7 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 
 	memset(rates, 0, sizeof *rates);
 	if (layer->hidden == 0 || costs->components == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"--trace with --model scales components by FLOPs, but this trace does "
 			"not tell what it measured (model=deepseek-v3 hidden=..., tokens, "
 			"seq); give --device, or leave out --model");
@@ -133,7 +131,7 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 			6 * (double)(layer->hidden * layer->expert_ffn) * (double)rows;
 
 		if (attention <= 0 || experts <= 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_refuse(error,
 				"--trace with --model needs attn and mlp of phase %s, which "
 				"this trace lacks",
 				phases[phase]);

@@ -81,7 +81,7 @@ static gboolean read_share(const char *text, const char *what, double *share, GE
 		return FALSE;
 	*share = (double)fraction.num / (double)fraction.den;
 	return (*share > 0 && *share <= 1) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	       pipesim_refuse(error,
 		       "%s: '%.40s'; a share of what the maker says, above 0, at most 1", what,
 		       text);
 }
@@ -107,9 +107,8 @@ static gboolean read_key(
 			return FALSE;
 		*(double *)to = 1e12 * (double)fraction.num / (double)fraction.den;
 		return (fraction.num > 0 && fraction.num / fraction.den <= 1000000) ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "%s: '%.40s'; TFLOP/s, above 0, at most 1000000", key->name,
-			       text);
+		       pipesim_refuse(error, "%s: '%.40s'; TFLOP/s, above 0, at most 1000000",
+			       key->name, text);
 	case KEY_BYTES:
 		if (!pipesim_parse_bytes(text, key->name, &amount, error))
 			return FALSE;
@@ -178,7 +177,7 @@ static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line,
 	while (type < PIPESIM_N_TYPES && words[0] != NULL && strcmp(words[0], types[type]) != 0)
 		type++;
 	if (type == PIPESIM_N_TYPES || g_strv_length(words) != 4)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_refuse(error,
 			"'%.60s'; a type and M, N, K of a product: bf16 4096 8192 8192",
 			line->key);
 	product.type = (PipesimType)type;

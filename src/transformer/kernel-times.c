@@ -183,8 +183,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 	gboolean waits = FALSE;
 
 	memset(times, 0, sizeof *times);
-	for (guint i = 0; i < kernels->len; i++) {
-		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
+	pipesim_each (const PipesimKernel, kernel, kernels) {
 		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
 		const double plain = device == NULL ? 0 : device->kernel[kernel->phase != F];
 		const double launch =

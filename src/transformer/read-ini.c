@@ -101,8 +101,8 @@ static gboolean read_value(Fields *fields, const Key *key, const char *value, GE
 			*(gboolean *)to = i != 0;
 			return TRUE;
 		}
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%.40s'; %s or %s", key->name,
-		value, choices[0], choices[1]);
+	return pipesim_refuse(
+		error, "%s: '%.40s'; %s or %s", key->name, value, choices[0], choices[1]);
 }
 
 static void read_line(PipesimIni *ini, const PipesimIniLine *line, Fields *fields)

@@ -33,9 +33,7 @@ static double take(const Look *look, gint64 tokens, const char *kernel)
 		return 1e9 * sum;
 	}
 	kernels = pipesim_kernels(look->model, &sized, look->part);
-	for (guint i = 0; i < kernels->len; i++) {
-		const PipesimKernel *at = &g_array_index(kernels, PipesimKernel, i);
-
+	pipesim_each (const PipesimKernel, at, kernels) {
 		if (at->phase < look->phases && strcmp(at->what, kernel) == 0)
 			sum += pipesim_kernel_seconds(look->rates, &sized, at);
 	}

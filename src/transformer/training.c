@@ -164,7 +164,7 @@ static gboolean parse_module(
 			training->recompute |= modules[i].flag;
 			return TRUE;
 		}
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_refuse(error,
 		"%s: '%s'; none, selective, full, every=N, first=N, or modules joined by +: "
 		"core_attn, mlp, moe, moe_act, shared_experts, layernorm, mla_up_proj",
 		what, name);
