@@ -5,7 +5,7 @@
                                                              those that are in the file are not run again
     optima-drawn.py table FILE.csv                           tables of docs/optima.md of what it holds
 
-Seed 1 is reported; what is tuned is tuned on seed 2. PIPESIM is the command that runs pipesim, of one or more words.
+Seeds 1 and 3 are reported; what is tuned is tuned on seed 2. PIPESIM is the command that runs pipesim, of one or more words.
 """
 
 import csv
