@@ -56,11 +56,12 @@ static void add(PipesimHeld *held, PipesimBytes sort, guint chunk, gint n)
 /* What of @op's chunk is copied goes to the host, or from it. */
 static void move(PipesimHeld *held, const PipesimOp *op)
 {
-	const gboolean to = op->kind == PIPESIM_OP_OFFLOAD_START;
+	const gboolean to =
+		op->kind == PIPESIM_OP_OFFLOAD_START || op->kind == PIPESIM_OP_OFFLOAD;
 	const gint64 *input = held->of[PIPESIM_UNTIL_INPUT],
 		     *weight = held->of[PIPESIM_UNTIL_WEIGHT];
 
-	if (!to && op->kind != PIPESIM_OP_RELOAD_DONE)
+	if (!to && op->kind != PIPESIM_OP_RELOAD_DONE && op->kind != PIPESIM_OP_RELOAD)
 		return;
 	held->host += to ? held->copied : -held->copied;
 	if (input != NULL)
@@ -80,6 +81,7 @@ static void keep(PipesimHeld *held, guint chunk, gint n)
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
+	gboolean back;
 	guint n;
 
 	move(held, op);
@@ -97,12 +99,13 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		return held->besides != NULL || held->transient > 0;
 	if (op->kind == PIPESIM_OP_RECOMPUTE)
 		keep(held, op->chunk, -1);
-	n = op->kind == PIPESIM_OP_RELOAD_ALLOC ? held->copied : held->pieces;
+	back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
+	n = back ? held->copied : held->pieces;
 	held->until_input += n;
 	held->until_weight += n;
 	add(held, PIPESIM_UNTIL_INPUT, op->chunk, (gint)n);
 	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, (gint)n);
-	if (op->kind != PIPESIM_OP_RELOAD_ALLOC)
+	if (!back)
 		add(held, PIPESIM_UNTIL_STEP, op->chunk, (gint)n);
 	return TRUE;
 }

@@ -115,6 +115,7 @@ static void wait_backward(Wait *wait, const PipesimOp *op)
 	const guint32 b = pair ? op->b_microbatch : op->microbatch;
 
 	wait_copy(wait, PIPESIM_OP_RELOAD_START, stage, b);
+	wait_copy(wait, PIPESIM_OP_RELOAD, stage, b);
 	if (stage + 1 < x->program->shape.stages)
 		return;
 	if (x->lists[PIPESIM_OP_REDUCE_T - PIPESIM_N_KINDS] > 0)
@@ -131,6 +132,9 @@ static void wait_pass(Wait *wait, const PipesimOp *op)
 	switch (op->kind) {
 	case PIPESIM_OP_OFFLOAD_END:
 		wait_copy(wait, PIPESIM_OP_OFFLOAD_START, place_of(wait->x, wait->rank, op), b);
+		break;
+	case PIPESIM_OP_OFFLOAD:
+		wait_copy(wait, PIPESIM_OP_OFFLOAD, place_of(wait->x, wait->rank, op), b);
 		break;
 	case PIPESIM_OP_OUTPUT:
 		wait_meeting(wait, PIPESIM_OP_BCAST_H, b);
@@ -209,6 +213,18 @@ static gint64 copy(Mixed *x, guint rank, const PipesimOp *op, gint64 time)
 	return *engine = MAX(*engine, time) + duration_of(x, rank, op);
 }
 
+/* The copy that a later OFFLOAD of what @op leaves waits for begins now. */
+static void send_out(Mixed *x, guint rank, const PipesimOp *op, gint64 time)
+{
+	const guint32 out = *slot(x, PIPESIM_OP_OFFLOAD, place_of(x, rank, op), op->microbatch);
+
+	if (out == PIPESIM_NO_OP)
+		return;
+	x->timeline->end[out] = copy(x, rank, &x->program->ops[out], time);
+	x->timeline->start[out] =
+		x->timeline->end[out] - duration_of(x, rank, &x->program->ops[out]);
+}
+
 static void post(Mixed *x, const PipesimOp *op, gint64 time)
 {
 	Meeting *at = meeting(x, op->kind, op->microbatch);
@@ -239,12 +255,18 @@ static gboolean run_rank(Mixed *x, guint rank)
 			x->timeline->exposed[rank] += start - without;
 			seat->ready = start;
 		}
+		if (op->kind == PIPESIM_OP_OFFLOAD) {
+			seat->free = start;
+			continue;
+		}
 		x->timeline->start[i] = x->timeline->end[i] = start;
 		switch (resource) {
 		case PIPESIM_ON_RANK:
 			seat->free = seat->ready = x->timeline->end[i] =
 				pipesim_add_capped(start, duration_of(x, rank, op));
 			x->timeline->makespan = MAX(x->timeline->makespan, seat->free);
+			if (op->kind == PIPESIM_F)
+				send_out(x, rank, op, seat->free);
 			break;
 		case PIPESIM_ON_COPY_OUT:
 		case PIPESIM_ON_COPY_IN:

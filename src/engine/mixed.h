@@ -11,7 +11,7 @@
  * last rank has come to it. Its start is then when the rank begins it, its end when it is over.
  * A collective is waited for where it stands before what needs it.
  * A pass of a micro-batch beyond M, which generators list too, takes no time; of M itself it does.
- * OFFLOAD_END waits for the copy out, B and I for the copy back and for their R; F of stage 0 for
+ * OFFLOAD_END waits for the copy out, OFFLOAD for one that began as its F ended, B and I for the copy back and for their R; F of stage 0 for
  * ALLREDUCE_E; S(i) and T(i-1) for BCAST_H(i), T(i) also for REDUCE_S(i) and BCAST_T(i), EB for BCAST_E,
  * LOSS for REDUCE_S; the backward of the last stage for REDUCE_S(i), with two barriers for that of i + 1
  * or REDUCE_T(i). OFFLOAD_BARRIER is not waited for.

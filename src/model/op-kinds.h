@@ -12,6 +12,8 @@ typedef enum {
 	PIPESIM_OP_RELOAD_START,                /* its copy begins */
 	PIPESIM_OP_RELOAD_DONE,                 /* after W: the copy on the host may go */
 	PIPESIM_OP_OFFLOAD_BARRIER,             /* with the rank that shares the link */
+	PIPESIM_OP_OFFLOAD,       /* Primus: waits for the copy that began behind F; frees */
+	PIPESIM_OP_RELOAD,        /* its copy back, with memory for it */
 	PIPESIM_OP_OUTPUT,        /* S: a part of the vocabulary, logits and local sums */
 	PIPESIM_OP_OUTPUT_WEIGHT, /* T: its weight gradient */
 	PIPESIM_OP_EMBED,         /* EF: a part of the embedding */

@@ -81,6 +81,28 @@ static void find_ops(const Linker *linker)
 		}
 }
 
+/* Primus's: what goes out comes back before its backward. */
+static void check_offload(const Linker *linker, guint rank, guint stage, guint32 microbatch)
+{
+	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
+	const guint32 out = *slot(linker, PIPESIM_OP_OFFLOAD, stage, microbatch),
+		      back = *slot(linker, PIPESIM_OP_RELOAD, stage, microbatch);
+	PipesimNumber unit;
+
+	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
+	check_behind(linker, rank, linker->forward[at], out);
+	check_behind(linker, rank, out, back);
+	check_behind(linker, rank, back, linker->backward[at]);
+	if (out != PIPESIM_NO_OP && back == PIPESIM_NO_OP)
+		pipesim_fault(linker->places, out,
+			"no %uRELOAD%s: what stage %u copies to the host never comes back; add "
+			"it",
+			stage, unit, stage);
+	if (out == PIPESIM_NO_OP && back != PIPESIM_NO_OP)
+		pipesim_fault(linker->places, back, "%uRELOAD%s without %uOFFLOAD%s before it",
+			stage, unit, stage, unit);
+}
+
 /* What happens to activations of @stage and @microbatch on @rank. */
 static void check_activations(Linker *linker, guint rank, guint stage, guint32 microbatch)
 {
@@ -117,6 +139,7 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 	check_behind(
 		linker, rank, *slot(linker, PIPESIM_OP_RELOAD_ALLOC, stage, microbatch), back);
 	check_behind(linker, rank, back, linker->backward[at]);
+	check_offload(linker, rank, stage, microbatch);
 	check_behind(linker, rank, *slot(linker, PIPESIM_OP_OFFLOAD_END, stage, microbatch),
 		linker->backward[at]);
 }

@@ -414,7 +414,8 @@ static gboolean read_copies(PipesimSetup *setup, PipesimCosts *costs, GError **e
 					     "copied; give --activation-bytes, or --model");
 	*copy = MIN(pipesim_time_scale(bytes, 1000000000, costs->offload_bandwidth),
 		PIPESIM_MAX_TIME_NS);
-	costs->own[PIPESIM_OP_RELOAD_START] = *copy;
+	costs->own[PIPESIM_OP_RELOAD_START] = costs->own[PIPESIM_OP_OFFLOAD] =
+		costs->own[PIPESIM_OP_RELOAD] = *copy;
 	return TRUE;
 }
 

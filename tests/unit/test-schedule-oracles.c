@@ -410,6 +410,53 @@ START_TEST(same_orders)
 }
 END_TEST
 
+/* Primus's copies take no time where none is given: each of its orders then lasts as long as without them, and holds no
+ * more. */
+START_TEST(copies_of_primus)
+{
+	g_autofree char *text = read_shared("INDEX.csv");
+	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_autoptr(GRegex) copies = g_regex_new(",[0-9]+(OFFLOAD|RELOAD)[0-9]+", 0, 0, NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(2000000, 2200000, 1600000, -1, 100000);
+	guint n = 0;
+
+	for (guint i = 0; lines[i] != NULL; i++) {
+		g_auto(GStrv) row = g_strsplit(lines[i], ",", -1);
+		g_autofree char *with = NULL, *without = NULL;
+		const char *texts[2];
+		PipesimRun *runs[2];
+
+		if (g_strv_length(row) < 11 || strcmp(row[1], "orders") != 0 ||
+			!g_str_has_prefix(row[3], "primus-") ||
+			!g_str_has_suffix(row[3], "-offload"))
+			continue;
+		with = read_shared(row[0]);
+		without = g_regex_replace(copies, with, -1, 0, "", 0, NULL);
+		texts[0] = with;
+		texts[1] = without;
+		for (guint k = 0; k < 2; k++) {
+			g_autoptr(PipesimProgram) program =
+				parse_program(texts[k], strlen(texts[k]), row[0], NULL);
+			PipesimScenario scenario = {0};
+
+			ck_assert_msg(program != NULL, "%s", row[0]);
+			scenario.ranks = program->shape.ranks;
+			scenario.microbatches = program->shape.microbatches;
+			runs[k] = pipesim_run_program("x", program, NULL, &scenario, costs);
+			ck_assert_msg(runs[k]->error == NULL, "%s", row[0]);
+		}
+		ck_assert_int_eq(runs[0]->report->makespan, runs[1]->report->makespan);
+		for (guint rank = 0; rank < runs[0]->shape.ranks; rank++)
+			ck_assert_uint_le(runs[0]->report->held.peak[rank],
+				runs[1]->report->held.peak[rank]);
+		pipesim_run_free(runs[0]);
+		pipesim_run_free(runs[1]);
+		n++;
+	}
+	ck_assert(text == NULL || n >= 30);
+}
+END_TEST
+
 Suite *schedule_oracles_suite(void)
 {
 	Suite *suite = suite_create("schedule-oracles");
@@ -418,6 +465,7 @@ Suite *schedule_oracles_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, steps, 0, G_N_ELEMENTS(cases));
 	tcase_add_loop_test(tcase, same_orders, 0, G_N_ELEMENTS(orders));
+	tcase_add_test(tcase, copies_of_primus);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
