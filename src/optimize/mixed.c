@@ -64,6 +64,9 @@ static PipesimProgram *with_list(const Mixed *m, const PipesimProgram *of, const
 	memcpy(program->ops + begin + list->n, of->ops + end,
 		(of->n_ops - end) * sizeof *of->ops);
 	program->n_ops = total;
+	/* What is put together has none of the phases that its parts had. */
+	for (guint32 i = 0; i < total; i++)
+		program->ops[i].phase = 0;
 	for (guint i = 0; i <= m->shape.ranks; i++)
 		program->rank_begin[i] =
 			of->rank_begin[i] + (i > list->rank ? total - of->n_ops : 0);
