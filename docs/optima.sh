@@ -49,7 +49,7 @@ grid() {
 grid F=1,I=1,W=1
 grid F=1,I=1.6,W=0.85
 grid F=1,I=0.83,W=0.9
-uneven='--times F=1,I=1.2,W=0.8,P2P=0.05 --stage-scale 0=1.5,7=1.8 --comm queue'
+uneven='--times F=1,I=1.2,W=0.8,P2P=0.05 --stage-scale 0=1.5,7=1.8 --runtime pytorch-2.11'
 title "\`$uneven\`"
 for placement in single v; do
 	for limit in 4 6 8 12; do
