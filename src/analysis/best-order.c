@@ -257,7 +257,7 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	Candidate best, leanest;
 
 	sustained.power = NULL;
-	sustained.residence = NULL;
+	sustained.contention = NULL;
 	memset(sustained.launch, 0, sizeof sustained.launch);
 	if (!pipesim_schedule_is_search(schedule))
 		return pipesim_schedule_order(schedule, shape, &sustained, error);

@@ -46,7 +46,7 @@ static gboolean measure_ranks(
 }
 
 /* How long receives wait on ranks, and ops run beside them. */
-static void measure_residence(const PipesimStep *step, guint ranks, PipesimCommReport *report)
+static void measure_contention(const PipesimStep *step, guint ranks, PipesimCommReport *report)
 {
 	for (guint rank = 0; rank < ranks; rank++) {
 		g_autoptr(GArray) stretches = pipesim_message_stays(step, rank);
@@ -128,6 +128,6 @@ gboolean pipesim_report_comm(
 	comm->moving = g_new0(gint64, report->ranks);
 	comm->resident = g_new0(gint64, report->ranks);
 	comm->beside = g_new0(gint64, report->ranks);
-	measure_residence(step, report->ranks, comm);
+	measure_contention(step, report->ranks, comm);
 	return measure_ranks(step, comm, error);
 }

@@ -54,7 +54,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 	else if (!subject->step->job.times->equal_stages)
 		add(report, "stages differ in length; the formula assumes equal stages");
 	if (subject->step->job.times->power != NULL ||
-		subject->step->job.times->residence != NULL)
+		subject->step->job.times->contention != NULL)
 		add(report, "ops take another time after idle time and beside messages "
 			    "(--power off has the times of the formula)");
 	if (subject->step->job.times->launch[PIPESIM_F] != NULL)

@@ -23,7 +23,7 @@ gboolean pipesim_report_links(
 /* What waiting for messages costs, where a runtime's rules ran and times of ops are there. */
 gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
-/* What power, residence and hosts cost or save, where the costs know them. */
+/* What power, contention and hosts cost or save, where the costs know them. */
 gboolean pipesim_report_power(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* Tokens and FLOPs per second, where a described model has times. */

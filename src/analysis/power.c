@@ -27,12 +27,12 @@ gboolean pipesim_report_power(
 		return TRUE;
 	power = report->power = g_new0(PipesimPowerReport, 1);
 	power->has_power = times->power != NULL;
-	power->has_residence = times->residence != NULL;
+	power->has_contention = times->contention != NULL;
 	power->has_launches = times->launch[PIPESIM_F] != NULL;
 	return (!power->has_power ||
 		       find_effect(step, PIPESIM_NO_POWER, &power->power, error)) &&
-	       (!power->has_residence ||
-		       find_effect(step, PIPESIM_NO_RESIDENCE, &power->residence, error)) &&
+	       (!power->has_contention ||
+		       find_effect(step, PIPESIM_NO_CONTENTION, &power->contention, error)) &&
 	       (!power->has_launches ||
 		       find_effect(step, PIPESIM_NO_LAUNCHES, &power->launches, error));
 }

@@ -50,8 +50,8 @@ typedef struct {
 /* What the power of chips, receives that wait and hosts that launch ops do to a step: its
  * makespan minus that without, ns. Below 0 where ops are faster after idle time. */
 typedef struct {
-	gboolean has_power, has_residence, has_launches; /* the costs know them */
-	gint64 power, residence, launches;
+	gboolean has_power, has_contention, has_launches; /* the costs know them */
+	gint64 power, contention, launches;
 } PipesimPowerReport;
 
 /* Idle time, ns; of steps without a barrier of their period, in place of the makespan, without the optimizer. */

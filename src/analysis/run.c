@@ -482,7 +482,7 @@ static void run_native(PipesimRun *run, guint64 most_ops)
 	job = run->step->job;
 	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
 	job.issuing = pipesim_runtime_asked(
-		job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
+		job.runtime, &(PipesimIssuing){.communicators = PIPESIM_COMMUNICATOR_OWN});
 	job.most_ops = most_ops;
 	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
 	run->native = step != NULL ? step->makespan : 0;

@@ -274,7 +274,7 @@ static gboolean choose_shape(const PipesimSchedule *schedule, PipesimScenario *s
 	return pipesim_schedule_shape(schedule, scenario, shape, error);
 }
 
-/* What the schedule is, from its words and the settings that it heeds. */
+/* What the schedule is, from its words and the settings that it uses. */
 static void append_words(const PipesimSchedule *schedule, GString *out)
 {
 	g_autoptr(GString) options = g_string_new(NULL);
@@ -286,7 +286,7 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
-		if (!(schedule->takes & setting->heed) || setting->brief == NULL)
+		if (!(schedule->takes & setting->users) || setting->brief == NULL)
 			continue;
 		g_string_append_printf(options, "%s%s%s, %s", setting->name,
 			setting->argument != NULL ? " " : "",
@@ -310,7 +310,7 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	PipesimRun *run;
 	guint whole, parts;
 
-	if (!pipesim_setup_heed(setup, schedule->takes, error) ||
+	if (!pipesim_setup_check_used(setup, schedule->takes, error) ||
 		!choose_shape(schedule, &setup->scenario, &shape, error))
 		return FALSE;
 	append_words(schedule, out);

@@ -25,7 +25,7 @@ static PipesimProgram *find_program(
 		return NULL;
 	if (scenario.runtime == NULL)
 		scenario.runtime = &pipesim_native_runtime;
-	if (!pipesim_setup_heed(setup, pipesim_choice_takes(choice, &scenario), error))
+	if (!pipesim_setup_check_used(setup, pipesim_choice_takes(choice, &scenario), error))
 		return NULL;
 	if (schedule == NULL)
 		return pipesim_program_ref(choice->file->program);
@@ -68,7 +68,7 @@ static gboolean prove(const PipesimSetup *setup, const PipesimLowering *lowering
 	g_autoptr(GError) fault = NULL;
 
 	if (setup->flag[PIPESIM_SET_UNPROVEN] ||
-		pipesim_lowering_check(lowering, asked.channels, locate, file, &fault))
+		pipesim_lowering_check(lowering, asked.communicators, locate, file, &fault))
 		return TRUE;
 	return pipesim_fail(error,
 		locate != NULL ? (PipesimErrorCode)fault->code : PIPESIM_ERROR_CONSTRAINT,

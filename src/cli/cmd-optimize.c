@@ -79,7 +79,7 @@ static gboolean read_placement(Optimize *o, GError **error)
 			 (scenario->offload > 0 ? PIPESIM_TAKES_COPIES : 0);
 	if (o->setup->text[PIPESIM_SET_PACK] != NULL)
 		takes |= PIPESIM_TAKES_SLICES;
-	if (!pipesim_setup_heed(o->setup, takes, error))
+	if (!pipesim_setup_check_used(o->setup, takes, error))
 		return FALSE;
 	o->chunks = o->placement->chunks;
 	if (scenario->chunks > 0)

@@ -335,7 +335,7 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 		/* It cannot; another may. */
 		g_ptr_array_set_size(plan->asked, (gint)plan->asked->len - 1);
 	}
-	return correct(plan, error) && pipesim_setup_heed(setup, takes, error);
+	return correct(plan, error) && pipesim_setup_check_used(setup, takes, error);
 }
 
 /* Rows of all candidates, as a sweep writes its own ------------------------------------ */

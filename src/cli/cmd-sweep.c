@@ -373,7 +373,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (ok) {
 		setup->threads = first.threads;
 		sweep.titles.power =
-			first.costs->power != NULL || first.costs->residence != NULL;
+			first.costs->power != NULL || first.costs->contention != NULL;
 		sweep.titles.host = first.costs->launch != NULL;
 		sweep.titles.period = first.costs->post_validation;
 	}

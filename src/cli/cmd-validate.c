@@ -84,7 +84,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, cons
 						    PIPESIM_RUNTIME_OF_FILES);
 	/* The way round a cycle is told where it decides. */
 	const gboolean runs =
-		lowering != NULL ? pipesim_lowering_check(lowering, asked.channels,
+		lowering != NULL ? pipesim_lowering_check(lowering, asked.communicators,
 					   pipesim_schedule_file_locate_action, file, &fault)
 				 : pipesim_runtime_runs(file->program, runtime, &asked,
 					   decides ? pipesim_schedule_file_locate_op : NULL,

@@ -248,7 +248,7 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 	if (governed)
 		times.power = NULL;
 	if (governed)
-		times.residence = NULL;
+		times.contention = NULL;
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint32 begin = program->rank_begin[rank],
 			      from = executed->rank_begin[rank];

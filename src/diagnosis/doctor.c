@@ -59,7 +59,7 @@ gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *ste
 	times.drawn = split != NULL ? split : durations;
 	/* What messages cost ops is in @durations but where the rules are to tell it. */
 	if (step != doctor->rules)
-		times.residence = NULL;
+		times.contention = NULL;
 	times.p2p = p2p;
 	timeline = pipesim_step_again(step, &times, 0, error);
 	if (timeline == NULL)
@@ -118,7 +118,7 @@ gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op
 	const gint64 took = moment->end - moment->start;
 	const gint64 own = MAX(took - MIN(MAX(op->idle - usual, 0), took) - op->peers, 0);
 
-	alone &= doctor->rules != NULL && doctor->times->residence != NULL;
+	alone &= doctor->rules != NULL && doctor->times->contention != NULL;
 	return alone ? MAX(own - op->beside, 0) : own;
 }
 

@@ -221,10 +221,10 @@ gboolean pipesim_govern(PipesimDoctor *doctor, GError **error)
 			stage == 0 && pytorch, &costs->part[stage * PIPESIM_FB]);
 	doctor->out->governor = governor->device;
 	costs->power = g_steal_pointer(&power);
-	if (costs->residence == NULL) {
-		costs->residence = pipesim_residence_new();
+	if (costs->contention == NULL) {
+		costs->contention = pipesim_contention_new();
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-			costs->residence->slowdown[kind] = BESIDE_RECEIVE;
+			costs->contention->slowdown[kind] = BESIDE_RECEIVE;
 	}
 	return pipesim_costs_set_parts(costs, NULL, record->joined.ranks, error);
 }

@@ -31,7 +31,7 @@ void pipesim_effects_free(PipesimEffects *effects)
 	if (effects == NULL)
 		return;
 	pipesim_power_fit_free(effects->power);
-	pipesim_residence_fit_free(effects->residence);
+	pipesim_contention_fit_free(effects->contention);
 	g_free(effects);
 }
 
@@ -69,8 +69,8 @@ static gboolean look_up(
 			*ppm = figure == LOAD ? part->load : part->full_speed;
 		return part != NULL;
 	}
-	const PipesimResidencePart *part = pipesim_residence_find(
-		task->effects->residence, component, phase, figure == MOVING);
+	const PipesimContentionPart *part = pipesim_contention_find(
+		task->effects->contention, component, phase, figure == MOVING);
 
 	if (part == NULL)
 		return FALSE;
@@ -333,16 +333,16 @@ static gboolean add_power(const Task *task, GError **error)
 	return TRUE;
 }
 
-/* Residence ----------------------------------------------------------------------------------- */
+/* Contention ----------------------------------------------------------------------------------- */
 
-static gboolean add_residence(const Task *task, gint64 sms, GError **error)
+static gboolean add_contention(const Task *task, gint64 sms, GError **error)
 {
-	PipesimResidenceFit *fit = pipesim_residence_fit(
+	PipesimContentionFit *fit = pipesim_contention_fit(
 		task->traces, task->n, task->calibration->message_bytes, sms);
-	PipesimResidence *residence;
+	PipesimContention *contention;
 	gboolean waits, moves;
 
-	task->effects->residence = fit;
+	task->effects->contention = fit;
 	if (sms > 0 && fit->impl[FALSE] == NULL)
 		return pipesim_refuse(error,
 			"%" G_GINT64_FORMAT " SMs of a waiting receive are asked for, but "
@@ -353,11 +353,11 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 			"%u rows beside a receive or a message are of ops that were not "
 			"measured alone: they are not used",
 			fit->lonely);
-	residence = pipesim_residence_new();
+	contention = pipesim_contention_new();
 	waits = fit->impl[FALSE] != NULL &&
-		fill_kinds(task, WAITING, "receive contention", residence->slowdown);
+		fill_kinds(task, WAITING, "receive contention", contention->slowdown);
 	moves = fit->impl[TRUE] != NULL &&
-		fill_kinds(task, MOVING, "slowdown beside a message", residence->moving);
+		fill_kinds(task, MOVING, "slowdown beside a message", contention->moving);
 	if (!waits)
 		pipesim_notice(task->notices,
 			"nothing was measured beside a waiting receive (series "
@@ -371,13 +371,13 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 		pipesim_notice(task->notices,
 			"nothing was measured beside a message that moves "
 			"(series moving): messages are assumed to slow nothing");
-	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
+	contention->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
 	if (!waits && !moves) {
-		g_free(residence);
+		g_free(contention);
 		return TRUE;
 	}
-	g_free(task->costs->residence);
-	task->costs->residence = residence;
+	g_free(task->costs->contention);
+	task->costs->contention = contention;
 	return TRUE;
 }
 
@@ -385,12 +385,12 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 static void add_beside(const Task *task)
 {
 	const PipesimBeside *beside = &task->calibration->beside;
-	PipesimResidenceFit *fit = pipesim_residence_fit(NULL, 0, PIPESIM_UNKNOWN, 0);
-	PipesimResidence *residence = pipesim_residence_new();
+	PipesimContentionFit *fit = pipesim_contention_fit(NULL, 0, PIPESIM_UNKNOWN, 0);
+	PipesimContention *contention = pipesim_contention_new();
 	g_autoptr(GString) guessed = g_string_new(NULL);
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
-		const PipesimResidencePart part = {.component = "chunk",
+		const PipesimContentionPart part = {.component = "chunk",
 			.phase = (guint8)kind,
 			.impl = "nccl",
 			.sms = PIPESIM_UNKNOWN,
@@ -399,7 +399,7 @@ static void add_beside(const Task *task)
 			.ratio = beside->ratio[kind],
 			.n = beside->n[kind]};
 
-		residence->slowdown[kind] = part.ratio;
+		contention->slowdown[kind] = part.ratio;
 		if (beside->n[kind] > 0)
 			g_array_append_val(fit->parts, part);
 		else if (beside->alone[kind] > 0)
@@ -411,9 +411,9 @@ static void add_beside(const Task *task)
 		pipesim_notice(task->notices,
 			"what a receive costs beside %s is taken from the other ops",
 			guessed->str);
-	task->effects->residence = fit;
-	g_free(task->costs->residence);
-	task->costs->residence = residence;
+	task->effects->contention = fit;
+	g_free(task->costs->contention);
+	task->costs->contention = contention;
 }
 
 /* Metadata ------------------------------------------------------------------------------------ */
@@ -550,7 +550,7 @@ PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
 			for (guint t = 0; t < n; t++)
 				if (has_rows(traces[t], TRUE, wholes[i]))
 					task.whole = wholes[i];
-		if (!add_power(&task, error) || !add_residence(&task, sms, error))
+		if (!add_power(&task, error) || !add_contention(&task, sms, error))
 			return NULL;
 		pipesim_loops_calibrate(traces, n, task.costs, task.notices, &effects->loops);
 	} else if (calibration->tells_beside) {

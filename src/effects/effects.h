@@ -1,7 +1,7 @@
 /* What the series of a capture say of costs: power, receives, speeds of chips, bytes of stages. */
 #pragma once
+#include "effects/fit-contention.h"
 #include "effects/fit-power.h"
-#include "effects/fit-residence.h"
 #include "effects/loops.h"
 #include "measure/calibrate.h"
 
@@ -9,14 +9,14 @@
 typedef struct {
 	gboolean any; /* rows of some series */
 	PipesimPowerFit *power;
-	PipesimResidenceFit *residence;
+	PipesimContentionFit *contention;
 	PipesimLoops loops;
 } PipesimEffects;
 
 void pipesim_effects_free(PipesimEffects *effects);
 
 /**
- * pipesim_effects_calibrate: fills power, residence, step and launches of the costs of @calibration from the series of
+ * pipesim_effects_calibrate: fills power, contention, step and launches of the costs of @calibration from the series of
  * @traces, which it was made of, measured ranks and bytes of stages from their metadata, and says in its notices what is
  * missing or strange.
  * @sms: that a receive is to hold: the nearest counts; 0: NCCL's, else the one on most

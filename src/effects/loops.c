@@ -249,7 +249,7 @@ static void find_rested(const Task *task, double rested[PIPESIM_FB])
 /* What was seen at full clock, else what @loop says: how much longer than alone, at the same clock. */
 static void keep_slowdowns(const Task *task, const Loop *loop, const double rested[PIPESIM_FB])
 {
-	gint64 *ppm = task->loops->slowdown, *slowdown = task->costs->residence->slowdown;
+	gint64 *ppm = task->loops->slowdown, *slowdown = task->costs->contention->slowdown;
 
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		const double alone = loop->sum[0][kind].said, beside = loop->sum[1][kind].said;
@@ -275,7 +275,7 @@ static void add_beside(const Task *task)
 	Loop best = {0};
 	gint64 load = PIPESIM_PPM;
 
-	if (power == NULL || task->costs->residence == NULL || ops->len == 0)
+	if (power == NULL || task->costs->contention == NULL || ops->len == 0)
 		return;
 	find_rested(task, rested);
 	for (gint64 ppm = PIPESIM_PPM; ppm >= 0; ppm -= LOAD_STEP) {

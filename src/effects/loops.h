@@ -19,7 +19,7 @@ typedef struct {
  *   messages cost chips at their power limit, in the power of @costs.
  * - resident, of load mode steady: ops of one loop beside a waiting receive and alone, in turns. The chip draws
  *   less beside it, so that it is faster than in a loop without: the load that tells the ops alone best, least
- *   squares over whole percents; then what ops beside it take longer at the same clock. Into power and residence.
+ *   squares over whole percents; then what ops beside it take longer at the same clock. Into power and contention.
  *   Rows of load mode rested are short bursts after pauses, at full clock beside the receive and alone: their ratio is
  *   what ops take longer, and then all ops of the loop tell the load.
  * - step: the first backward of each stage against a later one, what scales gradients, and the begin. Into step of

@@ -92,7 +92,7 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 		g_string_append_c(out, '\n');
 }
 
-static void append_thing(const PipesimResidencePart *part, GString *out)
+static void append_thing(const PipesimContentionPart *part, GString *out)
 {
 	g_autofree char *impl = pipesim_printable(part->impl);
 
@@ -104,15 +104,15 @@ static void append_thing(const PipesimResidencePart *part, GString *out)
 		g_string_append_printf(out, ", %" G_GINT64_FORMAT " bytes", part->bytes);
 }
 
-static void append_residence(const PipesimResidenceFit *fit, gboolean full, GString *out)
+static void append_contention(const PipesimContentionFit *fit, gboolean full, GString *out)
 {
 	if (fit->parts->len == 0)
 		return;
 	g_string_append_printf(out, "\n%-14s  %-5s  %9s  %8s  %6s  beside a\n", "contention",
 		"phase", "alone ms", "slower", "ops");
-	pipesim_each (const PipesimResidencePart, part, fit->parts) {
-		const PipesimResidencePart *counts =
-			pipesim_residence_find(fit, part->component, part->phase, part->moving);
+	pipesim_each (const PipesimContentionPart, part, fit->parts) {
+		const PipesimContentionPart *counts = pipesim_contention_find(
+			fit, part->component, part->phase, part->moving);
 		g_autofree char *name = pipesim_printable(part->component);
 
 		if (part != counts && !full)
@@ -200,8 +200,8 @@ void pipesim_effects_text(
 {
 	if (is_fitted(effects))
 		append_power(effects, costs, out);
-	if (effects->residence != NULL)
-		append_residence(effects->residence, full, out);
+	if (effects->contention != NULL)
+		append_contention(effects->contention, full, out);
 	append_loops(&effects->loops, costs, out);
 	if (costs->launch != NULL) {
 		g_string_append_c(out, '\n');
@@ -302,10 +302,10 @@ static void put_power(PipesimJson *json, const Both *of, guint index G_GNUC_UNUS
 		PIPESIM_KNOWN(loops->beside_ops > 0, known(power->beside_load)));
 }
 
-static void put_residence_part(PipesimJson *json, const PipesimResidenceFit *fit, guint index)
+static void put_contention_part(PipesimJson *json, const PipesimContentionFit *fit, guint index)
 {
-	const PipesimResidencePart *part =
-		fit != NULL ? &g_array_index(fit->parts, PipesimResidencePart, index) : NULL;
+	const PipesimContentionPart *part =
+		fit != NULL ? &g_array_index(fit->parts, PipesimContentionPart, index) : NULL;
 
 	PIPESIM_MEMBER(json, "component", TEXT, part->component);
 	PIPESIM_MEMBER(json, "phase", TEXT, pipesim_phase_name(part->phase));
@@ -317,18 +317,18 @@ static void put_residence_part(PipesimJson *json, const PipesimResidenceFit *fit
 	PIPESIM_MEMBER(json, "alone_ns", NS, part->alone);
 	PIPESIM_MEMBER(json, "slowdown_ppm", MILLIONTHS, part->ratio);
 	PIPESIM_MEMBER(json, "used", YES_OR_NO,
-		part == pipesim_residence_find(
+		part == pipesim_contention_find(
 				fit, part->component, part->phase, part->moving));
 }
 
-static void put_residence(PipesimJson *json, const Both *of, guint index G_GNUC_UNUSED)
+static void put_contention(PipesimJson *json, const Both *of, guint index G_GNUC_UNUSED)
 {
-	const PipesimResidence *residence = PIPESIM_OF(of, costs->residence);
-	const PipesimResidenceFit *fit = PIPESIM_OF(of, effects->residence);
+	const PipesimContention *contention = PIPESIM_OF(of, costs->contention);
+	const PipesimContentionFit *fit = PIPESIM_OF(of, effects->contention);
 
-	put_kinds(json, "slowdown_ppm", PIPESIM_OF(residence, slowdown));
-	put_kinds(json, "moving_ppm", PIPESIM_OF(residence, moving));
-	PIPESIM_EACH(json, "components", line, fit->parts->len, TRUE, put_residence_part, fit);
+	put_kinds(json, "slowdown_ppm", PIPESIM_OF(contention, slowdown));
+	put_kinds(json, "moving_ppm", PIPESIM_OF(contention, moving));
+	PIPESIM_EACH(json, "components", line, fit->parts->len, TRUE, put_contention_part, fit);
 }
 
 /* By kind and part of the model. */
@@ -355,7 +355,8 @@ void pipesim_effects_members(
 
 	PIPESIM_OBJECT(json, "power", object, effects->power != NULL, put_power, &both);
 	PIPESIM_OBJECT(json, "residence", object,
-		costs->residence != NULL && effects->residence != NULL, put_residence, &both);
+		costs->contention != NULL && effects->contention != NULL, put_contention,
+		&both);
 	PIPESIM_OBJECT(json, "host_times_ns", line, costs->launch != NULL, put_hosts, costs);
 	PIPESIM_OBJECT(json, "step", object, costs->step != NULL, put_step, costs->step);
 }

@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
-	PipesimChannels channels;
+	PipesimCommunicators communicators;
 	gboolean host_waits; /* for groups that are stops */
 	gint64 host_time;    /* behind these */
 	gint64 delay_wgrad;  /* of a pair, behind its sends */
@@ -119,18 +119,18 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
 
-/* Issues the next messages of @channel of @rank if their turn has come. */
-static void try_issue(Engine *engine, guint rank, guint32 channel)
+/* Issues the next messages of @communicator of @rank if their turn has come. */
+static void try_issue(Engine *engine, guint rank, guint32 communicator)
 {
 	guint32 begin, end;
 
-	if (!pipesim_rules_post(&engine->rules, rank, channel, &begin, &end))
+	if (!pipesim_rules_post(&engine->rules, rank, communicator, &begin, &end))
 		return;
 	for (guint32 i = begin; i < end; i++) {
 		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
 		PipesimTransfer *transfer;
 
-		if (pipesim_rules_channel(&engine->rules, rank, i) != channel)
+		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
 			continue;
 		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
 		if (send)
@@ -303,8 +303,8 @@ static void advance(Engine *engine, guint rank)
 	gboolean more;
 
 	do {
-		for (guint32 c = pipesim_rules_channels(rules, rank);
-			c < pipesim_rules_channels(rules, rank + 1); c++)
+		for (guint32 c = pipesim_rules_communicators(rules, rank);
+			c < pipesim_rules_communicators(rules, rank + 1); c++)
 			try_issue(engine, rank, c);
 		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
 		       passes_shards(engine, rank) && !waits_for_host(engine, rank);
@@ -354,8 +354,8 @@ static void end_op(Engine *engine, guint rank)
 			/* Done but for what runs behind its sends: they are let go of. */
 			here->behind = TRUE;
 			pipesim_rules_pass(rules, rank);
-			for (guint32 c = pipesim_rules_channels(rules, rank);
-				c < pipesim_rules_channels(rules, rank + 1); c++)
+			for (guint32 c = pipesim_rules_communicators(rules, rank);
+				c < pipesim_rules_communicators(rules, rank + 1); c++)
 				try_issue(engine, rank, c);
 			push(engine, duration(engine, rank, op), rank, here->step);
 			return;
@@ -524,7 +524,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	shards = pipesim_shards_begin(
 		&engine->shards, engine->lowering, engine->times, engine->timeline, arena);
 	engine->rules.sharding = engine->shards.need != NULL;
-	pipesim_rules_begin(&engine->rules, engine->lowering, engine->channels, arena);
+	pipesim_rules_begin(&engine->rules, engine->lowering, engine->communicators, arena);
 	if (!shards || !pipesim_arena_check(arena, NULL, "-") ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
 		return fail_memory(engine, error);
@@ -548,7 +548,7 @@ static gboolean finish(const Engine *engine, GError **error)
 			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->events.size);
 	if (engine->n_done == engine->timeline->n_ops)
 		return TRUE;
-	return pipesim_lowering_stops(engine->lowering, engine->channels, error);
+	return pipesim_lowering_stops(engine->lowering, engine->communicators, error);
 }
 
 /* Without events, where times do not matter to who comes next; else not *@done. */
@@ -570,7 +570,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.lowering = lowering,
-		.channels = issuing->channels,
+		.communicators = issuing->communicators,
 		.host_waits = (lowering->runtime->takes & PIPESIM_ASK_HOST_TIME) != 0 &&
 			      !issuing->no_host_sync,
 		.host_time = issuing->host_time,

@@ -6,7 +6,7 @@
 
 /**
  * pipesim_comm_run: runs @lowering, of a runtime where messages wait, by the
- * rules of runtime/lowering.h, its messages over the channels of
+ * rules of runtime/lowering.h, its messages over the communicators of
  * @issuing, whose host time passes behind each group that is waited for.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @network: (nullable): whose links messages take, as engine/traffic.h says; a message is ready

@@ -1,4 +1,4 @@
-/* Megatron-LM's schedules (runtime/megatron.h) as they run. In a channel of two ranks what is first in line at both ends
+/* Megatron-LM's schedules (runtime/megatron.h) as they run. In a communicator of two ranks what is first in line at both ends
  * is the same message: it moves when both have come to it and the one before it is there. Messages of a batch wait for
  * each other's ends alone, as the batch before is waited for. */
 #include "config.h"
@@ -6,7 +6,7 @@
 #include "engine/flow.h"
 #include "runtime/megatron.h"
 
-/* Messages that one end of a channel may be ahead of the other. */
+/* Messages that one end of a communicator may be ahead of the other. */
 #define MOST_AHEAD 64
 /* More messages of a stage than may be on their way, or wait for their op, beside those that are received ahead: each end
  * is issued one op before the message is needed, and waited for at once or one op later. */
@@ -16,15 +16,15 @@ typedef struct {
 	gint64 done;  /* when its last message that has moved was there */
 	guint32 n[2]; /* issued at each end */
 	const PipesimMoment *line[MOST_AHEAD]; /* those that one end alone has come to */
-} Channel;
+} Communicator;
 
 /* Arrays of four go by the kind of a message. */
 typedef struct {
 	PipesimMegatronSeat seat;
 	PipesimFlowRank *rank;
 	PipesimPlace *places;
-	Channel *channel[4];
-	guint8 end[4];              /* which of the channel it is */
+	Communicator *communicator[4];
+	guint8 end[4];              /* which of the communicator it is */
 	guint32 other[4];           /* rank */
 	const PipesimMoment *waits; /* for that message */
 	gint64 free
@@ -118,15 +118,16 @@ static inline PipesimMoment *message_of(
 	return first != NULL ? first + (op->microbatch & t->mask) : NULL;
 }
 
-/* Whether @message, which an end of @channel comes to, is the one that is first in line there. */
-static inline gboolean line_up(Channel *channel, guint end, const PipesimMoment *message)
+/* Whether @message, which an end of @communicator comes to, is the one that is first in line there. */
+static inline gboolean line_up(
+	Communicator *communicator, guint end, const PipesimMoment *message)
 {
-	const PipesimMoment **line = &channel->line[channel->n[end] % MOST_AHEAD];
+	const PipesimMoment **line = &communicator->line[communicator->n[end] % MOST_AHEAD];
 
 	if (message->ruled < 0)
-		return channel->n[end]++ < channel->n[!end] && *line == message;
+		return communicator->n[end]++ < communicator->n[!end] && *line == message;
 	*line = message;
-	return channel->n[end]++ - channel->n[!end] < MOST_AHEAD;
+	return communicator->n[end]++ - communicator->n[!end] < MOST_AHEAD;
 }
 
 /* @member comes to its end of a message of @kind of op @k; it moves where the other end has been come to. */
@@ -134,7 +135,7 @@ static inline void issue_one(Teller_run *t, Member *member, guint kind, guint32 
 {
 	const guint i = kind - PIPESIM_ACTION_SEND_F;
 	PipesimMoment *message = message_of(t, member, kind, k);
-	Channel *channel = member->channel[i];
+	Communicator *communicator = member->communicator[i];
 	gint64 start = member->rank->now;
 
 	if (message == NULL)
@@ -142,7 +143,7 @@ static inline void issue_one(Teller_run *t, Member *member, guint kind, guint32 
 	if (pipesim_action_is_send(kind))
 		message->free =
 			member->free[pipesim_action_is_backward(kind)] + t->flow->p2p + 1;
-	if (channel != NULL && !line_up(channel, member->end[i], message))
+	if (communicator != NULL && !line_up(communicator, member->end[i], message))
 		t->other = TRUE;
 	/* That of a micro-batch before may still stand there. */
 	if (message->ruled >= 0) {
@@ -150,9 +151,9 @@ static inline void issue_one(Teller_run *t, Member *member, guint kind, guint32 
 		return;
 	}
 	start = MAX(start, -1 - message->ruled);
-	if (channel != NULL) {
-		start = MAX(start, channel->done);
-		channel->done = start + t->flow->p2p;
+	if (communicator != NULL) {
+		start = MAX(start, communicator->done);
+		communicator->done = start + t->flow->p2p;
 	}
 	message->ruled = start + t->flow->p2p + 1;
 	if (t->members[member->other[i]].waits == message)
@@ -244,8 +245,8 @@ static gboolean read_order(PipesimFlow *flow, PipesimMegatron *all)
 	return n[0] == all->n && n[1] == all->n;
 }
 
-/* Seats, and between two ranks a channel for what goes either way or, with @edges, one for each; none for batches. */
-static void sit_down(Teller_run *t, gboolean edges, Channel *channels)
+/* Seats, and between two ranks a communicator for what goes either way or, with @edges, one for each; none for batches. */
+static void sit_down(Teller_run *t, gboolean edges, Communicator *communicators)
 {
 	const PipesimMegatron *all = t->all;
 	const guint ranks = all->ranks;
@@ -272,10 +273,11 @@ static void sit_down(Teller_run *t, gboolean edges, Channel *channels)
 				continue;
 			member->end[i] = edges ? !sends : !behind;
 			/* Of two ranks each is behind the other. */
-			member->channel[i] =
-				&channels[edges    ? 2 * from + (ranks == 2 || sends == behind)
-					  : behind ? rank
-						   : last];
+			member->communicator[i] =
+				&communicators[edges ? 2 * from +
+							       (ranks == 2 || sends == behind)
+					       : behind ? rank
+							: last];
 		}
 		call(t, rank);
 	}
@@ -298,10 +300,12 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 {
 	const PipesimJob *job = &flow->step->job;
 	const guint ranks = flow->program->shape.ranks;
-	const gboolean edges = ranks == 2 || job->issuing.channels == PIPESIM_CHANNEL_EDGE;
+	const gboolean edges =
+		ranks == 2 || job->issuing.communicators == PIPESIM_COMMUNICATOR_EDGE;
 	PipesimMegatron all = pipesim_megatron_new(
 		flow->program, &job->issuing, pipesim_order_has_pairs(job->order), flow->arena);
-	Channel *channels = pipesim_arena_array(flow->arena, Channel, 2 * (gsize)ranks);
+	Communicator *communicators =
+		pipesim_arena_array(flow->arena, Communicator, 2 * (gsize)ranks);
 	PipesimChunkUses uses;
 	Teller_run t = {.flow = flow,
 		.all = &all,
@@ -314,7 +318,8 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 		return FALSE;
 	if (all.n == 0 || flow->program->shape.copies > 1 || job->issuing.delay_wgrad > 0 ||
 		(all.chunks == 1 ? all.pairs && ranks > 1 : all.batched && ranks <= 2) ||
-		(!all.batched && !edges && job->issuing.channels <= PIPESIM_CHANNEL_RANK))
+		(!all.batched && !edges &&
+			job->issuing.communicators <= PIPESIM_COMMUNICATOR_RANK))
 		return TRUE;
 	for (guint rank = 0; rank < ranks; rank++)
 		if (!pipesim_flow_scan(flow, rank, &uses))
@@ -325,7 +330,7 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 		t.mask = 2 * t.mask;
 	if (!pipesim_flow_lay(flow, t.mask--))
 		return TRUE;
-	sit_down(&t, edges, channels);
+	sit_down(&t, edges, communicators);
 	run(&t);
 	*done = !t.other;
 	return TRUE;

@@ -44,7 +44,7 @@ static gboolean init(Chain *c, GError **error)
 	c->first = c->busy + c->ranks;
 	c->times = *job->times;
 	c->times.power = NULL;
-	c->times.residence = NULL;
+	c->times.contention = NULL;
 	c->times.has_edges = FALSE;
 	memset(c->times.launch, 0, sizeof c->times.launch);
 	if (pipesim_times_vary(job->times)) {

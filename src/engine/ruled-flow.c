@@ -105,7 +105,7 @@ gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error)
 		return TRUE;
 	if (job->runtime != &pipesim_runtime_megatron) {
 		if (!pipesim_rounds_apply(job->runtime, &job->issuing) ||
-			job->issuing.channels > PIPESIM_CHANNEL_RANK)
+			job->issuing.communicators > PIPESIM_COMMUNICATOR_RANK)
 			return TRUE;
 		if (!pipesim_rounds_check(order->shape.ranks, pipesim_order_has_pairs(order),
 			    &job->issuing, error))

@@ -114,11 +114,11 @@ static gint64 stretch_of(const Try *try, guint rank, guint32 at)
 
 /* Whether what stands at @at of @rank waits for @message and what stands a stretch behind for @other in the same
  * way: each for the one as far before it, where that is near enough; or both for one so far away that another
- * behind it in its channel was there at @begun, when @at could not begin yet. */
+ * behind it in its communicator was there at @begun, when @at could not begin yet. */
 static gboolean waits_alike(
 	const Try *try, guint rank, guint32 at, guint32 message, guint32 other, gint64 begun)
 {
-	const guint32 *channel_of = try->ruled->channel_of;
+	const guint32 *communicator_of = try->ruled->communicator_of;
 	const guint32 length = try->length[rank], most = (try->reach - 1) * length;
 
 	if (message == PIPESIM_NO_OP || other == PIPESIM_NO_OP)
@@ -127,9 +127,11 @@ static gboolean waits_alike(
 		return other == message + length;
 	for (guint32 i = at - most; i < at; i++)
 		if (pipesim_action_is_message(try->lowering->actions[i].kind) &&
-			(channel_of == NULL || channel_of[i] == channel_of[message]))
+			(communicator_of == NULL ||
+				communicator_of[i] == communicator_of[message]))
 			return try->figures.there[i] <= begun && other < i + length &&
-			       (channel_of == NULL || channel_of[other] == channel_of[message]);
+			       (communicator_of == NULL ||
+				       communicator_of[other] == communicator_of[message]);
 	return FALSE;
 }
 

@@ -176,8 +176,8 @@ PipesimRuled *pipesim_ruled_new(
 	/* What runs pairs in halves has no last part of one. */
 	ruled->delay_wgrad = ruled->split ? 0 : issuing->delay_wgrad;
 	ruled->arena = pipesim_arena_new();
-	ruled->n_channels = pipesim_rules_number(lowering, issuing->channels, ruled->arena,
-		&ruled->channel_begin, &ruled->channel_of);
+	ruled->n_communicators = pipesim_rules_number(lowering, issuing->communicators,
+		ruled->arena, &ruled->communicator_begin, &ruled->communicator_of);
 	return pipesim_arena_check(
 		       ruled->arena, error, "%u ops, sends and receives", lowering->n_actions)
 		       ? g_steal_pointer(&ruled)
@@ -298,8 +298,8 @@ gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *ti
 	if (*done) {
 		ok = run_plain(&k, run.arena) || fail_memory(ruled, error);
 		ok = ok && (k.n_done == pipesim_ruled_steps(ruled) ||
-				   pipesim_lowering_stops(
-					   ruled->lowering, ruled->issuing.channels, error));
+				   pipesim_lowering_stops(ruled->lowering,
+					   ruled->issuing.communicators, error));
 	}
 	if (*done && ok) {
 		figures->makespan = k.makespan;
@@ -348,7 +348,8 @@ gboolean pipesim_ruled_record(const PipesimRuled *ruled, const PipesimTimes *tim
 			(guint64)k.n_done + timeline->n_transfers + timeline->n_shards;
 		strip(timeline);
 		ok = k.n_done == timeline->n_ops ||
-		     pipesim_lowering_stops(ruled->lowering, ruled->issuing.channels, error);
+		     pipesim_lowering_stops(
+			     ruled->lowering, ruled->issuing.communicators, error);
 	} else {
 		g_clear_pointer(&timeline->shards, g_free);
 		g_clear_pointer(&timeline->shard_begin, g_free);

@@ -12,13 +12,13 @@ typedef struct {
 	gboolean split;      /* pairs run in halves */
 	gboolean host_waits; /* for groups that are stops */
 	gint64 delay_wgrad;  /* of a pair, behind its sends */
-	guint32 n_channels;
-	guint32 *channel_begin; /* by rank; NULL: each has one, of its number */
-	guint32 *channel_of;    /* by action, with channel_begin */
-	PipesimArena *arena;    /* of these */
+	guint32 n_communicators;
+	guint32 *communicator_begin; /* by rank; NULL: each has one, of its number */
+	guint32 *communicator_of;    /* by action, with communicator_begin */
+	PipesimArena *arena;         /* of these */
 } PipesimRuled;
 
-/** pipesim_ruled_new: @lowering, of a runtime where messages wait, over the channels of @issuing;
+/** pipesim_ruled_new: @lowering, of a runtime where messages wait, over the communicators of @issuing;
  * NULL with PIPESIM_ERROR_LIMIT. */
 PipesimRuled *pipesim_ruled_new(
 	const PipesimLowering *lowering, const PipesimIssuing *issuing, GError **error);

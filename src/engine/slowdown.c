@@ -20,8 +20,8 @@ static PipesimFraction of_ppm(gint64 ppm)
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
 	const PipesimNetwork *network, guint flags)
 {
-	const PipesimResidence *residence =
-		flags & PIPESIM_NO_RESIDENCE ? NULL : times->residence;
+	const PipesimContention *contention =
+		flags & PIPESIM_NO_CONTENTION ? NULL : times->contention;
 	const gboolean slows = network != NULL && pipesim_network_slows(network);
 
 	*rules = (PipesimPaceRules){
@@ -36,10 +36,10 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 		 * measured. */
 		if (slows && !(flags & PIPESIM_NO_SLOWDOWN))
 			slowdown->moving = network->slowdown[kind];
-		else if (!slows && residence != NULL)
-			slowdown->moving = of_ppm(residence->moving[kind]);
-		if (residence != NULL)
-			slowdown->waiting = of_ppm(residence->slowdown[kind]);
+		else if (!slows && contention != NULL)
+			slowdown->moving = of_ppm(contention->moving[kind]);
+		if (contention != NULL)
+			slowdown->waiting = of_ppm(contention->slowdown[kind]);
 		rules->moves_slow |= slowdown->moving.num > slowdown->moving.den;
 		rules->waits_slow |= slowdown->waiting.num > slowdown->waiting.den;
 	}

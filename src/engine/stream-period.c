@@ -50,14 +50,14 @@ typedef struct {
 
 /* A message at the border of two passes. */
 typedef struct {
-	guint32 channel;
+	guint32 communicator;
 	guint32 age;  /* 1: the last that was produced before the border */
 	guint32 slot; /* in the state */
 } Carried;
 
 /* A message of a pass that comes out of a source, or goes into a log. */
 typedef struct {
-	guint32 channel;
+	guint32 communicator;
 	guint32 ahead; /* of a source: so many are taken before it in a pass */
 	guint32 slot;  /* in the state */
 } Outer;
@@ -66,13 +66,13 @@ typedef struct {
 	PipesimStreaming *s;
 	const PipesimTape *tape;
 	PipesimArena *arena; /* of all arrays */
-	guint32 *waiting;    /* by channel: messages at the beginning of the superstep */
+	guint32 *waiting;    /* by communicator: messages at the beginning of the superstep */
 	guint32 *in_index,
 		*out_index;   /* by op of the tape, [2 * op + half]: which message of the
 					  superstep it takes, and sends */
-	guint32 *count;       /* by channel: messages that a superstep sends */
+	guint32 *count;       /* by communicator: messages that a superstep sends */
 	guint32 *taken;       /* and takes */
-	gsize *first_message; /* by channel: index of its messages in maker */
+	gsize *first_message; /* by communicator: index of its messages in maker */
 	guint32 *maker;       /* by message of a superstep: the tape op that makes it */
 	guint unroll;         /* supersteps of one pass */
 	gsize n_steps, n_carried, n_sources, n_logs, n_state;
@@ -98,16 +98,16 @@ static void count_messages(Period *p)
 		for (guint half = 0; half < 2; half++) {
 			const PipesimStreamVerb *verb = verb_of(p, op);
 
-			if (verb->in[half] != PIPESIM_NO_CHANNEL)
+			if (verb->in[half] != PIPESIM_NO_COMMUNICATOR)
 				p->in_index[2 * op + half] = p->taken[verb->in[half]]++;
-			if (verb->out[half] != PIPESIM_NO_CHANNEL)
+			if (verb->out[half] != PIPESIM_NO_COMMUNICATOR)
 				p->out_index[2 * op + half] = p->count[verb->out[half]]++;
 		}
 	for (guint i = 0; i < n; i++) {
-		const PipesimChannel *channel = &p->s->channels[i];
+		const PipesimCommunicator *communicator = &p->s->communicators[i];
 
 		/* Of those whose messages are taken as fast as they are sent. */
-		p->waiting[i] = channel->produced - channel->consumed;
+		p->waiting[i] = communicator->produced - communicator->consumed;
 		p->first_message[i] = total;
 		total += p->count[i];
 	}
@@ -115,15 +115,15 @@ static void count_messages(Period *p)
 		for (guint half = 0; half < 2; half++) {
 			const guint32 out = verb_of(p, op)->out[half];
 
-			if (out != PIPESIM_NO_CHANNEL)
+			if (out != PIPESIM_NO_COMMUNICATOR)
 				p->maker[p->first_message[out] + p->out_index[2 * op + half]] =
 					(guint32)op;
 		}
 }
 
-static gboolean is_source(const Period *p, guint32 channel)
+static gboolean is_source(const Period *p, guint32 communicator)
 {
-	return p->count[channel] == 0;
+	return p->count[communicator] == 0;
 }
 
 /* Who makes what @op takes: an op of the tape, @back supersteps ago. */
@@ -146,11 +146,11 @@ static guint32 find_input(Period *p, gsize at, guint half)
 	guint32 back, slot;
 	gsize maker;
 
-	if (in == PIPESIM_NO_CHANNEL)
+	if (in == PIPESIM_NO_COMMUNICATOR)
 		return p->s->order->shape.ranks;
 	if (is_source(p, in)) {
 		p->sources[p->n_sources++] = (Outer){
-			.channel = in,
+			.communicator = in,
 			.ahead = turn * p->taken[in] + p->in_index[2 * op + half],
 			.slot = (guint32)p->n_state,
 		};
@@ -161,7 +161,7 @@ static guint32 find_input(Period *p, gsize at, guint half)
 	slot = source->out[source->n == 2 ? half : 0];
 	if (back > turn)
 		p->carried[p->n_carried++] = (Carried){
-			.channel = in,
+			.communicator = in,
 			.age = p->waiting[in] - p->in_index[2 * op + half] -
 			       turn * p->count[in],
 			.slot = slot,
@@ -180,12 +180,12 @@ static void make_steps(Period *p)
 		step->duration = op->duration;
 		step->rank = op->rank;
 		for (guint half = 0; half < 2; half++)
-			if (verb->place[half] != PIPESIM_NO_CHANNEL) {
+			if (verb->place[half] != PIPESIM_NO_COMMUNICATOR) {
 				const guint32 out = verb->out[half];
 
-				if (out != PIPESIM_NO_CHANNEL && p->taken[out] == 0)
-					p->logs[p->n_logs++] = (Outer){
-						.channel = out, .slot = (guint32)p->n_state};
+				if (out != PIPESIM_NO_COMMUNICATOR && p->taken[out] == 0)
+					p->logs[p->n_logs++] = (Outer){.communicator = out,
+						.slot = (guint32)p->n_state};
 				step->hop[step->n] = verb->hop[half];
 				step->out[step->n++] = (guint32)p->n_state++;
 			}
@@ -194,9 +194,9 @@ static void make_steps(Period *p)
 		const guint32 *place = verb_of(p, at % p->tape->n)->place;
 		Step *step = &p->steps[at];
 
-		if (place[0] != PIPESIM_NO_CHANNEL)
+		if (place[0] != PIPESIM_NO_COMMUNICATOR)
 			step->in[0] = find_input(p, at, 0);
-		if (place[1] != PIPESIM_NO_CHANNEL)
+		if (place[1] != PIPESIM_NO_COMMUNICATOR)
 			step->in[step->n - 1] = find_input(p, at, 1);
 	}
 }
@@ -204,22 +204,22 @@ static void make_steps(Period *p)
 /* FALSE where that would not pay or does not fit. */
 static gboolean compile(Period *p)
 {
-	const gsize n_channels = 2 * (gsize)p->s->n_places;
+	const gsize n_communicators = 2 * (gsize)p->s->n_places;
 
-	p->waiting = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->waiting = pipesim_arena_array(p->arena, guint32, n_communicators);
 	p->in_index = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
 	p->out_index = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
-	p->count = pipesim_arena_array(p->arena, guint32, n_channels);
-	p->taken = pipesim_arena_array(p->arena, guint32, n_channels);
-	p->first_message = pipesim_arena_array(p->arena, gsize, n_channels);
+	p->count = pipesim_arena_array(p->arena, guint32, n_communicators);
+	p->taken = pipesim_arena_array(p->arena, guint32, n_communicators);
+	p->first_message = pipesim_arena_array(p->arena, gsize, n_communicators);
 	p->maker = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
 	if (p->tape->n == 0 || p->tape->too_long || p->maker == NULL)
 		return FALSE;
 	count_messages(p);
-	/* Each channel is a log, a source, or one whose messages are taken as fast as they are sent. */
-	for (guint i = 0; i < n_channels; i++)
+	/* Each communicator is a log, a source, or one whose messages are taken as fast as they are sent. */
+	for (guint i = 0; i < n_communicators; i++)
 		if ((p->count[i] == 0) == (p->taken[i] == 0) &&
-			(p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
+			(p->count[i] != p->taken[i] || p->s->communicators[i].stretch != NULL))
 			return FALSE;
 	/* A message must not be made again before it was taken: so many copies of it are
 	 * needed. */
@@ -228,7 +228,7 @@ static gboolean compile(Period *p)
 		for (guint half = 0; half < 2; half++) {
 			guint32 back, maker;
 
-			if (verb_of(p, op)->in[half] == PIPESIM_NO_CHANNEL ||
+			if (verb_of(p, op)->in[half] == PIPESIM_NO_COMMUNICATOR ||
 				is_source(p, verb_of(p, op)->in[half]))
 				continue;
 			maker = maker_of(p, op, half, &back);
@@ -248,12 +248,13 @@ static gboolean compile(Period *p)
 	return p->state != NULL;
 }
 
-/* What a message at the border is in its channel. */
+/* What a message at the border is in its communicator. */
 static gint64 *find_carried(const Period *p, const Carried *carried)
 {
-	const PipesimChannel *channel = &p->s->channels[carried->channel];
+	const PipesimCommunicator *communicator = &p->s->communicators[carried->communicator];
 
-	return &channel->ring[(channel->produced - carried->age) & channel->mask];
+	return &communicator
+			->ring[(communicator->produced - carried->age) & communicator->mask];
 }
 
 /* After so many supersteps. */
@@ -276,12 +277,12 @@ static void store(const Period *p, PipesimStreaming *s, guint64 supersteps)
 	/* Logs and sources have been. */
 	for (guint i = 0; i < 2 * s->n_places; i++)
 		if (p->count[i] == p->taken[i]) {
-			s->channels[i].produced += (guint32)supersteps * p->count[i];
-			s->channels[i].consumed += (guint32)supersteps * p->count[i];
+			s->communicators[i].produced += (guint32)supersteps * p->count[i];
+			s->communicators[i].consumed += (guint32)supersteps * p->count[i];
 		}
 	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++)
-			if (verb_of(p, op)->place[half] != PIPESIM_NO_CHANNEL)
+			if (verb_of(p, op)->place[half] != PIPESIM_NO_COMMUNICATOR)
 				s->done[verb_of(p, op)->place[half]] += (guint32)supersteps;
 	for (gsize i = 0; i < p->n_carried; i++)
 		*find_carried(p, &p->carried[i]) = p->state[p->carried[i].slot];
@@ -292,8 +293,8 @@ static void take_from_sources(Period *p)
 	for (gsize i = 0; i < p->n_sources; i++) {
 		const Outer *source = &p->sources[i];
 
-		p->state[source->slot] =
-			pipesim_channel_peek(&p->s->channels[source->channel], source->ahead);
+		p->state[source->slot] = pipesim_communicator_peek(
+			&p->s->communicators[source->communicator], source->ahead);
 	}
 }
 
@@ -302,18 +303,18 @@ static void leave_sources(Period *p, guint64 passes)
 {
 	for (gsize i = 0; i < p->n_sources; i++)
 		if (p->sources[i].ahead == 0) {
-			const guint32 channel = p->sources[i].channel;
+			const guint32 communicator = p->sources[i].communicator;
 
-			pipesim_channel_skip(&p->s->channels[channel],
-				(guint32)passes * p->unroll * p->taken[channel]);
+			pipesim_communicator_skip(&p->s->communicators[communicator],
+				(guint32)passes * p->unroll * p->taken[communicator]);
 		}
 }
 
 static void append_to_logs(Period *p)
 {
 	for (gsize i = 0; i < p->n_logs && !p->s->no_memory; i++)
-		pipesim_streaming_put(
-			p->s, &p->s->channels[p->logs[i].channel], p->state[p->logs[i].slot]);
+		pipesim_streaming_put(p->s, &p->s->communicators[p->logs[i].communicator],
+			p->state[p->logs[i].slot]);
 }
 
 static void run_pass(Period *p)
@@ -411,10 +412,10 @@ typedef struct {
 
 static Supply supply_of(const Period *p, const Outer *source, guint64 passes)
 {
-	Supply supply = {.shift = passes * p->unroll * p->taken[source->channel]};
+	Supply supply = {.shift = passes * p->unroll * p->taken[source->communicator]};
 
-	supply.stretch = pipesim_channel_find(
-		&p->s->channels[source->channel], source->ahead, &supply.at);
+	supply.stretch = pipesim_communicator_find(
+		&p->s->communicators[source->communicator], source->ahead, &supply.at);
 	return supply;
 }
 
@@ -503,21 +504,22 @@ static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 	Period *p = leaper->period;
 
 	for (gsize first = 0; first < p->n_logs && repetitions > 0; first++) {
-		PipesimChannel *channel = &p->s->channels[p->logs[first].channel];
-		const guint32 each = p->unroll * p->count[p->logs[first].channel];
+		PipesimCommunicator *communicator =
+			&p->s->communicators[p->logs[first].communicator];
+		const guint32 each = p->unroll * p->count[p->logs[first].communicator];
 		const guint32 n = (guint32)passes * each;
-		PipesimStretch *stretch, **end = &channel->stretch;
+		PipesimStretch *stretch, **end = &communicator->stretch;
 		guint32 at = 0;
 		gboolean again = FALSE;
 
 		for (gsize i = 0; i < first && !again; i++)
-			again = p->logs[i].channel == p->logs[first].channel;
+			again = p->logs[i].communicator == p->logs[first].communicator;
 		if (again)
 			continue;
 		stretch = pipesim_arena_array(p->s->arena, PipesimStretch, 1);
 		if (stretch == NULL)
 			return FALSE;
-		*stretch = (PipesimStretch){.at = channel->produced,
+		*stretch = (PipesimStretch){.at = communicator->produced,
 			.length = n * (guint32)repetitions,
 			.n = n,
 			.first = pipesim_arena_array(p->s->arena, gint64, n),
@@ -526,12 +528,13 @@ static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 			return FALSE;
 		for (guint64 pass = 0; pass < passes; pass++)
 			for (gsize i = first; i < p->n_logs; i++)
-				if (p->logs[i].channel == p->logs[first].channel)
+				if (p->logs[i].communicator == p->logs[first].communicator)
 					stretch->rate[at++] =
 						leaper->logged[pass * p->n_logs + i];
 		for (guint32 i = 0; i < n; i++)
 			stretch->first[i] =
-				channel->ring[(channel->produced - n + i) & channel->mask] +
+				communicator->ring[(communicator->produced - n + i) &
+						   communicator->mask] +
 				stretch->rate[i];
 		while (*end != NULL)
 			end = &(*end)->next;
@@ -629,8 +632,9 @@ gboolean pipesim_period_run(
 	/* As much as sources have. */
 	for (guint i = 0; i < 2 * s->n_places; i++)
 		if (period.taken[i] > 0 && is_source(&period, i))
-			supersteps = MIN(supersteps,
-				pipesim_channel_waiting(&s->channels[i]) / period.taken[i]);
+			supersteps = MIN(
+				supersteps, pipesim_communicator_waiting(&s->communicators[i]) /
+						    period.taken[i]);
 	passes = supersteps / period.unroll;
 	if (leaper.grown == NULL || passes == 0)
 		return TRUE;

@@ -1,7 +1,7 @@
 /* Ranks that run verb by verb. The op that a verb stands for follows from how often it ran: the
  * n-th forward of a place (a chunk of a rank, hence a stage) is micro-batch n, and so is the
  * n-th backward. Nothing is looked up by micro-batch then: stages pass each other times through
- * channels, rings in which the n-th message that is sent is the n-th that is taken.
+ * communicators, rings in which the n-th message that is sent is the n-th that is taken.
  *
  *	stage 0            stage 1            stage 2
  *	+-----+  forward   +-----+  forward   +-----+
@@ -10,12 +10,12 @@
  *	+-----+  backward  +-----+  backward  +-----+
  *
  * A start is the largest of when the rank is free and what it takes: the longest path up to it.
- * Ranks run as far as their channels let them, in any order: a topological one of the ops. */
+ * Ranks run as far as their communicators let them, in any order: a topological one of the ops. */
 #include "config.h"
 
 #include "engine/stream-step.h"
 
-#define FIRST_ROOM 64 /* messages of a channel; doubled where ranks wait for more */
+#define FIRST_ROOM 64 /* messages of a communicator; doubled where ranks wait for more */
 
 static void set_half(PipesimStreaming *s, PipesimStreamVerb *verb, guint half, guint place,
 	const guint32 *next, const guint32 *before)
@@ -25,8 +25,8 @@ static void set_half(PipesimStreaming *s, PipesimStreamVerb *verb, guint half, g
 	const guint chunks = s->order->shape.chunks;
 
 	verb->place[half] = half * s->n_places + place;
-	verb->in[half] = in == PIPESIM_NO_CHANNEL ? in : half * s->n_places + in;
-	if (out == PIPESIM_NO_CHANNEL)
+	verb->in[half] = in == PIPESIM_NO_COMMUNICATOR ? in : half * s->n_places + in;
+	if (out == PIPESIM_NO_COMMUNICATOR)
 		return;
 	verb->out[half] = half * s->n_places + place;
 	verb->hop[half] = out / chunks == place / chunks ? 0 : s->p2p;
@@ -50,9 +50,9 @@ static gboolean resolve_rank(
 			PipesimOp op = order->verbs[v];
 
 			*verb = (PipesimStreamVerb){
-				.in = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
-				.out = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
-				.place = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+				.in = {PIPESIM_NO_COMMUNICATOR, PIPESIM_NO_COMMUNICATOR},
+				.out = {PIPESIM_NO_COMMUNICATOR, PIPESIM_NO_COMMUNICATOR},
+				.place = {PIPESIM_NO_COMMUNICATOR, PIPESIM_NO_COMMUNICATOR},
 				.kind = op.kind,
 				.chunk = op.chunk,
 				.b_chunk = op.kind == PIPESIM_FB ? op.b_chunk : op.chunk,
@@ -95,21 +95,21 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 		.places = pipesim_program_new(shape, 0, error),
 		.p2p = times->p2p,
 		.n_places = (guint)n,
-		.full = PIPESIM_NO_CHANNEL,
+		.full = PIPESIM_NO_COMMUNICATOR,
 		.arena = arena,
 		.verbs = pipesim_arena_array(arena, PipesimStreamVerb, order->n_verbs),
 		.done = pipesim_arena_array(arena, guint32, 2 * n),
 		.ranks = pipesim_arena_array(arena, PipesimStreamRank, shape->ranks),
-		.channels = pipesim_arena_array(arena, PipesimChannel, 2 * n),
+		.communicators = pipesim_arena_array(arena, PipesimCommunicator, 2 * n),
 	};
 	if (s->places == NULL ||
 		!pipesim_durations_init(&s->durations, s->places, times, error))
 		return FALSE;
-	ok = where != NULL && s->channels != NULL;
+	ok = where != NULL && s->communicators != NULL;
 	for (guint i = 0; ok && i < 2 * n; i++) {
-		s->channels[i].mask = FIRST_ROOM - 1;
-		s->channels[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
-		ok = s->channels[i].ring != NULL;
+		s->communicators[i].mask = FIRST_ROOM - 1;
+		s->communicators[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
+		ok = s->communicators[i].ring != NULL;
 	}
 	/* The places of the stage after and before each place, in its pipeline where there are
 	 * several. */
@@ -121,8 +121,9 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	for (gsize i = 0; ok && i < n_stages; i++) {
 		const gsize stage = i % shape->stages;
 
-		next[where[i]] = stage + 1 < shape->stages ? where[i + 1] : PIPESIM_NO_CHANNEL;
-		before[where[i]] = stage > 0 ? where[i - 1] : PIPESIM_NO_CHANNEL;
+		next[where[i]] =
+			stage + 1 < shape->stages ? where[i + 1] : PIPESIM_NO_COMMUNICATOR;
+		before[where[i]] = stage > 0 ? where[i - 1] : PIPESIM_NO_COMMUNICATOR;
 	}
 	for (guint rank = 0; ok && rank < shape->ranks; rank++)
 		ok = resolve_rank(s, rank, next, before);
@@ -137,21 +138,21 @@ void pipesim_streaming_clear(PipesimStreaming *s)
 	pipesim_durations_clear(&s->durations);
 }
 
-guint64 pipesim_channel_waiting(const PipesimChannel *channel)
+guint64 pipesim_communicator_waiting(const PipesimCommunicator *communicator)
 {
-	guint64 n = channel->produced - channel->consumed;
+	guint64 n = communicator->produced - communicator->consumed;
 
-	for (const PipesimStretch *s = channel->stretch; s != NULL; s = s->next)
+	for (const PipesimStretch *s = communicator->stretch; s != NULL; s = s->next)
 		n += s->length - s->taken;
 	return n;
 }
 
-const PipesimStretch *pipesim_channel_find(
-	const PipesimChannel *channel, guint32 ahead, guint32 *index)
+const PipesimStretch *pipesim_communicator_find(
+	const PipesimCommunicator *communicator, guint32 ahead, guint32 *index)
 {
-	guint32 at = channel->consumed;
+	guint32 at = communicator->consumed;
 
-	for (const PipesimStretch *s = channel->stretch; s != NULL && ahead >= s->at - at;
+	for (const PipesimStretch *s = communicator->stretch; s != NULL && ahead >= s->at - at;
 		s = s->next) {
 		ahead -= s->at - at;
 		at = s->at;
@@ -165,26 +166,26 @@ const PipesimStretch *pipesim_channel_find(
 	return NULL;
 }
 
-gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead)
+gint64 pipesim_communicator_peek(const PipesimCommunicator *communicator, guint32 ahead)
 {
 	guint32 at;
-	const PipesimStretch *stretch = pipesim_channel_find(channel, ahead, &at);
+	const PipesimStretch *stretch = pipesim_communicator_find(communicator, ahead, &at);
 
 	if (stretch == NULL)
-		return channel->ring[at & channel->mask];
+		return communicator->ring[at & communicator->mask];
 	return stretch->first[at % stretch->n] +
 	       (gint64)(at / stretch->n) * stretch->rate[at % stretch->n];
 }
 
-void pipesim_channel_skip(PipesimChannel *channel, guint32 n)
+void pipesim_communicator_skip(PipesimCommunicator *communicator, guint32 n)
 {
 	while (n > 0) {
-		PipesimStretch *stretch = channel->stretch;
+		PipesimStretch *stretch = communicator->stretch;
 		const guint32 before =
-			stretch != NULL ? MIN(n, stretch->at - channel->consumed) : n;
+			stretch != NULL ? MIN(n, stretch->at - communicator->consumed) : n;
 		guint32 inside;
 
-		channel->consumed += before;
+		communicator->consumed += before;
 		n -= before;
 		if (n == 0)
 			break;
@@ -192,14 +193,14 @@ void pipesim_channel_skip(PipesimChannel *channel, guint32 n)
 		stretch->taken += inside;
 		n -= inside;
 		if (stretch->taken == stretch->length)
-			channel->stretch = stretch->next;
+			communicator->stretch = stretch->next;
 	}
 }
 
 /* Makes room for one more. */
-static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
+static gboolean grow(PipesimStreaming *s, PipesimCommunicator *communicator)
 {
-	const guint32 room = channel->mask + 1;
+	const guint32 room = communicator->mask + 1;
 	gint64 *ring =
 		room < 1u << 30 ? pipesim_arena_array(s->arena, gint64, 2 * (gsize)room) : NULL;
 
@@ -207,53 +208,54 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 		s->no_memory = TRUE;
 		return FALSE;
 	}
-	for (guint32 i = channel->consumed; i != channel->produced; i++)
-		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
-	channel->ring = ring;
-	channel->mask = 2 * room - 1;
+	for (guint32 i = communicator->consumed; i != communicator->produced; i++)
+		ring[i & (2 * room - 1)] = communicator->ring[i & communicator->mask];
+	communicator->ring = ring;
+	communicator->mask = 2 * room - 1;
 	return TRUE;
 }
 
-static gboolean is_full(const PipesimChannel *channel)
+static gboolean is_full(const PipesimCommunicator *communicator)
 {
-	return channel->produced - channel->consumed > channel->mask;
+	return communicator->produced - communicator->consumed > communicator->mask;
 }
 
-static inline void put(PipesimChannel *channel, gint64 time)
+static inline void put(PipesimCommunicator *communicator, gint64 time)
 {
-	channel->ring[channel->produced++ & channel->mask] = time;
+	communicator->ring[communicator->produced++ & communicator->mask] = time;
 }
 
-static inline gint64 take(PipesimChannel *channel)
+static inline gint64 take(PipesimCommunicator *communicator)
 {
 	gint64 time;
 
-	if (channel->stretch == NULL)
-		return channel->ring[channel->consumed++ & channel->mask];
-	time = pipesim_channel_peek(channel, 0);
-	pipesim_channel_skip(channel, 1);
+	if (communicator->stretch == NULL)
+		return communicator->ring[communicator->consumed++ & communicator->mask];
+	time = pipesim_communicator_peek(communicator, 0);
+	pipesim_communicator_skip(communicator, 1);
 	return time;
 }
 
-gboolean pipesim_streaming_put(PipesimStreaming *s, PipesimChannel *channel, gint64 time)
+gboolean pipesim_streaming_put(
+	PipesimStreaming *s, PipesimCommunicator *communicator, gint64 time)
 {
-	if (is_full(channel) && !grow(s, channel))
+	if (is_full(communicator) && !grow(s, communicator))
 		return FALSE;
-	put(channel, time);
+	put(communicator, time);
 	return TRUE;
 }
 
 static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
 {
 	for (guint half = 0; half < 2; half++) {
-		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
-			const PipesimChannel *in = &s->channels[verb->in[half]];
+		if (verb->in[half] != PIPESIM_NO_COMMUNICATOR) {
+			const PipesimCommunicator *in = &s->communicators[verb->in[half]];
 
 			if (in->produced == in->consumed && in->stretch == NULL)
 				return FALSE;
 		}
-		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
-			const PipesimChannel *out = &s->channels[verb->out[half]];
+		if (verb->out[half] != PIPESIM_NO_COMMUNICATOR) {
+			const PipesimCommunicator *out = &s->communicators[verb->out[half]];
 
 			if (is_full(out)) {
 				s->full = verb->out[half];
@@ -285,7 +287,7 @@ static void record(PipesimStreaming *s, guint rank, const PipesimStreamVerb *ver
 static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
 {
 	PipesimStreamRank *r = &s->ranks[rank];
-	PipesimChannel *pending = &r->pending;
+	PipesimCommunicator *pending = &r->pending;
 	gint64 time = r->time, took = verb->duration;
 
 	/* A W of whichever chunk has waited longest. */
@@ -298,15 +300,15 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 	if (s->tape != NULL)
 		record(s, rank, verb, took);
 	for (guint half = 0; half < 2; half++) {
-		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
-			const gint64 ready = take(&s->channels[verb->in[half]]);
+		if (verb->in[half] != PIPESIM_NO_COMMUNICATOR) {
+			const gint64 ready = take(&s->communicators[verb->in[half]]);
 
 			time = MAX(time, ready);
 		}
-		if (verb->place[half] != PIPESIM_NO_CHANNEL)
+		if (verb->place[half] != PIPESIM_NO_COMMUNICATOR)
 			s->done[verb->place[half]]++;
 	}
-	if (verb->place[1] != PIPESIM_NO_CHANNEL &&
+	if (verb->place[1] != PIPESIM_NO_COMMUNICATOR &&
 		s->done[verb->place[1]] > s->done[verb->place[1] - s->n_places])
 		s->faulty = TRUE;
 	if (r->n_ran == 0)
@@ -314,8 +316,8 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 	r->n_ran++;
 	r->time = time + took;
 	for (guint half = 0; half < 2; half++)
-		if (verb->out[half] != PIPESIM_NO_CHANNEL)
-			put(&s->channels[verb->out[half]], r->time + verb->hop[half]);
+		if (verb->out[half] != PIPESIM_NO_COMMUNICATOR)
+			put(&s->communicators[verb->out[half]], r->time + verb->hop[half]);
 	if (verb->kind == PIPESIM_I && pending->ring != NULL)
 		pipesim_streaming_put(s, pending, verb->chunk);
 }
@@ -355,12 +357,13 @@ void pipesim_streaming_settle(PipesimStreaming *s)
 	while (more && !s->no_memory && !s->faulty) {
 		gboolean ran = FALSE;
 
-		s->full = PIPESIM_NO_CHANNEL;
+		s->full = PIPESIM_NO_COMMUNICATOR;
 		for (guint rank = ranks; rank-- > 0;)
 			ran |= run_rank(s, rank);
 		for (guint rank = 1; ran && rank < ranks; rank++)
 			run_rank(s, rank);
-		more = ran || (s->full != PIPESIM_NO_CHANNEL && grow(s, &s->channels[s->full]));
+		more = ran || (s->full != PIPESIM_NO_COMMUNICATOR &&
+				      grow(s, &s->communicators[s->full]));
 	}
 }
 

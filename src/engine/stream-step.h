@@ -5,7 +5,7 @@
 #include "engine/step.h"
 #include "order/order.h"
 
-#define PIPESIM_NO_CHANNEL G_MAXUINT32
+#define PIPESIM_NO_COMMUNICATOR G_MAXUINT32
 
 /* Messages that were leapt over while nobody took them: the i-th of the k-th @n is there at
  * first[i] + k * rate[i]. */
@@ -24,14 +24,14 @@ typedef struct {
 	guint32 mask;
 	guint32 produced, consumed; /* of the ring */
 	PipesimStretch *stretch;    /* that are not in the ring, in order; NULL = none */
-} PipesimChannel;
+} PipesimCommunicator;
 
-/* A verb with its durations and channels looked up. Index 0: forward half, 1: backward half. */
+/* A verb with its durations and communicators looked up. Index 0: forward half, 1: backward half. */
 typedef struct {
 	gint64 duration;
 	guint32 in[2], out[2];
 	gint64 hop[2];    /* what a message takes */
-	guint32 place[2]; /* rank * chunks + chunk that it counts for, or NO_CHANNEL */
+	guint32 place[2]; /* rank * chunks + chunk that it counts for, or NO_COMMUNICATOR */
 	guint8 kind;
 	guint8 chunk, b_chunk;
 } PipesimStreamVerb;
@@ -45,7 +45,7 @@ typedef struct {
 	gint64 time, first_start;
 	/* Chunks of the I that have no W yet, where W of different chunks take different times;
 	 * else its ring is NULL. */
-	PipesimChannel pending;
+	PipesimCommunicator pending;
 } PipesimStreamRank;
 
 /* One op of a recorded superstep. */
@@ -67,34 +67,36 @@ typedef struct {
 	gint64 p2p;
 	guint n_places; /* ranks * chunks */
 	PipesimStreamVerb *verbs;
-	PipesimChannel *channels; /* [2 * n_places]: forward of each place, then backward */
-	guint32 *done;            /* [2 * n_places]: how many ran */
+	PipesimCommunicator
+		*communicators; /* [2 * n_places]: forward of each place, then backward */
+	guint32 *done;          /* [2 * n_places]: how many ran */
 	PipesimStreamRank *ranks;
-	guint32 full;    /* a channel that somebody found full, or NO_CHANNEL */
+	guint32 full;    /* a communicator that somebody found full, or NO_COMMUNICATOR */
 	gboolean faulty; /* a backward came before its forward */
 	gboolean no_memory;
 	PipesimTape *tape;   /* (nullable): records */
 	PipesimArena *arena; /* of all arrays here */
 } PipesimStreaming;
 
-/** pipesim_channel_waiting: messages that were sent and not taken. */
-guint64 pipesim_channel_waiting(const PipesimChannel *channel);
+/** pipesim_communicator_waiting: messages that were sent and not taken. */
+guint64 pipesim_communicator_waiting(const PipesimCommunicator *communicator);
 
-/** pipesim_channel_find: the stretch that the message is in before which @ahead more are
+/** pipesim_communicator_find: the stretch that the message is in before which @ahead more are
  * waiting, and *@index of it there; NULL where it is the one of the ring with that number. It
  * has been sent. */
-const PipesimStretch *pipesim_channel_find(
-	const PipesimChannel *channel, guint32 ahead, guint32 *index);
+const PipesimStretch *pipesim_communicator_find(
+	const PipesimCommunicator *communicator, guint32 ahead, guint32 *index);
 
-/** pipesim_channel_peek: when that message is there. */
-gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead);
+/** pipesim_communicator_peek: when that message is there. */
+gint64 pipesim_communicator_peek(const PipesimCommunicator *communicator, guint32 ahead);
 
-/** pipesim_channel_skip: takes @n messages, which have been sent. */
-void pipesim_channel_skip(PipesimChannel *channel, guint32 n);
+/** pipesim_communicator_skip: takes @n messages, which have been sent. */
+void pipesim_communicator_skip(PipesimCommunicator *communicator, guint32 n);
 
 /** pipesim_streaming_put: sends one that is there at @time. FALSE where memory does not
  * suffice. */
-gboolean pipesim_streaming_put(PipesimStreaming *s, PipesimChannel *channel, gint64 time);
+gboolean pipesim_streaming_put(
+	PipesimStreaming *s, PipesimCommunicator *communicator, gint64 time);
 
 /** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT. Ended with pipesim_streaming_clear()
  * in any case. */

@@ -136,7 +136,7 @@ static gboolean repeats(Runner *run)
 
 	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
 		const PipesimStreamRank *r = &s->ranks[rank];
-		const PipesimChannel *pending = &r->pending;
+		const PipesimCommunicator *pending = &r->pending;
 		guint32 hash = PIPESIM_HASH_START;
 
 		same &= r->loop == r->long_loop;
@@ -150,13 +150,13 @@ static gboolean repeats(Runner *run)
 		same &= note(run, &at, hash);
 	}
 	for (guint i = 0; i < 2 * s->n_places; i++) {
-		const PipesimChannel *channel = &s->channels[i];
+		const PipesimCommunicator *communicator = &s->communicators[i];
 		const guint32 before = run->structure[at] - run->structure[at + 1];
-		const gboolean none_sent = note(run, &at, channel->produced);
-		const gboolean none_taken = note(run, &at, channel->consumed);
+		const gboolean none_sent = note(run, &at, communicator->produced);
+		const gboolean none_taken = note(run, &at, communicator->consumed);
 
 		same &= none_sent || none_taken ||
-			channel->produced - channel->consumed == before;
+			communicator->produced - communicator->consumed == before;
 	}
 	return same;
 }

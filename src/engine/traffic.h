@@ -16,7 +16,7 @@ typedef enum {
 	PIPESIM_NO_POWER = 1 << 3,    /* ops take their sustained time, whatever came before */
 	/* Receives that wait, and messages that move, take nothing from ops as it was
 	 * measured. */
-	PIPESIM_NO_RESIDENCE = 1 << 4,
+	PIPESIM_NO_CONTENTION = 1 << 4,
 	PIPESIM_NO_LAUNCHES = 1 << 5, /* hosts launch ops in no time */
 } PipesimTrafficFlags;
 

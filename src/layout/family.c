@@ -122,7 +122,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 /* Whether nothing of @costs hangs on when an op runs. */
 static gboolean is_plain(const PipesimCosts *costs)
 {
-	return costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
+	return costs->network == NULL && costs->power == NULL && costs->contention == NULL &&
 	       costs->launch == NULL && costs->op_times == NULL && costs->cutter != NULL &&
 	       !costs->post_validation;
 }

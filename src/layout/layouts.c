@@ -733,7 +733,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	/* What bounds steps: ranks are busy, and paths are there however messages wait. */
-	s.plain = costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
+	s.plain = costs->network == NULL && costs->power == NULL && costs->contention == NULL &&
 		  costs->op_times == NULL && !costs->has_pair;
 	own.runtime = NULL;
 	s.paths = !s.waits  ? s.family

@@ -18,7 +18,7 @@
 #define BYTES_GROUP      "stage-bytes"
 #define HOST_GROUP       "host-times"
 #define POWER_GROUP      "power"
-#define RESIDENCE_GROUP  "residence"
+#define CONTENTION_GROUP "residence"
 #define STEP_GROUP       "step"
 #define COMPONENT_PREFIX "component "
 
@@ -51,13 +51,13 @@ typedef struct {
 	gint64 least, most;
 } Key;
 
-#define TIME(kind)   G_STRUCT_OFFSET(PipesimCosts, time) + (kind) * sizeof(gint64)
-#define COSTS(f)     G_STRUCT_OFFSET(PipesimCosts, f)
-#define COMPONENT(f) G_STRUCT_OFFSET(PipesimComponent, f)
-#define POWER(f)     G_STRUCT_OFFSET(PipesimPower, f)
-#define RESIDENCE(f) G_STRUCT_OFFSET(PipesimResidence, f)
-#define STEP(f)      G_STRUCT_OFFSET(PipesimStepCosts, f)
-#define MAX_TIME     PIPESIM_MAX_TIME_NS
+#define TIME(kind)    G_STRUCT_OFFSET(PipesimCosts, time) + (kind) * sizeof(gint64)
+#define COSTS(f)      G_STRUCT_OFFSET(PipesimCosts, f)
+#define COMPONENT(f)  G_STRUCT_OFFSET(PipesimComponent, f)
+#define POWER(f)      G_STRUCT_OFFSET(PipesimPower, f)
+#define CONTENTION(f) G_STRUCT_OFFSET(PipesimContention, f)
+#define STEP(f)       G_STRUCT_OFFSET(PipesimStepCosts, f)
+#define MAX_TIME      PIPESIM_MAX_TIME_NS
 /* 1000 s. */
 #define MAX_CONSTANT G_GINT64_CONSTANT(1000000000000)
 #define MAX_SLOWDOWN (10 * (gint64)PIPESIM_PPM)
@@ -110,11 +110,11 @@ static const Key costs_keys[] = {
 		2 * PIPESIM_PPM},
 	{POWER_GROUP, "explained_ppm", KEY_INT64, POWER(explained), OPTIONAL, -1, PIPESIM_PPM},
 	{POWER_GROUP, "residual_ppm", KEY_INT64, POWER(residual), OPTIONAL, -1, PIPESIM_PPM},
-	{RESIDENCE_GROUP, "slowdown_ppm", KEY_KINDS, RESIDENCE(slowdown), IN_GROUP, PIPESIM_PPM,
+	{CONTENTION_GROUP, "slowdown_ppm", KEY_KINDS, CONTENTION(slowdown), IN_GROUP,
+		PIPESIM_PPM, MAX_SLOWDOWN},
+	{CONTENTION_GROUP, "moving_ppm", KEY_KINDS, CONTENTION(moving), OPTIONAL, PIPESIM_PPM,
 		MAX_SLOWDOWN},
-	{RESIDENCE_GROUP, "moving_ppm", KEY_KINDS, RESIDENCE(moving), OPTIONAL, PIPESIM_PPM,
-		MAX_SLOWDOWN},
-	{RESIDENCE_GROUP, "sms", KEY_INT64, RESIDENCE(sms), OPTIONAL, 0, 100000},
+	{CONTENTION_GROUP, "sms", KEY_INT64, CONTENTION(sms), OPTIONAL, 0, 100000},
 	{STEP_GROUP, "begin_ns", KEY_INT64, STEP(begin), IN_GROUP, 0, MAX_TIME},
 	{STEP_GROUP, "first_backward_less_ns", KEY_PARTS, PIPESIM_EDGE_FIRST, OPTIONAL, 0,
 		MAX_TIME},
@@ -127,8 +127,8 @@ static gpointer holder(const PipesimCosts *costs, const Key *key)
 {
 	if (g_str_equal(key->group, POWER_GROUP))
 		return costs->power;
-	if (g_str_equal(key->group, RESIDENCE_GROUP))
-		return costs->residence;
+	if (g_str_equal(key->group, CONTENTION_GROUP))
+		return costs->contention;
 	if (g_str_equal(key->group, STEP_GROUP))
 		return costs->step;
 	return (gpointer)costs;
@@ -627,8 +627,8 @@ static void read_costs(Reader *reader)
 		costs->power = pipesim_power_new();
 		costs->power->n_constants = 0; /* the file says */
 	}
-	if (pipesim_ini_find(ini, RESIDENCE_GROUP, NULL) != NULL)
-		costs->residence = pipesim_residence_new();
+	if (pipesim_ini_find(ini, CONTENTION_GROUP, NULL) != NULL)
+		costs->contention = pipesim_contention_new();
 	if (pipesim_ini_find(ini, STEP_GROUP, NULL) != NULL)
 		costs->step = g_new0(PipesimStepCosts, 1);
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)

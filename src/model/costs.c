@@ -92,7 +92,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->launch = g_memdup2(
 		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
-	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
+	copy->contention = g_memdup2(costs->contention, sizeof *costs->contention);
 	copy->slicing = g_memdup2(costs->slicing, sizeof *costs->slicing);
 	copy->step = g_memdup2(costs->step, sizeof *costs->step);
 	if (copy->step != NULL)
@@ -222,7 +222,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	if (costs == NULL)
 		return;
 	gpointer const owned[] = {costs->scale, costs->part, costs->part_bytes, costs->slow,
-		costs->measured_ranks, costs->launch, costs->residence, costs->slicing,
+		costs->measured_ranks, costs->launch, costs->contention, costs->slicing,
 		costs->source, costs->notices};
 	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
 		g_free(owned[i]);
@@ -237,11 +237,11 @@ void pipesim_costs_free(PipesimCosts *costs)
 
 gboolean pipesim_costs_sustain(PipesimCosts *costs)
 {
-	const gboolean any = costs->power != NULL || costs->residence != NULL ||
+	const gboolean any = costs->power != NULL || costs->contention != NULL ||
 			     costs->launch != NULL || costs->step != NULL;
 
 	g_clear_pointer(&costs->power, pipesim_power_free);
-	g_clear_pointer(&costs->residence, g_free);
+	g_clear_pointer(&costs->contention, g_free);
 	g_clear_pointer(&costs->step, pipesim_step_costs_free);
 	g_clear_pointer(&costs->launch, g_free);
 	costs->n_launches = 0;

@@ -219,7 +219,7 @@ struct _PipesimCosts {
 	 * there; NULL = not at all. All times here are those of a rank that never idles, alone.
 	 * Owned. */
 	PipesimPower *power;
-	PipesimResidence *residence;
+	PipesimContention *contention;
 	PipesimStepCosts *step; /* what a step takes besides; NULL = nothing. Owned. */
 	/* Ranks check the optimizer afterwards and begin the next step without a barrier; what the
 	 * optimizer takes on each, ns, where that is told; else what a described model says, or nothing. Of
@@ -315,7 +315,7 @@ gboolean pipesim_op_times_fit(
 void pipesim_op_times_unref(PipesimOpTimes *times);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOpTimes, pipesim_op_times_unref)
 
-/** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every
+/** pipesim_costs_sustain: drops power, contention, launches and what a step takes besides: every
  * op takes its sustained time alone, whenever it runs. Returns whether there were any. */
 gboolean pipesim_costs_sustain(PipesimCosts *costs);
 
@@ -337,9 +337,9 @@ struct _PipesimTimes {
 	gint64 *launch[PIPESIM_FB];      /* [kind][stage], ns: of its host; NULL: none */
 	/* Copies of those of the costs: see there. */
 	PipesimPower *power;
-	PipesimResidence *residence;
+	PipesimContention *contention;
 	/* What a step takes besides, ns: at its begin, and by stage at its edges, NULL where
-	 * nothing. All heeded where @has_edges is set. */
+	 * nothing. All used where @has_edges is set. */
 	gboolean has_edges;
 	gint64 begin;
 	gint64 *edge[PIPESIM_N_EDGES];
@@ -380,7 +380,7 @@ struct _PipesimTimes {
 /* Whether what an op takes hangs on when it runs: such steps are simulated event by event. */
 static inline gboolean pipesim_times_vary(const PipesimTimes *times)
 {
-	return times->power != NULL || times->residence != NULL || times->has_edges ||
+	return times->power != NULL || times->contention != NULL || times->has_edges ||
 	       times->launch[PIPESIM_F] != NULL;
 }
 

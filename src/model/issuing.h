@@ -5,11 +5,11 @@
 
 /* Which messages of a rank share one queue: a communicator with its stream. */
 typedef enum {
-	PIPESIM_CHANNEL_OWN,  /* as the runtime does it unasked */
-	PIPESIM_CHANNEL_RANK, /* all of them */
-	PIPESIM_CHANNEL_PAIR, /* those that go to or come from the same rank */
-	PIPESIM_CHANNEL_EDGE, /* those that go to the same rank, and those that come from the same */
-} PipesimChannels;
+	PIPESIM_COMMUNICATOR_OWN,  /* as the runtime does it unasked */
+	PIPESIM_COMMUNICATOR_RANK, /* all of them */
+	PIPESIM_COMMUNICATOR_PAIR, /* those that go to or come from the same rank */
+	PIPESIM_COMMUNICATOR_EDGE, /* those that go to the same rank, and those that come from the same */
+} PipesimCommunicators;
 
 /* How many stages ahead parameters are gathered. */
 typedef enum {
@@ -20,7 +20,7 @@ typedef enum {
 
 /* Plain values: copied by assignment. All 0: as the runtime does it unasked. */
 typedef struct {
-	PipesimChannels channels;
+	PipesimCommunicators communicators;
 	guint active_stages; /* of a rank, whose parameters are kept gathered; 0 = 3 */
 	PipesimAhead ahead;
 	const guint32 *ahead_of;    /* by rank, for PIPESIM_AHEAD_LIST; the caller's */
@@ -37,10 +37,10 @@ typedef struct {
 	gint64 host_time; /* from the end of a batch to the next op, where it does, ns */
 } PipesimIssuing;
 
-/** pipesim_channels_name: "rank", "pair" or "edge"; "own" where nothing was asked. */
-static inline const char *pipesim_channels_name(PipesimChannels channels)
+/** pipesim_communicators_name: "rank", "pair" or "edge"; "own" where nothing was asked. */
+static inline const char *pipesim_communicators_name(PipesimCommunicators communicators)
 {
 	static const char *const names[] = {"own", "rank", "pair", "edge"};
 
-	return names[channels];
+	return names[communicators];
 }

@@ -71,13 +71,13 @@ void pipesim_power_exchange(PipesimPower *power)
 			power->full_speed[kind]);
 }
 
-PipesimResidence *pipesim_residence_new(void)
+PipesimContention *pipesim_contention_new(void)
 {
-	PipesimResidence *residence = g_new0(PipesimResidence, 1);
+	PipesimContention *contention = g_new0(PipesimContention, 1);
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		residence->slowdown[kind] = residence->moving[kind] = PIPESIM_PPM;
-	return residence;
+		contention->slowdown[kind] = contention->moving[kind] = PIPESIM_PPM;
+	return contention;
 }
 
 static guint64 multiply(guint64 a, guint64 b)

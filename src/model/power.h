@@ -54,7 +54,7 @@ typedef struct {
 	gint64 slowdown[PIPESIM_N_KINDS];
 	gint64 moving[PIPESIM_N_KINDS];
 	gint64 sms; /* that the receive held when it was measured; 0 = not told */
-} PipesimResidence;
+} PipesimContention;
 
 /* The running means of one chip, 0 to PIPESIM_LOAD_MOST. All 0: it has idled for long. */
 typedef struct {
@@ -87,8 +87,8 @@ gboolean pipesim_power_set_limit(
  * they were. */
 void pipesim_power_exchange(PipesimPower *power);
 
-/** pipesim_residence_new: of receives and messages that slow nothing; for g_free(). */
-PipesimResidence *pipesim_residence_new(void);
+/** pipesim_contention_new: of receives and messages that slow nothing; for g_free(). */
+PipesimContention *pipesim_contention_new(void);
 
 /** pipesim_power_advance: @state after @dt >= 0 ns at @load ppm. */
 void pipesim_power_advance(

@@ -341,7 +341,7 @@ PipesimTimes *pipesim_times_new_placed(
 	times->power = pipesim_power_copy(costs->power);
 	if (times->power != NULL && shape->ranks > 1)
 		pipesim_power_exchange(times->power);
-	times->residence = g_memdup2(costs->residence, sizeof *costs->residence);
+	times->contention = g_memdup2(costs->contention, sizeof *costs->contention);
 	if (costs->part != NULL)
 		fill_from_parts(times, costs, shape);
 	else
@@ -378,7 +378,7 @@ void pipesim_times_free(PipesimTimes *times)
 	gpointer const owned[] = {times->unshard, times->reduce, times->gathered,
 		times->moved[0], times->moved[1], times->late, times->early, times->tail,
 		times->each, times->sorts, times->again, times->slow, times->first_layer,
-		times->residence};
+		times->contention};
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		g_free(times->stage[kind]);
 		g_free(times->launch[kind]);

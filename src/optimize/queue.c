@@ -36,7 +36,7 @@ gboolean pipesim_queue_takes(
 	const PipesimInstance *x, const PipesimRuntime *runtime, const PipesimIssuing *issuing)
 {
 	return runtime != NULL && runtime->runs_files &&
-	       issuing->channels == PIPESIM_CHANNEL_RANK && !issuing->defer_recv &&
+	       issuing->communicators == PIPESIM_COMMUNICATOR_RANK && !issuing->defer_recv &&
 	       issuing->max_sends == 0 && !issuing->defer_reduce_wait &&
 	       issuing->ahead == PIPESIM_AHEAD_FULL && x->chunks <= ACTIVE &&
 	       (issuing->active_stages == 0 || issuing->active_stages >= x->chunks) &&

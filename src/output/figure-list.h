@@ -229,8 +229,8 @@ FIGURE(HOST_BYTES, BYTES, report->memory.host != NULL ? report->memory.max_host 
 #define BY_OPS(figure)  (comm != NULL && comm->waiting != NULL ? comm->figure : UNKNOWN)
 FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE, .object = "comm",
 	.json = "mode", .csv = "comm")
-FIGURE(CHANNELS, TEXT,
-	comm != NULL ? pipesim_channels_name(run->step->job.issuing.channels) : NULL,
+FIGURE(COMMUNICATORS, TEXT,
+	comm != NULL ? pipesim_communicators_name(run->step->job.issuing.communicators) : NULL,
 	.of_comm = TRUE, .object = "comm", .json = "channels")
 FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "rules_ms", .csv = "comm_rules_ms", .text = {PIPESIM_OF_RUNS, 5, "waits", "ms"},
@@ -268,11 +268,11 @@ SWEPT(POWER_SHARE, SHARE,
 	.of_power = TRUE, .object = "power", .json = "power_share", .csv = "power_share",
 	.sweep = "power_share", .text = {PIPESIM_OF_RUNS, 20, "of makespan", "power %"},
 	.few = {12, "power", "%", 5})
-FIGURE(RESIDENCE, TIME, power != NULL && power->has_residence ? power->residence : UNKNOWN,
+FIGURE(CONTENTION, TIME, power != NULL && power->has_contention ? power->contention : UNKNOWN,
 	.of_power = TRUE, .object = "power", .json = "residence_ms", .csv = "residence_ms")
-SWEPT(RESIDENCE_SHARE, SHARE,
-	power != NULL && power->has_residence ? share_of(power->residence, report->makespan)
-					      : (double)NAN,
+SWEPT(CONTENTION_SHARE, SHARE,
+	power != NULL && power->has_contention ? share_of(power->contention, report->makespan)
+					       : (double)NAN,
 	.of_power = TRUE, .object = "power", .json = "residence_share",
 	.csv = "residence_share", .sweep = "residence_share",
 	.text = {PIPESIM_OF_RUNS, 21, "of makespan", "contention %"},

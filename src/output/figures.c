@@ -105,7 +105,7 @@ gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparis
 
 	return (!figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime)) &&
 	       (!figure->of_power || comparison->costs->power != NULL ||
-		       comparison->costs->residence != NULL) &&
+		       comparison->costs->contention != NULL) &&
 	       (!figure->of_copies || comparison->costs->own[PIPESIM_OP_OFFLOAD_START] > 0) &&
 	       (!figure->of_period || comparison->costs->post_validation) &&
 	       (!figure->of_host || comparison->costs->launch != NULL) &&

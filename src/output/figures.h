@@ -38,7 +38,7 @@ typedef struct {
 	PipesimValue (*get)(
 		const PipesimComparison *comparison, const PipesimRun *run, guint index);
 	PipesimFigurePer per;
-	gboolean of_power;    /* there only where the costs have power or residence */
+	gboolean of_power;    /* there only where the costs have power or contention */
 	gboolean of_host;     /* there only where they have launches */
 	gboolean of_copies;   /* there only where copies to the host take time */
 	gboolean of_period;   /* there only where no barrier ends steps */

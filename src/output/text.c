@@ -406,7 +406,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 				: "of the makespan, how much longer it is than at sustained "
 				  "times: below 0, as chips are faster after idle time; a step "
 				  "like it came before");
-	if (pipesim_figure_known(PIPESIM_FIGURE_RESIDENCE_SHARE, comparison))
+	if (pipesim_figure_known(PIPESIM_FIGURE_CONTENTION_SHARE, comparison))
 		append_meaning(&text, "contention %",
 			"of the makespan, how much longer it is because receives that wait, "
 			"and messages that move, slow ops beside them");

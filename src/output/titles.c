@@ -45,14 +45,14 @@ static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
 	g_string_append(out, " %");
 }
 
-/* How power and residence change times, where the costs know it. */
+/* How power and contention change times, where the costs know it. */
 static void append_power(GString *out, const PipesimCosts *costs, guint width)
 {
 	const PipesimPower *power = costs->power;
 	gboolean extrapolated = FALSE; /* of another limit than the one that was measured */
 	g_autoptr(GString) text = g_string_new("Power: ");
 
-	if (power == NULL && costs->residence == NULL)
+	if (power == NULL && costs->contention == NULL)
 		return;
 	if (power != NULL) {
 		g_autofree char *device =
@@ -72,10 +72,10 @@ static void append_power(GString *out, const PipesimCosts *costs, guint width)
 		}
 		g_string_append(text, " of the times above");
 	}
-	if (costs->residence != NULL) {
+	if (costs->contention != NULL) {
 		g_string_append(text, power != NULL ? "; " : "");
 		g_string_append(text, "beside a receive that waits an op takes ");
-		append_percents(text, costs->residence->slowdown);
+		append_percents(text, costs->contention->slowdown);
 	}
 	pipesim_wrap(out, text->str, 7, 0, width);
 }
@@ -212,9 +212,10 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
 	g_string_append(rule, runtime->rule != NULL ? runtime->rule : "");
 	/* What is asked of it, behind its rule. */
-	if (asked.channels != PIPESIM_CHANNEL_RANK)
+	if (asked.communicators != PIPESIM_COMMUNICATOR_RANK)
 		g_string_append_printf(rule, "; one queue for each pair of ranks%s",
-			asked.channels == PIPESIM_CHANNEL_EDGE ? " and direction" : "");
+			asked.communicators == PIPESIM_COMMUNICATOR_EDGE ? " and direction"
+									 : "");
 	if (asked.defer_recv)
 		g_string_append(rule, "; receives right before their op");
 	if (asked.max_sends > 0)

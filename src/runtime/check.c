@@ -7,12 +7,12 @@
 #include "runtime/rounds.h"
 #include "runtime/rules.h"
 
-#define NO_CHANNEL G_MAXUINT32
+#define NO_COMMUNICATOR G_MAXUINT32
 
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
-	PipesimChannels channels;
+	PipesimCommunicators communicators;
 	guint32 *queue; /* ring of ranks to look at */
 	guint8 *queued; /* by rank: in the queue */
 	guint head, n_queued, ranks;
@@ -31,16 +31,16 @@ static inline void push(Check *check, guint rank)
 }
 
 /* What is issued at both ends has moved. Returns whether there was any. */
-static inline gboolean post(Check *check, guint rank, guint32 channel)
+static inline gboolean post(Check *check, guint rank, guint32 communicator)
 {
 	const PipesimAction *actions = check->lowering->actions;
 	PipesimRules *rules = &check->rules;
 	guint32 begin, end;
 
-	if (!pipesim_rules_post(rules, rank, channel, &begin, &end))
+	if (!pipesim_rules_post(rules, rank, communicator, &begin, &end))
 		return FALSE;
 	for (guint32 i = begin; i < end; i++) {
-		if (pipesim_rules_channel(rules, rank, i) != channel ||
+		if (pipesim_rules_communicator(rules, rank, i) != communicator ||
 			!pipesim_rules_issue(rules, i))
 			continue;
 		pipesim_rules_arrive(rules, rank, i);
@@ -56,8 +56,8 @@ static void advance(Check *check, guint rank)
 	PipesimRules *rules = &check->rules;
 
 	for (;;) {
-		for (guint32 c = pipesim_rules_channels(rules, rank);
-			c < pipesim_rules_channels(rules, rank + 1); c++)
+		for (guint32 c = pipesim_rules_communicators(rules, rank);
+			c < pipesim_rules_communicators(rules, rank + 1); c++)
 			while (post(check, rank, c))
 				;
 		if (pipesim_rules_is_op(rules, rank)
@@ -70,17 +70,17 @@ static void advance(Check *check, guint rank)
 }
 
 /* Plays @lowering as far as it comes. FALSE with PIPESIM_ERROR_LIMIT. */
-static gboolean play(Check *check, const PipesimLowering *lowering, PipesimChannels channels,
-	PipesimArena *arena, GError **error)
+static gboolean play(Check *check, const PipesimLowering *lowering,
+	PipesimCommunicators communicators, PipesimArena *arena, GError **error)
 {
 	const guint ranks = lowering->program->shape.ranks;
 
 	check->lowering = lowering;
-	check->channels = channels;
+	check->communicators = communicators;
 	check->ranks = ranks;
 	check->queue = pipesim_arena_array(arena, guint32, ranks);
 	check->queued = pipesim_arena_array(arena, guint8, ranks);
-	pipesim_rules_begin(&check->rules, lowering, channels, arena);
+	pipesim_rules_begin(&check->rules, lowering, communicators, arena);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
@@ -108,12 +108,13 @@ static gboolean is_finished(const Check *check)
 	return TRUE;
 }
 
-static gboolean lowering_runs(const PipesimLowering *lowering, PipesimChannels channels)
+static gboolean lowering_runs(
+	const PipesimLowering *lowering, PipesimCommunicators communicators)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Check check = {0};
 
-	return play(&check, lowering, channels, arena, NULL) && is_finished(&check);
+	return play(&check, lowering, communicators, arena, NULL) && is_finished(&check);
 }
 
 /* The first message of the group that @at belongs to. */
@@ -135,11 +136,12 @@ static gboolean has_moved(const Check *check, guint32 message)
 static guint32 unmoved(const Check *check, guint rank, guint32 at)
 {
 	const PipesimRules *rules = &check->rules;
-	const guint32 channel = pipesim_rules_channel(rules, rank, at);
+	const guint32 communicator = pipesim_rules_communicator(rules, rank, at);
 
 	if (has_moved(check, at))
 		at = group_begin(check, at);
-	while (has_moved(check, at) || pipesim_rules_channel(rules, rank, at) != channel)
+	while (has_moved(check, at) ||
+		pipesim_rules_communicator(rules, rank, at) != communicator)
 		at++;
 	return at;
 }
@@ -154,9 +156,9 @@ static guint32 undone(const Check *check, guint rank, guint32 last)
 	return last;
 }
 
-/* The nearest thing before @at on its rank that is not done: a stop, or a message of @channel
+/* The nearest thing before @at on its rank that is not done: a stop, or a message of @communicator
  * that has not moved. */
-static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 channel)
+static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 communicator)
 {
 	const PipesimLowering *lowering = check->lowering;
 	const guint32 end = lowering->rank_begin[rank + 1];
@@ -171,7 +173,7 @@ static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 ch
 			return (PipesimStuck){rank, at};
 		if (stops && !pipesim_rules_is_done(rules, rank, undone(check, rank, at)))
 			return (PipesimStuck){rank, undone(check, rank, at)};
-		if (message && pipesim_rules_channel(rules, rank, at) == channel &&
+		if (message && pipesim_rules_communicator(rules, rank, at) == communicator &&
 			!pipesim_rules_is_done(rules, rank, at))
 			return (PipesimStuck){rank, unmoved(check, rank, at)};
 	}
@@ -198,9 +200,9 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 		return (PipesimStuck){action->peer_rank, action->peer};
 	*behind = TRUE;
 	if (!pipesim_action_is_message(action->kind))
-		return ahead(check, at.rank, at.index, NO_CHANNEL);
+		return ahead(check, at.rank, at.index, NO_COMMUNICATOR);
 	return ahead(check, at.rank, group_begin(check, at.index),
-		pipesim_rules_channel(rules, at.rank, at.index));
+		pipesim_rules_communicator(rules, at.rank, at.index));
 }
 
 static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
@@ -268,7 +270,7 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, gu
 	if (from_file &&
 		(first[0].kind != PIPESIM_ACTION_OP || first[1].kind != PIPESIM_ACTION_OP)) {
 		exchanged = link_again(lowering, lowering->program, index);
-		return exchanged != NULL && lowering_runs(exchanged, check->channels);
+		return exchanged != NULL && lowering_runs(exchanged, check->communicators);
 	}
 	program = pipesim_program_exchanged(lowering->program, from_file ? first->op : index);
 	if (program == NULL || !pipesim_program_runs(program))
@@ -276,7 +278,7 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, gu
 	exchanged =
 		from_file ? link_again(lowering, program, PIPESIM_NO_OP)
 			  : pipesim_lower(program, lowering->runtime, &lowering->issuing, NULL);
-	return exchanged != NULL && lowering_runs(exchanged, check->channels);
+	return exchanged != NULL && lowering_runs(exchanged, check->communicators);
 }
 
 /* Which of the messages between its two ranks each is, by its place in the list of its own. */
@@ -367,8 +369,8 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 	return pipesim_faults_done(places->faults, error);
 }
 
-gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
-	PipesimLocate locate, gpointer data, GError **error)
+gboolean pipesim_lowering_check(const PipesimLowering *lowering,
+	PipesimCommunicators communicators, PipesimLocate locate, gpointer data, GError **error)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
@@ -394,10 +396,10 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 
 	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
-	/* In one channel what crosses hangs, unless it goes as one. */
-	if ((channels > PIPESIM_CHANNEL_RANK &&
+	/* In one communicator what crosses hangs, unless it goes as one. */
+	if ((communicators > PIPESIM_COMMUNICATOR_RANK &&
 		    !check_turns(lowering, arena, &places, error)) ||
-		!play(&check, lowering, channels, arena, error))
+		!play(&check, lowering, communicators, arena, error))
 		return FALSE;
 	if (is_finished(&check))
 		return check_turns(lowering, arena, &places, error);
@@ -409,10 +411,10 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 		at = undone(&check, rank, at);
 	cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
 	what = g_strdup_printf("deadlock under %s%s%s", lowering->runtime->name,
-		channels > PIPESIM_CHANNEL_RANK ? " with a channel for each " : "",
-		channels == PIPESIM_CHANNEL_PAIR   ? "pair of ranks"
-		: channels == PIPESIM_CHANNEL_EDGE ? "pair of ranks and direction"
-						   : "");
+		communicators > PIPESIM_COMMUNICATOR_RANK ? " with a channel for each " : "",
+		communicators == PIPESIM_COMMUNICATOR_PAIR   ? "pair of ranks"
+		: communicators == PIPESIM_COMMUNICATOR_EDGE ? "pair of ranks and direction"
+							     : "");
 	return pipesim_fail_cycle(&waiting, cycle, what, error);
 }
 
@@ -428,13 +430,13 @@ gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntim
 			pipesim_program_has_pairs(program), issuing, error);
 	lowering = pipesim_lower(program, runtime, issuing, error);
 	return lowering != NULL &&
-	       pipesim_lowering_check(lowering, issuing->channels, locate, data, error);
+	       pipesim_lowering_check(lowering, issuing->communicators, locate, data, error);
 }
 
 gboolean pipesim_lowering_stops(
-	const PipesimLowering *lowering, PipesimChannels channels, GError **error)
+	const PipesimLowering *lowering, PipesimCommunicators communicators, GError **error)
 {
 	/* There must be a cycle: say which. */
-	return pipesim_lowering_check(lowering, channels, NULL, NULL, error) &&
+	return pipesim_lowering_check(lowering, communicators, NULL, NULL, error) &&
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }

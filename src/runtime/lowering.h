@@ -7,10 +7,10 @@
  *   makes them wait, which takes no time: the WAITs, and the end of a group with `waited` set.
  *   These are the stops of the list.
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
- *   message is a group of its own. Every message of a rank belongs to one of its channels
- *   (PipesimChannels), each a queue. Messages of a group that share a channel are issued
+ *   message is a group of its own. Every message of a rank belongs to one of its communicators
+ *   (PipesimCommunicators), each a queue. Messages of a group that share a communicator are issued
  *   together, when every stop before them in the list is done and so is what comes before them
- *   in the channel.
+ *   in the communicator.
  * - A message moves when both of its ends have been issued (rendezvous). What was issued
  *   together is done when all of it has moved.
  * - Where it is asked for (PipesimIssuing.delay_wgrad) the last part of an overlapped pair runs
@@ -122,7 +122,7 @@ PipesimLowering *pipesim_lowering_ref(PipesimLowering *lowering);
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
-/** pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its
+/** pipesim_lowering_check: whether @lowering runs to its end over @communicators, whatever its
  * times, and whether the right messages meet.
  * @locate: (nullable): told an op, or an action where the lowering is from a file
  *
@@ -135,13 +135,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
  * where it does not run to its end: the message goes once round the cycle, action by action.
  * With @locate every action stands on a line of its own behind its place, and so does the swap
  * of two neighbours on one rank that repairs it, where there is one. */
-gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
-	PipesimLocate locate, gpointer data, GError **error);
+gboolean pipesim_lowering_check(const PipesimLowering *lowering,
+	PipesimCommunicators communicators, PipesimLocate locate, gpointer data,
+	GError **error);
 
 /** pipesim_lowering_stops: FALSE with the PIPESIM_ERROR_DEADLOCK of @lowering, a run of which has come to a stop
  * before its end. */
 gboolean pipesim_lowering_stops(
-	const PipesimLowering *lowering, PipesimChannels channels, GError **error);
+	const PipesimLowering *lowering, PipesimCommunicators communicators, GError **error);
 
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(

@@ -319,7 +319,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_for_weight = TRUE,
-	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |
+	.takes = PIPESIM_ASK_COMMUNICATORS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |
 		 PIPESIM_ASK_DEFER_REDUCE_WAIT | PIPESIM_ASK_DEFER_RECV |
 		 PIPESIM_ASK_MAX_SENDS | PIPESIM_ASK_SHARDING,
 	.lower = lower_2_15,

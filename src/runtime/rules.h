@@ -11,36 +11,38 @@ typedef struct {
 	guint32 released; /* messages before may be issued as far as stops go */
 } PipesimSeat;
 
-/* Where a channel stands in the list of its rank; actions by index. */
+/* Where a communicator stands in the list of its rank; actions by index. */
 typedef struct {
 	guint32 post_at; /* no message before has not been issued */
 	guint32 done_to; /* every message before is done */
 	guint32 open;    /* how many of the messages issued together are not done */
-} PipesimChannel;
+} PipesimCommunicator;
 
 typedef struct {
 	const PipesimLowering *lowering;
 	/* What is done to whole stages is a stop too; whether it may be passed is decided by
 	 * whoever plays the rules. Set before pipesim_rules_begin(). */
 	gboolean sharding;
-	PipesimSeat *seats;       /* by rank */
-	PipesimChannel *channels; /* rank r has channel_begin[r] to channel_begin[r + 1] - 1 */
-	guint32 *channel_begin;   /* NULL: each rank has one, of its number */
-	guint32 *channel_of;      /* by action, of messages; NULL with channel_begin */
-	guint8 *issued;           /* by action */
+	PipesimSeat *seats; /* by rank */
+	PipesimCommunicator *
+		communicators; /* rank r has communicator_begin[r] to communicator_begin[r + 1] - 1 */
+	guint32 *communicator_begin; /* NULL: each rank has one, of its number */
+	guint32 *communicator_of;    /* by action, of messages; NULL with communicator_begin */
+	guint8 *issued;              /* by action */
 } PipesimRules;
 
-/** pipesim_rules_number: counts the channels of each rank of @lowering, as they come, where @channels asks for
- * several: rank r has *channel_begin[r] to *channel_begin[r + 1] - 1, and a message at index i *channel_of[i].
+/** pipesim_rules_number: counts the communicators of each rank of @lowering, as they come, where @communicators asks for
+ * several: rank r has *communicator_begin[r] to *communicator_begin[r + 1] - 1, and a message at index i *communicator_of[i].
  * Both NULL where each rank has one, of its number. Memory from @arena, which says whether it sufficed. Returns
  * how many there are. */
-guint32 pipesim_rules_number(const PipesimLowering *lowering, PipesimChannels channels,
-	PipesimArena *arena, guint32 **channel_begin, guint32 **channel_of);
+guint32 pipesim_rules_number(const PipesimLowering *lowering,
+	PipesimCommunicators communicators, PipesimArena *arena, guint32 **communicator_begin,
+	guint32 **communicator_of);
 
 /** pipesim_rules_begin: every rank at the beginning of its list. What is taken from @arena may
  * be NULL: pipesim_arena_check(). */
 void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
-	PipesimChannels channels, PipesimArena *arena);
+	PipesimCommunicators communicators, PipesimArena *arena);
 
 /** pipesim_rules_is_stop: whether the action @at of a list that ends before @end is one. */
 static inline gboolean pipesim_rules_is_stop(const PipesimRules *rules, guint32 at, guint32 end)
@@ -72,41 +74,42 @@ static inline void pipesim_rules_pass(PipesimRules *rules, guint rank)
 	pipesim_rules_seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
-/** pipesim_rules_channel: the channel that @message of @rank belongs to. */
-static inline guint32 pipesim_rules_channel(
+/** pipesim_rules_communicator: the communicator that @message of @rank belongs to. */
+static inline guint32 pipesim_rules_communicator(
 	const PipesimRules *rules, guint rank, guint32 message)
 {
-	return rules->channel_of != NULL ? rules->channel_of[message] : rank;
+	return rules->communicator_of != NULL ? rules->communicator_of[message] : rank;
 }
 
-/** pipesim_rules_channels: the first channel of @rank; that of rank + 1 is the end. */
-static inline guint32 pipesim_rules_channels(const PipesimRules *rules, guint rank)
+/** pipesim_rules_communicators: the first communicator of @rank; that of rank + 1 is the end. */
+static inline guint32 pipesim_rules_communicators(const PipesimRules *rules, guint rank)
 {
-	return rules->channel_begin != NULL ? rules->channel_begin[rank] : rank;
+	return rules->communicator_begin != NULL ? rules->communicator_begin[rank] : rank;
 }
 
-/** pipesim_rules_post: whether the turn of the next messages of @channel of @rank has come;
+/** pipesim_rules_post: whether the turn of the next messages of @communicator of @rank has come;
  * then those among actions *begin to *end that belong to it are due for
  * pipesim_rules_issue(). */
 static inline gboolean pipesim_rules_post(
-	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end)
+	PipesimRules *rules, guint rank, guint32 communicator, guint32 *begin, guint32 *end)
 {
 	const PipesimAction *actions = rules->lowering->actions;
 	const guint32 released = rules->seats[rank].released;
-	PipesimChannel *queue = &rules->channels[channel];
+	PipesimCommunicator *queue = &rules->communicators[communicator];
 	guint32 at = queue->post_at;
 
 	if (queue->open > 0)
 		return FALSE;
-	while (at < released && (!pipesim_action_is_message(actions[at].kind) ||
-					pipesim_rules_channel(rules, rank, at) != channel))
+	while (at < released &&
+		(!pipesim_action_is_message(actions[at].kind) ||
+			pipesim_rules_communicator(rules, rank, at) != communicator))
 		at++;
 	queue->post_at = at;
 	if (at >= released)
 		return FALSE;
 	*begin = at;
 	do {
-		queue->open += pipesim_rules_channel(rules, rank, at) == channel;
+		queue->open += pipesim_rules_communicator(rules, rank, at) == communicator;
 		at++;
 	} while (at < rules->lowering->rank_begin[rank + 1] && actions[at].joined);
 	*end = queue->post_at = at;
@@ -125,11 +128,12 @@ static inline gboolean pipesim_rules_issue(PipesimRules *rules, guint32 message)
  * ends. Returns whether all that was issued with it is. */
 static inline gboolean pipesim_rules_arrive(PipesimRules *rules, guint rank, guint32 message)
 {
-	PipesimChannel *channel = &rules->channels[pipesim_rules_channel(rules, rank, message)];
+	PipesimCommunicator *communicator =
+		&rules->communicators[pipesim_rules_communicator(rules, rank, message)];
 
-	if (--channel->open > 0)
+	if (--communicator->open > 0)
 		return FALSE;
-	channel->done_to = channel->post_at;
+	communicator->done_to = communicator->post_at;
 	return TRUE;
 }
 
@@ -138,7 +142,8 @@ static inline gboolean pipesim_rules_is_done(
 	const PipesimRules *rules, guint rank, guint32 message)
 {
 	return message == PIPESIM_NO_OP ||
-	       message < rules->channels[pipesim_rules_channel(rules, rank, message)].done_to;
+	       message < rules->communicators[pipesim_rules_communicator(rules, rank, message)]
+				 .done_to;
 }
 
 /** pipesim_rules_is_op: whether the next stop of @rank is an op. */

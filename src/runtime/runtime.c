@@ -65,7 +65,7 @@ static const struct {
 		PIPESIM_ASK_##ask, offsetof(PipesimIssuing, field), \
 			sizeof((PipesimIssuing){0}.field)           \
 	}
-	ASK(CHANNELS, channels),
+	ASK(COMMUNICATORS, communicators),
 	ASK(ACTIVE_STAGES, active_stages),
 	ASK(AHEAD, ahead),
 	ASK(DEFER_REDUCE_WAIT, defer_reduce_wait),
@@ -89,10 +89,10 @@ PipesimIssuing pipesim_runtime_asked(
 	for (guint i = 0; i < G_N_ELEMENTS(asks); i++)
 		if (!(takes & asks[i].ask))
 			memset((char *)&asked + asks[i].at, 0, asks[i].size);
-	if (asked.channels == PIPESIM_CHANNEL_OWN && runtime != NULL)
-		asked.channels = runtime->channels;
-	if (asked.channels == PIPESIM_CHANNEL_OWN)
-		asked.channels = PIPESIM_CHANNEL_RANK;
+	if (asked.communicators == PIPESIM_COMMUNICATOR_OWN && runtime != NULL)
+		asked.communicators = runtime->communicators;
+	if (asked.communicators == PIPESIM_COMMUNICATOR_OWN)
+		asked.communicators = PIPESIM_COMMUNICATOR_RANK;
 	if (asked.no_host_sync)
 		asked.host_time = 0;
 	return asked;

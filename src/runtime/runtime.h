@@ -6,7 +6,7 @@
 /* What may be asked of a runtime: the fields of PipesimIssuing. Above what schedules take
  * (PipesimTakes), so that both go into one number. */
 typedef enum {
-	PIPESIM_ASK_CHANNELS = 1 << 16,
+	PIPESIM_ASK_COMMUNICATORS = 1 << 16,
 	PIPESIM_ASK_ACTIVE_STAGES = 1 << 17,
 	PIPESIM_ASK_AHEAD = 1 << 18,
 	PIPESIM_ASK_DEFER_REDUCE_WAIT = 1 << 19,
@@ -54,8 +54,9 @@ struct _PipesimRuntime {
 	/* Over two ranks what goes one way and what goes the other never share a queue, where messages
 	 * of several chunks are issued one by one. */
 	gboolean two_ways;
-	guint takes;              /* of PipesimAsks: what may be asked of it */
-	PipesimChannels channels; /* unasked; PIPESIM_CHANNEL_OWN: as PIPESIM_CHANNEL_RANK */
+	guint takes; /* of PipesimAsks: what may be asked of it */
+	PipesimCommunicators
+		communicators; /* unasked; PIPESIM_COMMUNICATOR_OWN: as PIPESIM_COMMUNICATOR_RANK */
 	/* Fills the lists of all ranks. FALSE with PIPESIM_ERROR_LIMIT. */
 	gboolean (*lower)(PipesimLowerer *lowerer, GError **error);
 };
@@ -83,7 +84,7 @@ const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, G
 const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own);
 
 /** pipesim_runtime_asked: what is asked of @runtime (NULL: async) of what @issuing says: what it does not take
- * is left out, and its own channels stand where none are asked for. */
+ * is left out, and its own communicators stand where none are asked for. */
 PipesimIssuing pipesim_runtime_asked(
 	const PipesimRuntime *runtime, const PipesimIssuing *issuing);
 
@@ -107,7 +108,7 @@ static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
 PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, GError **error);
 
-/** pipesim_runtime_runs: whether @program, as pipesim_lower() takes it, runs as @runtime issues it over the channels of
+/** pipesim_runtime_runs: whether @program, as pipesim_lower() takes it, runs as @runtime issues it over the communicators of
  * @issuing, which pipesim_runtime_asked() gave: pipesim_lower() and pipesim_lowering_check(), where rules do not
  * settle it. Errors as of both. */
 gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,

@@ -57,6 +57,6 @@ const PipesimRuntime pipesim_runtime_single = {
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
 	.gradients = PIPESIM_SENT_NEXT,
-	.takes = PIPESIM_ASK_CHANNELS,
+	.takes = PIPESIM_ASK_COMMUNICATORS,
 	.lower = lower,
 };

@@ -49,7 +49,7 @@ typedef struct {
 	const char *what; /* a sentence's words */
 } PipesimExtension;
 
-/* What of a scenario a schedule heeds; others leave it alone. */
+/* What of a scenario a schedule uses; others leave it alone. */
 typedef enum {
 	PIPESIM_TAKES_CHUNKS = 1 << 0,    /* --chunks */
 	PIPESIM_TAKES_GROUP = 1 << 1,     /* --group */

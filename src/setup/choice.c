@@ -47,7 +47,7 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
 	if (runtime->waits && choice->file != NULL && choice->file->lowering != NULL)
 		takes = choice->file->lowering->runtime->takes &
-			(PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
+			(PIPESIM_ASK_COMMUNICATORS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
 	if (choice->schedule != NULL ? choice->schedule->barriers == 0
@@ -177,7 +177,7 @@ gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError
 		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);
 	pipesim_choices_shape(choices, &setup->scenario);
 	setup->stages_per_rank = pipesim_choices_stages(choices, &setup->scenario);
-	return pipesim_setup_heed(setup, takes, error);
+	return pipesim_setup_check_used(setup, takes, error);
 }
 
 PipesimRun *pipesim_choice_run(
@@ -212,7 +212,7 @@ PipesimRun *pipesim_choice_run(
 			g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE)) &&
 		!pipesim_lowering_check(file->lowering,
 			pipesim_runtime_asked(file->lowering->runtime, &scenario->issuing)
-				.channels,
+				.communicators,
 			pipesim_schedule_file_locate_action, file, &located)) {
 		g_error_free(run->error);
 		run->error = located;

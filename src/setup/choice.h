@@ -24,7 +24,7 @@ GPtrArray *pipesim_choices_new(void);
 PipesimScenario pipesim_choice_scenario(
 	const PipesimChoice *choice, const PipesimScenario *scenario);
 
-/** pipesim_choice_takes: the settings that @choice heeds (PipesimTakes), and those of the runtime that
+/** pipesim_choice_takes: the settings that @choice uses (PipesimTakes), and those of the runtime that
  * @scenario runs it by (PipesimAsks). */
 guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *scenario);
 
@@ -48,7 +48,7 @@ guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *sc
 /** pipesim_choices_prepare: drops schedules that nobody named and that cut sequences although no slices were asked
  * for, or do not although they were: what slices cost must be told. Then pipesim_choices_shape() of the scenario of
  * @setup, and its stages per rank; FALSE with
- * PIPESIM_ERROR_USAGE where it has a setting that none of @choices heeds. */
+ * PIPESIM_ERROR_USAGE where it has a setting that none of @choices uses. */
 gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError **error);
 
 /** pipesim_choice_run: never NULL; a refusal is in its error. From any thread; @choice must

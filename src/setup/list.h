@@ -1,10 +1,10 @@
 /* Every setting, once, in the order of the help; sweeps vary them in this order too, the first the
  * slowest. A new one is its row here: the options of the commands that take its group, their help,
- * its place in a setup, what is swept, which schedules heed it, the check of paths and the
+ * its place in a setup, what is swept, which schedules use it, the check of paths and the
  * completion and the options of the manuals follow. Only details (docs/pipesim-options.7) are written by hand.
  *
  * SETTING(id, name, letter, argument, help, group, topic, how it is read, more fields of PipesimSetting ...), of
- * which PATH, SWEPT and HEED are words for .path, .sweep and .heed
+ * which PATH, SWEPT and USED are words for .path, .sweep and .users
  *
  * How it is read, and where to: a FLAG, a COUNT of PipesimSetup, a WORD of .values, an AMOUNT of time, bytes or
  * bandwidth; READ by a function of setting.c; or nothing: then whoever takes it reads PipesimSetup.text or flag. */
@@ -18,54 +18,55 @@ SETTING(MICROBATCHES, "--microbatches", 'm', "N",
 	.basic = "micro-batches in a step")
 SETTING(CHUNKS, "--chunks", 0, "V",
 	"stages on each rank of interleaved and wave schedules (default: 2)", ALL_SHAPE, SHAPE,
-	COUNT(scenario.chunks, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), HEED(TAKES_CHUNKS),
-	.heeded_by = "interleaved schedules, looped-bfs and hanayo", .brief = "stages per rank")
+	COUNT(scenario.chunks, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), USED(TAKES_CHUNKS),
+	.users_called = "interleaved schedules, looped-bfs and hanayo",
+	.brief = "stages per rank")
 SETTING(GROUP, "--group", 0, "G",
 	"micro-batches per group of interleaved schedules (default: M in max(1, M/PP) equal "
 	"groups)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.group, PIPESIM_MAX_MICROBATCHES), SWEPT(WHOLE),
-	HEED(TAKES_GROUP), .heeded_by = "interleaved schedules",
+	USED(TAKES_GROUP), .users_called = "interleaved schedules",
 	.brief = "micro-batches per group")
 SETTING(PAIRS, "--overlap-fb", 0, NULL,
 	"run a forward and a backward of interleaved 1F1B as one overlapped op", ALL_SHAPE,
-	SHAPE, .old_name = "--pairs", FLAG(Setup, scenario.pairs), HEED(TAKES_PAIRS),
-	.heeded_by = "interleaved-1f1b", .brief = "F and B of the steady phase as one op")
+	SHAPE, .old_name = "--pairs", FLAG(Setup, scenario.pairs), USED(TAKES_PAIRS),
+	.users_called = "interleaved-1f1b", .brief = "F and B of the steady phase as one op")
 SETTING(SLICES, "--slices", 0, "K",
 	"slices of equal length that a sequence is cut into, each with its F and B (default: "
 	"the schedule's)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.slices, PIPESIM_MAX_SLICES), SWEPT(WHOLE),
-	HEED(TAKES_SLICES), .heeded_by = PIPESIM_SLICED, .brief = "slices of a sequence")
+	USED(TAKES_SLICES), .users_called = PIPESIM_SLICED, .brief = "slices of a sequence")
 SETTING(OFFLOAD_CHUNKS, "--offload-chunks", 0, "N",
 	"first stages of each rank whose activations go to the host (default: the schedule's)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.offload, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
-	HEED(TAKES_OFFLOAD), .heeded_by = PIPESIM_OFFLOADING,
+	USED(TAKES_OFFLOAD), .users_called = PIPESIM_OFFLOADING,
 	.brief = "stages per rank that are copied to the host")
 SETTING(OFFLOAD_FRACTION, "--offload-fraction", 0, "F",
 	"part of these activations that goes to the host, in Megatron's order, of any "
 	"schedule: 0.5",
-	ALL_SHAPE, SHAPE, READ(Setup, offload_part), SWEPT(WHOLE), HEED(TAKES_PART),
-	.heeded_by = "schedules without passes over the vocabulary, and files",
+	ALL_SHAPE, SHAPE, READ(Setup, offload_part), SWEPT(WHOLE), USED(TAKES_PART),
+	.users_called = "schedules without passes over the vocabulary, and files",
 	.brief = "part of activations that is copied to the host")
 SETTING(OFFLOAD_INFLIGHT, "--offload-inflight", 0, "N",
 	"copies to the host on their way before a rank waits for the oldest (default: any "
 	"number)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.offload_inflight, PIPESIM_MAX_MICROBATCHES),
-	SWEPT(WHOLE), HEED(TAKES_INFLIGHT), .heeded_by = "--offload-fraction",
+	SWEPT(WHOLE), USED(TAKES_INFLIGHT), .users_called = "--offload-fraction",
 	.brief = "copies to the host on their way")
 SETTING(RECOMPUTE_CHUNKS, "--recompute-chunks", 0, "N",
 	"first stages of each rank whose forward runs again before the backward (default: 0)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.recompute, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
-	HEED(TAKES_RECOMPUTE), .heeded_by = PIPESIM_RECOMPUTING,
+	USED(TAKES_RECOMPUTE), .users_called = PIPESIM_RECOMPUTING,
 	.brief = "stages per rank that are recomputed")
 SETTING(PIPELINES, "--pipelines", 0, "N",
 	"pipelines of chimera, over both directions (default: 2)", ALL_SHAPE, SHAPE,
-	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), HEED(TAKES_PIPELINES),
-	.heeded_by = "chimera", .brief = "pipelines, over both directions (default 2)")
+	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE), USED(TAKES_PIPELINES),
+	.users_called = "chimera", .brief = "pipelines, over both directions (default 2)")
 SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 	"activations that a rank may hold in zb-auto and zb-v-auto, in whole stages (default: "
 	"PP)",
-	ALL_SHAPE, SHAPE, READ(Setup, max_activations), SWEPT(WHOLE), HEED(TAKES_LIMIT),
-	.heeded_by = "zb-auto and zb-v-auto",
+	ALL_SHAPE, SHAPE, READ(Setup, max_activations), SWEPT(WHOLE), USED(TAKES_LIMIT),
+	.users_called = "zb-auto and zb-v-auto",
 	.brief = "whole-stage activations that a rank may hold (default PP)")
 
 /* Whose rules sends and receives follow, and what is asked of that runtime. */
@@ -73,55 +74,56 @@ SETTING(RUNTIME, "--runtime", 0, "NAME",
 	"whose rules say when a send or a receive blocks (default: async: never)", ALL_RUNTIME,
 	MESSAGES, .old_name = "--comm", READ(Setup, runtime),
 	.values = "async pytorch-2.11 pytorch-2.15 single deepseek megatron native")
-SETTING(CHANNELS, "--communicators", 0, "HOW",
+SETTING(COMMUNICATORS, "--communicators", 0, "HOW",
 	"messages that share a communicator: of a rank, a pair of ranks or an edge (default: "
 	"rank)",
-	ALL_RUNTIME, MESSAGES, .old_name = "--channels", WORD(Setup, scenario.issuing.channels),
-	.least = PIPESIM_CHANNEL_RANK, HEED(ASK_CHANNELS), .values = "rank pair edge")
+	ALL_RUNTIME, MESSAGES, .old_name = "--channels",
+	WORD(Setup, scenario.issuing.communicators), .least = PIPESIM_COMMUNICATOR_RANK,
+	USED(ASK_COMMUNICATORS), .values = "rank pair edge")
 SETTING(NO_OVERLAP, "--no-overlap-p2p", 0, NULL,
 	"Megatron: messages of virtual stages go in batches too", ALL_RUNTIME, MESSAGES,
 	.old_name = "--no-overlap", FLAG(Setup, scenario.issuing.no_overlap),
-	HEED(ASK_NO_OVERLAP))
+	USED(ASK_NO_OVERLAP))
 SETTING(OVERLAP_FLUSH, "--overlap-p2p-warmup-flush", 0, NULL,
 	"Megatron: receive ahead in warm-up and cool-down too", ALL_RUNTIME, MESSAGES,
 	.old_name = "--overlap-flush", FLAG(Setup, scenario.issuing.overlap_flush),
-	HEED(ASK_OVERLAP_FLUSH))
+	USED(ASK_OVERLAP_FLUSH))
 SETTING(KEEP_OUTPUTS, "--no-deallocate-outputs", 0, NULL,
 	"Megatron: keep sent outputs, so that a send is waited for one send later", ALL_RUNTIME,
 	MESSAGES, .old_name = "--keep-outputs", FLAG(Setup, scenario.issuing.keep_outputs),
-	HEED(ASK_KEEP_OUTPUTS))
+	USED(ASK_KEEP_OUTPUTS))
 SETTING(HOST_TIME, "--host-time", 0, "MS",
 	"Megatron: time in ms from the end of a batch of messages to the next launch (default: "
 	"0)",
 	ALL_RUNTIME, MESSAGES, AMOUNT(Setup, scenario.issuing.host_time, time), SWEPT(WHOLE),
-	HEED(ASK_HOST_TIME))
+	USED(ASK_HOST_TIME))
 SETTING(NO_HOST_SYNC, "--no-batch-p2p-sync", 0, NULL,
 	"Megatron: the host does not wait for batches of messages", ALL_RUNTIME, MESSAGES,
 	.old_name = "--no-host-sync", FLAG(Setup, scenario.issuing.no_host_sync),
-	HEED(ASK_NO_HOST_SYNC))
+	USED(ASK_NO_HOST_SYNC))
 SETTING(DELAY_WGRAD, "--delay-wgrad", 0, "MS",
 	"Megatron: time in ms of the wgrad that runs after the sends of an overlapped op "
 	"(default: 0)",
 	ALL_RUNTIME, MESSAGES, AMOUNT(Setup, scenario.issuing.delay_wgrad, time), SWEPT(WHOLE),
-	HEED(ASK_DELAY_WGRAD))
+	USED(ASK_DELAY_WGRAD))
 SETTING(DEFER_RECV, "--defer-recv", 0, NULL,
 	"PyTorch: receive right before the op that needs it (defer_pp_recv)", ALL_RUNTIME,
-	MESSAGES, FLAG(Setup, scenario.issuing.defer_recv), HEED(ASK_DEFER_RECV))
+	MESSAGES, FLAG(Setup, scenario.issuing.defer_recv), USED(ASK_DEFER_RECV))
 SETTING(MAX_SENDS, "--max-sends", 0, "K",
 	"PyTorch: sends of a rank that are not waited for, at most (max_outstanding_sends)",
 	ALL_RUNTIME, MESSAGES, COUNT(scenario.issuing.max_sends, G_MAXUINT32 - 1), SWEPT(WHOLE),
-	HEED(ASK_MAX_SENDS))
+	USED(ASK_MAX_SENDS))
 SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
 	"FSDP: stages of a rank whose parameters stay gathered (default: 3)", ALL_RUNTIME,
 	MESSAGES, COUNT(scenario.issuing.active_stages, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
-	HEED(ASK_ACTIVE_STAGES))
+	USED(ASK_ACTIVE_STAGES))
 SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
 	"FSDP: stages gathered ahead: full, auto, or a number for each rank (default: full)",
-	ALL_RUNTIME, MESSAGES, READ(Setup, ahead), SWEPT(WITHIN), HEED(ASK_AHEAD),
+	ALL_RUNTIME, MESSAGES, READ(Setup, ahead), SWEPT(WITHIN), USED(ASK_AHEAD),
 	.values = "full auto")
 SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
 	"FSDP: wait for a reduction of gradients only before the next one", ALL_RUNTIME,
-	MESSAGES, FLAG(Setup, scenario.issuing.defer_reduce_wait), HEED(ASK_DEFER_REDUCE_WAIT))
+	MESSAGES, FLAG(Setup, scenario.issuing.defer_reduce_wait), USED(ASK_DEFER_REDUCE_WAIT))
 
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
@@ -223,23 +225,23 @@ SETTING(OP_TIMES, "--op-times", 0, "FILE",
 SETTING(SLICE_LENGTHS, "--slice-lengths", 0, "HOW",
 	"lengths of slices: even, work (equal), plan (shortest forwards) or tokens of each "
 	"(default: even)",
-	ALL_COSTS, TIMES, READ(Costs, slice_lengths), HEED(TAKES_SLICES),
-	.heeded_by = PIPESIM_SLICED, .values = "even work plan")
+	ALL_COSTS, TIMES, READ(Costs, slice_lengths), USED(TAKES_SLICES),
+	.users_called = PIPESIM_SLICED, .values = "even work plan")
 SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
 	"what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)",
-	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), HEED(TAKES_SLICES),
-	.heeded_by = PIPESIM_SLICED)
+	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), USED(TAKES_SLICES),
+	.users_called = PIPESIM_SLICED)
 SETTING(CONTEXT_EXCHANGE, "--context-exchange", 0, NULL,
 	"slimpipe: ranks share the attention of the slices that they work on in step",
-	ALL_COSTS, TIMES, FLAG(Setup, scenario.exchange), HEED(TAKES_EXCHANGE),
-	.heeded_by = "slimpipe")
+	ALL_COSTS, TIMES, FLAG(Setup, scenario.exchange), USED(TAKES_EXCHANGE),
+	.users_called = "slimpipe")
 SETTING(COPY_ENGINES, "--copy-engines", 0, "N",
 	"engines of a rank for copies to the host and back: 1, or 2, one each way (default: 1)",
 	ALL_COSTS, TIMES, READ(Costs, copy_engines), .values = "1 2")
 SETTING(OFFLOAD_BANDWIDTH, "--offload-bandwidth", 0, "N",
 	"bandwidth of copies to the host, one way, such as 25GB/s: COPY from activation bytes",
 	ALL_COSTS, TIMES, AMOUNT(Costs, offload_bandwidth, bandwidth), SWEPT(WITHIN),
-	HEED(TAKES_COPIES), .heeded_by = PIPESIM_OFFLOADING ", and files with copies")
+	USED(TAKES_COPIES), .users_called = PIPESIM_OFFLOADING ", and files with copies")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "stragglers: 3=1.1 makes rank 3 10 % slower",
 	ALL_COSTS, TIMES, READ(Costs, slow), SWEPT(WITHIN))
 SETTING(SPEED, "--speed", 0, "LIST",
@@ -253,10 +255,10 @@ SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 	MEMORY, AMOUNT(Costs, parameter_bytes, bytes), SWEPT(WITHIN))
 SETTING(UNSHARD_TIME, "--unshard-time", 0, "MS",
 	"FSDP: time in ms to gather the parameters of a rank's stages (default: 0)", ALL_COSTS,
-	MESSAGES, AMOUNT(Costs, sharding.unshard, time), SWEPT(WITHIN), HEED(ASK_SHARDING))
+	MESSAGES, AMOUNT(Costs, sharding.unshard, time), SWEPT(WITHIN), USED(ASK_SHARDING))
 SETTING(REDUCE_TIME, "--reduce-time", 0, "MS",
 	"FSDP: time in ms to reduce the gradients of a rank's stages (default: 0)", ALL_COSTS,
-	MESSAGES, AMOUNT(Costs, sharding.reduce, time), SWEPT(WITHIN), HEED(ASK_SHARDING))
+	MESSAGES, AMOUNT(Costs, sharding.reduce, time), SWEPT(WITHIN), USED(ASK_SHARDING))
 SETTING(POST_VALIDATION, "--post-validation", 0, NULL,
 	"no barrier at the optimizer: ranks begin the next step at once, and check afterwards",
 	ALL_COSTS, TIMES, FLAG(Costs, post_validation))
@@ -266,10 +268,10 @@ SETTING(OPTIMIZER_TIME, "--optimizer-time", 0, "MS",
 	ALL_COSTS, TIMES, AMOUNT(Costs, optimizer, time), SWEPT(WITHIN))
 SETTING(UNSHARD_BYTES, "--unshard-bytes", 0, "N",
 	"FSDP: bytes of the gathered parameters of a rank's stages", ALL_COSTS, MEMORY,
-	AMOUNT(Costs, sharding.bytes, bytes), SWEPT(WITHIN), HEED(ASK_SHARDING))
+	AMOUNT(Costs, sharding.bytes, bytes), SWEPT(WITHIN), USED(ASK_SHARDING))
 SETTING(SHARD_BANDWIDTH, "--shard-bandwidth", 0, "N",
 	"FSDP: bandwidth of gathering and reducing, such as 50GB/s", ALL_COSTS, MESSAGES,
-	AMOUNT(Costs, sharding.bandwidth, bandwidth), SWEPT(WITHIN), HEED(ASK_SHARDING))
+	AMOUNT(Costs, sharding.bandwidth, bandwidth), SWEPT(WITHIN), USED(ASK_SHARDING))
 SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
 	"bytes of each stage: a CSV with columns stage,until_input,until_weight,parameters",
 	ALL_COSTS, MEMORY, PATH(READ), .values = "csv")
@@ -384,8 +386,8 @@ SETTING(EP_OVERLAP, "--ep-overlap", 0, NULL,
 	FLAG(Training, ep_overlap))
 SETTING(RECOMPUTE_AS_OPS, "--recompute-as-ops", 0, NULL,
 	"what --recompute computes again is an op before each backward, R", NO_GROUP, MODEL,
-	FLAG(Setup, scenario.recompute_ops), HEED(TAKES_RECOMPUTE),
-	.heeded_by = PIPESIM_RECOMPUTING)
+	FLAG(Setup, scenario.recompute_ops), USED(TAKES_RECOMPUTE),
+	.users_called = PIPESIM_RECOMPUTING)
 SETTING(VOCAB_PARALLEL, "--vocab-parallel", 0, NULL,
 	"also compare schedules with passes, over whose ranks the output layer and the "
 	"embedding are cut",

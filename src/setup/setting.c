@@ -275,7 +275,7 @@ READER(power)
 
 	if (!find_word(setting, text, &off, error))
 		return FALSE;
-	if (costs->power == NULL && costs->residence == NULL && costs->step == NULL)
+	if (costs->power == NULL && costs->contention == NULL && costs->step == NULL)
 		return pipesim_refuse(error,
 			"%s has no effect here: the costs have neither [power] nor "
 			"[residence]; 'pipesim calibrate' finds them in traces that have these "
@@ -283,7 +283,7 @@ READER(power)
 			setting->name);
 	if (off == 1) {
 		g_clear_pointer(&costs->power, pipesim_power_free);
-		g_clear_pointer(&costs->residence, g_free);
+		g_clear_pointer(&costs->contention, g_free);
 	}
 	return TRUE;
 }
@@ -542,7 +542,7 @@ typedef PipesimNetwork Network;
 #define READ(where, how)           .into = INTO_##where, .read = read_##how
 #define PATH(done)                 .path = PIPESIM_PATH_##done
 #define SWEPT(how)                 .sweep = PIPESIM_SWEPT_##how
-#define HEED(by)                   .heed = PIPESIM_##by
+#define USED(by)                   .users = PIPESIM_##by
 #define SETTING(id, called, short_form, value, line, member, about, ...) \
 	[PIPESIM_SET_##id] = {.name = called,                            \
 		.letter = short_form,                                    \

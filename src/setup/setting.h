@@ -102,10 +102,10 @@ struct _PipesimSetting {
 	const char *values;
 
 	/* For some schedules or runtimes only. */
-	guint heed; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that heed it; 0 = all do */
-	const char *heeded_by; /* how messages call these; NULL: the runtimes that take it */
-	const char *brief;     /* what it says of them, for explanations */
-	gboolean for_gnuplot;  /* of PIPESIM_ALL_VIEW: not for timelines in characters */
+	guint users; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that use it; 0 = all do */
+	const char *users_called; /* how messages call these; NULL: the runtimes that take it */
+	const char *brief;        /* what it says of them, for explanations */
+	gboolean for_gnuplot;     /* of PIPESIM_ALL_VIEW: not for timelines in characters */
 
 	/* How it is read, where the room does that: list.h has a word for each way. Of a flag TRUE goes to
 	 * its place. @read returns FALSE with PIPESIM_ERROR_USAGE, or what else its text can be refused for. */

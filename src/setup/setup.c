@@ -57,19 +57,19 @@ gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error)
 		setup->scenario.ranks == 0 ? "--pp" : "--microbatches");
 }
 
-/* Who heeds @setting, as messages call them. */
-static char *who_heeds(const PipesimSetting *setting)
+/* Who uses @setting, as messages call them. */
+static char *who_uses(const PipesimSetting *setting)
 {
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(GPtrArray) names = g_ptr_array_new();
 	GString *said = g_string_new("--runtime ");
 
-	if (setting->heeded_by != NULL) {
-		g_string_assign(said, setting->heeded_by);
+	if (setting->users_called != NULL) {
+		g_string_assign(said, setting->users_called);
 		return g_string_free(said, FALSE);
 	}
 	for (; *runtimes != NULL; runtimes++)
-		if ((*runtimes)->takes & setting->heed)
+		if ((*runtimes)->takes & setting->users)
 			g_ptr_array_add(names, (gpointer)(*runtimes)->name);
 	for (guint i = 0; i < names->len; i++)
 		g_string_append_printf(said, "%s%s",
@@ -80,14 +80,14 @@ static char *who_heeds(const PipesimSetting *setting)
 	return g_string_free(said, FALSE);
 }
 
-gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error)
+gboolean pipesim_setup_check_used(const PipesimSetup *setup, guint takes, GError **error)
 {
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
-		if ((setup->text[id] != NULL || setup->flag[id]) && setting->heed != 0 &&
-			!setup->derived[id] && !(takes & setting->heed)) {
-			g_autofree char *who = who_heeds(setting);
+		if ((setup->text[id] != NULL || setup->flag[id]) && setting->users != 0 &&
+			!setup->derived[id] && !(takes & setting->users)) {
+			g_autofree char *who = who_uses(setting);
 
 			return pipesim_refuse(error, "%s has no effect here; it is for %s",
 				setting->name, who);

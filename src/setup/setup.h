@@ -11,7 +11,7 @@ struct _PipesimSetup {
 	char **list[PIPESIM_N_SETTINGS]; /* of settings that may be repeated */
 	gboolean flag[PIPESIM_N_SETTINGS];
 	gboolean derived
-		[PIPESIM_N_SETTINGS]; /* from arguments of a framework: nobody must heed them */
+		[PIPESIM_N_SETTINGS]; /* from arguments of a framework: nobody must use them */
 	char *described; /* the model, where these say it; --model is then their path; owned */
 	char **operands; /* NULL-terminated; not owned */
 	guint n_operands;
@@ -104,12 +104,12 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error);
  * many ranks or micro-batches there are. */
 gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
 
-/** pipesim_setup_heed: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
- * schedules or runtimes heed, and none of them is in @takes (PipesimTakes, PipesimAsks). */
-gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error);
+/** pipesim_setup_check_used: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
+ * schedules or runtimes use, and none of them is in @takes (PipesimTakes, PipesimAsks). */
+gboolean pipesim_setup_check_used(const PipesimSetup *setup, guint takes, GError **error);
 
 /** pipesim_setup_check_view: FALSE with PIPESIM_ERROR_USAGE where a setting of PIPESIM_ALL_VIEW is
- * given and no timeline is drawn that heeds it. */
+ * given and no timeline is drawn that uses it. */
 gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error);
 
 /** pipesim_setup_files: the files that @text names, of a setting or an operand of which @kind is done; "-" is none.
@@ -156,7 +156,7 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
  * Returns: FALSE with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_LIMIT, or what reading a file gives. */
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error);
 
-/** pipesim_setup_sustain: drops power and residence from @setup->costs and tells so where there were any: for
+/** pipesim_setup_sustain: drops power and contention from @setup->costs and tells so where there were any: for
  * what goes by longest paths. */
 void pipesim_setup_sustain(PipesimSetup *setup);
 

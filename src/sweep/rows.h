@@ -16,7 +16,7 @@ typedef struct {
 	const char *const *names; /* of the schedules, in order, NULL-terminated */
 	PipesimRowFormat format;
 	gboolean training;        /* a described model has times: rows have its step */
-	gboolean power;           /* costs have power or residence: rows have their shares */
+	gboolean power;           /* costs have power or contention: rows have their shares */
 	gboolean period;          /* no barrier ends steps: rows have the period */
 	gboolean host;            /* they have launches: rows have the share of these */
 	const GPtrArray *notices; /* of char *: what was said of the sweep; NULL = nothing */

@@ -9,14 +9,14 @@
  * those of PP and EP 1.0, FSDP with its group 0.96, the first step 2.97.
  *
  * The group of all ranks stands for each. A ring has buffers towards one rank and from another
- * in every channel: NCCL's maintainers say that these do not grow with the ranks, and that
+ * in every communicator: NCCL's maintainers say that these do not grow with the ranks, and that
  * groups share none (github.com/NVIDIA/nccl/issues/864, 964; there 544 and 688 MB for a group on
  * four A100s, with trees). What PP's group has beyond that are buffers to send and receive,
  * which all peers over the network share.
  *
  * An all-to-all connects every two ranks of a node: NCCL has 4 MiB for its plain protocol, 512
- * KiB and 4.7 MiB for both low-latency ones, in each of 32 channels (init.cc,
- * computeBuffSizes(); graph/paths.cc, ncclTopoComputeP2pChannels()): 294 MiB a rank. Seven of
+ * KiB and 4.7 MiB for both low-latency ones, in each of 32 communicators (init.cc,
+ * computeBuffSizes(); graph/paths.cc, ncclTopoComputeP2pCommunicators()): 294 MiB a rank. Seven of
  * these are two thirds of pith-train's first step; this is derived, not measured. What is left
  * of it and of FSDP are code, compiled or loaded late, and workspaces.
  *

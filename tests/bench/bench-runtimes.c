@@ -96,8 +96,8 @@ static gboolean case_init(Case *at, const char *name, const PipesimRuntime *runt
 	order = pipesim_schedule_order(at->schedule, &at->shape, at->times, NULL);
 	at->program = pipesim_order_expand(order, NULL);
 	at->lowering = pipesim_lower(at->program, runtime, &at->issuing, NULL);
-	if (at->lowering == NULL ||
-		!pipesim_lowering_check(at->lowering, at->issuing.channels, NULL, NULL, NULL))
+	if (at->lowering == NULL || !pipesim_lowering_check(at->lowering,
+					    at->issuing.communicators, NULL, NULL, NULL))
 		return FALSE;
 	at->ruled = pipesim_ruled_new(at->lowering, &at->issuing, NULL);
 	at->step = pipesim_step_run(&(PipesimJob){.order = order,

@@ -29,7 +29,7 @@ static void lower(PipesimScheduleFile *file)
 		if (g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT))
 			continue;
 		g_assert_no_error(error);
-		if (!pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK,
+		if (!pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_RANK,
 			    pipesim_schedule_file_locate_op, file, &error))
 			g_assert(
 				g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_assert_cmpstr(first->str, ==, second->str);
 	pipesim_program_check_order(file->program, NULL, NULL, &error);
 	if (file->lowering != NULL)
-		pipesim_lowering_check(file->lowering, PIPESIM_CHANNEL_RANK,
+		pipesim_lowering_check(file->lowering, PIPESIM_COMMUNICATOR_RANK,
 			pipesim_schedule_file_locate_action, file, &deadlock);
 	else
 		lower(file);

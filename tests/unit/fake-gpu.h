@@ -1,4 +1,4 @@
-/* A GPU whose governor and residence are known: series as a capture would write them. */
+/* A GPU whose governor and contention are known: series as a capture would write them. */
 #pragma once
 #include "effects/fit-power.h"
 #include "measure/calibrate.h"

@@ -201,11 +201,11 @@ static gint64 at_power(const World *world, guint rank, PipesimKind kind, gint64 
 /* How many times as long an op of @kind takes beside a message that moves, beside a receive that waits, ppm. */
 static gint64 beside(const World *world, PipesimKind kind, gboolean moving)
 {
-	const PipesimResidence *residence = world->times->residence;
+	const PipesimContention *contention = world->times->contention;
 
-	if (residence == NULL)
+	if (contention == NULL)
 		return PIPESIM_PPM;
-	return moving ? residence->moving[kind] : residence->slowdown[kind];
+	return moving ? contention->moving[kind] : contention->slowdown[kind];
 }
 
 static gboolean start(World *world, guint rank)

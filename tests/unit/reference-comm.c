@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
-	PipesimChannels channels;
+	PipesimCommunicators communicators;
 	gboolean host_waits; /* for groups that are stops */
 	gint64 host_time;    /* behind these */
 	gint64 delay_wgrad;  /* of a pair, behind its sends */
@@ -117,18 +117,18 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
 
-/* Issues the next messages of @channel of @rank if their turn has come. */
-static void try_issue(Engine *engine, guint rank, guint32 channel)
+/* Issues the next messages of @communicator of @rank if their turn has come. */
+static void try_issue(Engine *engine, guint rank, guint32 communicator)
 {
 	guint32 begin, end;
 
-	if (!pipesim_rules_post(&engine->rules, rank, channel, &begin, &end))
+	if (!pipesim_rules_post(&engine->rules, rank, communicator, &begin, &end))
 		return;
 	for (guint32 i = begin; i < end; i++) {
 		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
 		PipesimTransfer *transfer;
 
-		if (pipesim_rules_channel(&engine->rules, rank, i) != channel)
+		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
 			continue;
 		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
 		if (send)
@@ -301,8 +301,8 @@ static void advance(Engine *engine, guint rank)
 	gboolean more;
 
 	do {
-		for (guint32 c = pipesim_rules_channels(rules, rank);
-			c < pipesim_rules_channels(rules, rank + 1); c++)
+		for (guint32 c = pipesim_rules_communicators(rules, rank);
+			c < pipesim_rules_communicators(rules, rank + 1); c++)
 			try_issue(engine, rank, c);
 		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
 		       passes_shards(engine, rank) && !waits_for_host(engine, rank);
@@ -352,8 +352,8 @@ static void end_op(Engine *engine, guint rank)
 			/* Done but for what runs behind its sends: they are let go of. */
 			here->behind = TRUE;
 			pipesim_rules_pass(rules, rank);
-			for (guint32 c = pipesim_rules_channels(rules, rank);
-				c < pipesim_rules_channels(rules, rank + 1); c++)
+			for (guint32 c = pipesim_rules_communicators(rules, rank);
+				c < pipesim_rules_communicators(rules, rank + 1); c++)
 				try_issue(engine, rank, c);
 			push(engine, duration(engine, rank, op), rank, here->step);
 			return;
@@ -494,7 +494,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	shards =
 		pipesim_shards_begin(&engine->shards, lowering, engine->times, timeline, arena);
 	engine->rules.sharding = engine->shards.need != NULL;
-	pipesim_rules_begin(&engine->rules, lowering, engine->channels, arena);
+	pipesim_rules_begin(&engine->rules, lowering, engine->communicators, arena);
 	if (!shards || timeline->start == NULL || timeline->end == NULL ||
 		timeline->cause == NULL || timeline->transfers == NULL ||
 		timeline->arrivals == NULL || timeline->send_begin == NULL ||
@@ -519,7 +519,8 @@ static gboolean finish(const Engine *engine, GError **error)
 	if (engine->n_done == engine->timeline->n_ops)
 		return TRUE;
 	/* There must be a cycle: say which. */
-	return pipesim_lowering_check(engine->lowering, engine->channels, NULL, NULL, error) &&
+	return pipesim_lowering_check(
+		       engine->lowering, engine->communicators, NULL, NULL, error) &&
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
@@ -532,7 +533,7 @@ PipesimTimeline *reference_comm_run(const PipesimLowering *lowering,
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.lowering = lowering,
-		.channels = issuing->channels,
+		.communicators = issuing->communicators,
 		.host_waits = (lowering->runtime->takes & PIPESIM_ASK_HOST_TIME) != 0 &&
 			      !issuing->no_host_sync,
 		.host_time = issuing->host_time,

@@ -10,7 +10,7 @@ PipesimTimeline *reference_comm_run(const PipesimLowering *lowering,
 	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
 	guint flags, PipesimPowerState *states, GError **error);
 
-/** assert_equals_reference_comm: @program under @runtime, at costs, channels and whatever else @seed asks for:
+/** assert_equals_reference_comm: @program under @runtime, at costs, communicators and whatever else @seed asks for:
  * every time, cause and message of both are the same. Returns whether it runs to its end. */
 gboolean assert_equals_reference_comm(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed);

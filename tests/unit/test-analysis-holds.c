@@ -81,7 +81,7 @@ START_TEST(receives_stay)
 		const PipesimScenario scenario = {.ranks = 4,
 			.microbatches = 8,
 			.runtime = waiting[k],
-			.issuing = {.channels = PIPESIM_CHANNEL_RANK + _i % 2}};
+			.issuing = {.communicators = PIPESIM_COMMUNICATOR_RANK + _i % 2}};
 		PipesimRun *run = pipesim_run_schedule(
 			pipesim_schedule_find(names[_i % 7], NULL), &scenario, costs);
 

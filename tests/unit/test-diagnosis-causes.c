@@ -648,9 +648,9 @@ START_TEST(profiles_tell_what_receives_cost)
 		ABS(pipesim_record_pipeline(record, 0, 0)->ops[2].beside - 5 * MS), 100);
 	calibration = pipesim_calibrate(&trace, 1, &none, NULL);
 	effects = pipesim_effects_calibrate(&trace, 1, calibration, 0, NULL);
-	ck_assert_ptr_nonnull(calibration->costs->residence);
+	ck_assert_ptr_nonnull(calibration->costs->contention);
 	ck_assert_int_eq(
-		calibration->costs->residence->slowdown[PIPESIM_F], found.ratio[PIPESIM_F]);
+		calibration->costs->contention->slowdown[PIPESIM_F], found.ratio[PIPESIM_F]);
 	ck_assert_int_le(ABS(calibration->costs->time[PIPESIM_F] - 10 * MS), 100);
 	ck_assert(trace_has_notice(calibration->notices, "what a receive costs beside B"));
 }

@@ -71,7 +71,7 @@ START_TEST(power_goes_into_costs)
 	ck_assert(trace_has_notice(calibration->notices, "no history has pauses in a waiting"));
 	ck_assert(trace_has_notice(
 		calibration->notices, "nothing was measured beside a waiting"));
-	ck_assert_ptr_null(calibration->costs->residence);
+	ck_assert_ptr_null(calibration->costs->contention);
 	ck_assert_int_eq(power->explained, found->power->explained);
 	ck_assert_int_eq(power->residual, found->power->after);
 }
@@ -156,7 +156,7 @@ START_TEST(what_is_missing_is_said)
 	ck_assert_ptr_nonnull(calibration);
 	ck_assert(trace_has_notice(calibration->notices, short_series[_i].notice));
 	ck_assert_ptr_null(calibration->costs->power);
-	ck_assert_ptr_null(calibration->costs->residence);
+	ck_assert_ptr_null(calibration->costs->contention);
 }
 END_TEST
 
@@ -196,34 +196,34 @@ END_TEST
 	"resident,r,10,0,layer,F,,119,,,24,,,nccl\n" \
 	"resident,r,11,0,layer,B,,240,,,24,,,nccl\n"
 
-START_TEST(residence_is_a_ratio_of_medians)
+START_TEST(contention_is_a_ratio_of_medians)
 {
 	g_autoptr(PipesimCalibration) own = calibrate_both(TOP FAKE_COLUMNS BESIDE, NULL);
 	g_autoptr(PipesimCalibration) nccl = calibrate_both(
 		"#version,1\n#pp_message_bytes,400\n" FAKE_COLUMNS BESIDE BESIDE_NCCL, NULL);
-	const PipesimResidence *residence = own->costs->residence;
+	const PipesimContention *contention = own->costs->contention;
 
-	ck_assert_int_eq(residence->sms, 32);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_F], 1400000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_B], 1300000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_W], 1300000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_FB], 1330412);
+	ck_assert_int_eq(contention->sms, 32);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_F], 1400000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_B], 1300000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_W], 1300000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_FB], 1330412);
 	/* A message of the size of the model's, else the largest; forwards as backwards. */
-	ck_assert_int_eq(residence->moving[PIPESIM_F], 1020000);
-	ck_assert_int_eq(nccl->costs->residence->moving[PIPESIM_B], 1010000);
+	ck_assert_int_eq(contention->moving[PIPESIM_F], 1020000);
+	ck_assert_int_eq(nccl->costs->contention->moving[PIPESIM_B], 1010000);
 	ck_assert(
 		trace_has_notice(own->notices, "NCCL's own waiting receive was not measured"));
 	ck_assert(trace_has_notice(own->notices, "was measured for backwards only"));
 
 	g_autoptr(PipesimTrace) both = trace_of(TOP FAKE_COLUMNS BESIDE BESIDE_NCCL);
 	g_autoptr(PipesimCalibration) nearest = calibrate_all(&both, 1, 12, NULL);
-	ck_assert_int_eq(nearest->costs->residence->sms, 8);
-	ck_assert_int_eq(nearest->costs->residence->slowdown[PIPESIM_F], 1100000);
+	ck_assert_int_eq(nearest->costs->contention->sms, 8);
+	ck_assert_int_eq(nearest->costs->contention->slowdown[PIPESIM_F], 1100000);
 
-	ck_assert_int_eq(nccl->costs->residence->sms, 24);
-	ck_assert_int_eq(nccl->costs->residence->slowdown[PIPESIM_F], 1190000);
+	ck_assert_int_eq(nccl->costs->contention->sms, 24);
+	ck_assert_int_eq(nccl->costs->contention->slowdown[PIPESIM_F], 1190000);
 	/* Nothing is faster for having less of the chip. */
-	ck_assert_int_eq(nccl->costs->residence->slowdown[PIPESIM_B], 1000000);
+	ck_assert_int_eq(nccl->costs->contention->slowdown[PIPESIM_B], 1000000);
 	ck_assert(
 		trace_has_notice(nccl->notices, "layer B takes 20.0 % less beside a receive"));
 	ck_assert(!trace_has_notice(nccl->notices, "NCCL's own"));
@@ -246,12 +246,12 @@ START_TEST(components_are_weighted)
 		"resident,r,6,0,attn,I,,100,,,0,,,\n"
 		"resident,r,7,0,attn,I,,190,,,16,,,nccl\n",
 		NULL);
-	const PipesimResidence *residence = calibration->costs->residence;
+	const PipesimContention *contention = calibration->costs->contention;
 
-	ck_assert_int_eq(residence->slowdown[PIPESIM_F], 1100000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_W], 1250000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_I], 1250000);
-	ck_assert_int_eq(residence->slowdown[PIPESIM_B], 1250000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_F], 1100000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_W], 1250000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_I], 1250000);
+	ck_assert_int_eq(contention->slowdown[PIPESIM_B], 1250000);
 	ck_assert(trace_has_notice(calibration->notices,
 		"receive contention was not measured for attn F: the other ops of each kind"));
 }
@@ -278,8 +278,8 @@ START_TEST(receives_are_against_sustained_times)
 			&error);
 
 	ck_assert_msg(calibration != NULL, "%s", error != NULL ? error->message : "");
-	ck_assert_int_eq(calibration->costs->residence->slowdown[PIPESIM_F], 1200000);
-	ck_assert_int_eq(calibration->costs->residence->slowdown[PIPESIM_B], 1100000);
+	ck_assert_int_eq(calibration->costs->contention->slowdown[PIPESIM_F], 1200000);
+	ck_assert_int_eq(calibration->costs->contention->slowdown[PIPESIM_B], 1100000);
 }
 END_TEST
 
@@ -400,7 +400,7 @@ Suite *effects_fits_suite(void)
 	tcase_add_test(effects, reversed_kinds_are_told);
 	tcase_add_loop_test(effects, what_is_missing_is_said, 0, G_N_ELEMENTS(short_series));
 	tcase_add_test(effects, another_device_is_refused);
-	tcase_add_test(effects, residence_is_a_ratio_of_medians);
+	tcase_add_test(effects, contention_is_a_ratio_of_medians);
 	tcase_add_test(effects, receives_are_against_sustained_times);
 	tcase_add_test(effects, components_are_weighted);
 	tcase_add_test(effects, metadata_tells_bytes_and_ranks);

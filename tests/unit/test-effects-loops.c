@@ -34,7 +34,7 @@ static PipesimCosts *new_costs(void)
 	costs->power = pipesim_power_new();
 	costs->power->time_constant[0] = 34000000;
 	costs->power->threshold = 800000;
-	costs->residence = pipesim_residence_new();
+	costs->contention = pipesim_contention_new();
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		costs->power->full_speed[kind] = (gint64)(1e6 * full[kind]);
 	costs->n_parts = STAGES;
@@ -187,7 +187,7 @@ START_TEST(loops_of_a_known_chip)
 	ck_assert_double_eq_tol((double)costs->power->exchanging / 1e6, gpu.level, 0.005);
 	ck_assert_double_eq_tol((double)costs->power->beside_load / 1e6, gpu.beside, 0.01);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		ck_assert_double_eq_tol((double)costs->residence->slowdown[kind] / 1e6,
+		ck_assert_double_eq_tol((double)costs->contention->slowdown[kind] / 1e6,
 			slower[kind], 0.01 * slower[kind]);
 	ck_assert_double_eq_tol((double)costs->step->begin, 450000, 30000);
 	ck_assert_uint_eq(costs->step->n_parts, STAGES);

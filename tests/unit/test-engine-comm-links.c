@@ -6,7 +6,7 @@
 /* Every fifth case of the grid: all of it takes seconds. */
 #define STRIDE 5
 
-static const PipesimIssuing in_one_queue = {.channels = PIPESIM_CHANNEL_RANK};
+static const PipesimIssuing in_one_queue = {.communicators = PIPESIM_COMMUNICATOR_RANK};
 
 static const GridCase *accepted_case(int i)
 {

@@ -9,7 +9,7 @@
 #include "suites.h"
 #include <string.h>
 
-static const PipesimIssuing in_one_queue = {.channels = PIPESIM_CHANNEL_RANK};
+static const PipesimIssuing in_one_queue = {.communicators = PIPESIM_COMMUNICATOR_RANK};
 
 static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
 	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_pytorch_2_15, &pipesim_runtime_single,
@@ -35,8 +35,8 @@ static PipesimTimeline *run(const PipesimProgram *program, const PipesimLowering
 	if (timeline != NULL)
 		return timeline;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
-	ck_assert(
-		!pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, NULL, NULL, &deadlock));
+	ck_assert(!pipesim_lowering_check(
+		lowering, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, &deadlock));
 	ck_assert_str_eq(error->message, deadlock->message);
 	return NULL;
 }
@@ -99,7 +99,7 @@ START_TEST(grouped_by_hand)
 END_TEST
 
 /* Makespans of PyTorch 2.15's lists, F = I = W = 10, B = 20, a pair 30 for each op of a stage, message 0
- * or 1; worked out by another replay of the same rules, PyTorch 2.15.0. By channels: none (async),
+ * or 1; worked out by another replay of the same rules, PyTorch 2.15.0. By communicators: none (async),
  * edge, pair, rank. */
 static const struct {
 	const char *schedule;
@@ -143,10 +143,11 @@ static gint64 makespan_of(guint row, gint64 p2p, const PipesimIssuing *issuing)
 	return timeline->makespan;
 }
 
-START_TEST(channels_of_pytorch_2_15)
+START_TEST(communicators_of_pytorch_2_15)
 {
 	for (guint way = 0; way < 4; way++) {
-		const PipesimIssuing issuing = {.channels = PIPESIM_CHANNEL_EDGE + 1 - way};
+		const PipesimIssuing issuing = {
+			.communicators = PIPESIM_COMMUNICATOR_EDGE + 1 - way};
 		const PipesimIssuing *asked = way > 0 ? &issuing : NULL;
 
 		ck_assert_int_eq(makespan_of(_i, 0, asked), makespans[_i].still[way]);
@@ -160,16 +161,17 @@ START_TEST(one_send_of_pytorch_2_15)
 {
 	static const gint64 expected[] = {732, 563, 560};
 
-	for (guint channels = PIPESIM_CHANNEL_RANK; channels <= PIPESIM_CHANNEL_EDGE;
-		channels++) {
-		const PipesimIssuing issuing = {.channels = channels, .max_sends = 1};
+	for (guint communicators = PIPESIM_COMMUNICATOR_RANK;
+		communicators <= PIPESIM_COMMUNICATOR_EDGE; communicators++) {
+		const PipesimIssuing issuing = {.communicators = communicators, .max_sends = 1};
 		const gboolean moves = strcmp(makespans[_i].schedule, "dualpipev") == 0;
 
 		if (!moves)
 			ck_assert_int_eq(makespan_of(_i, 1, &issuing),
-				makespans[_i].moved[4 - channels]);
+				makespans[_i].moved[4 - communicators]);
 		else if (makespans[_i].ranks == 4)
-			ck_assert_int_eq(makespan_of(_i, 1, &issuing), expected[channels - 1]);
+			ck_assert_int_eq(
+				makespan_of(_i, 1, &issuing), expected[communicators - 1]);
 	}
 }
 END_TEST
@@ -204,7 +206,7 @@ static void assert_equals_oracle(const PipesimProgram *program, const PipesimLow
 static void assert_sharding(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	const PipesimIssuing issuing = {.channels = PIPESIM_CHANNEL_RANK,
+	const PipesimIssuing issuing = {.communicators = PIPESIM_COMMUNICATOR_RANK,
 		.active_stages = 1 + seed % 3,
 		.ahead = seed % 2 == 0 ? PIPESIM_AHEAD_FULL : PIPESIM_AHEAD_AUTO,
 		.defer_reduce_wait = seed % 5 < 2};
@@ -264,11 +266,12 @@ START_TEST(rounds_run)
 	for (guint i = 0; i < G_N_ELEMENTS(of) && !program->has_more; i++) {
 		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, of[i], NULL, NULL);
 
-		for (guint channels = PIPESIM_CHANNEL_RANK; channels <= PIPESIM_CHANNEL_EDGE;
-			channels++) {
-			const PipesimIssuing issuing = {.channels = channels};
+		for (guint communicators = PIPESIM_COMMUNICATOR_RANK;
+			communicators <= PIPESIM_COMMUNICATOR_EDGE; communicators++) {
+			const PipesimIssuing issuing = {.communicators = communicators};
 
-			ck_assert(pipesim_lowering_check(lowering, channels, NULL, NULL, NULL));
+			ck_assert(pipesim_lowering_check(
+				lowering, communicators, NULL, NULL, NULL));
 			ck_assert(pipesim_runtime_runs(
 				program, of[i], &issuing, NULL, NULL, NULL));
 		}
@@ -398,11 +401,11 @@ START_TEST(native_runs)
 		pipesim_runtime_resolve(&pipesim_native_runtime, point->schedule->runtime),
 		NULL, NULL);
 
-	ck_assert(pipesim_lowering_check(queue, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(queue, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
 	if (grid_is_extended(point, &program->shape))
 		return;
-	ck_assert(pipesim_lowering_check(native, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(native, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(native), 0);
 }
 END_TEST
@@ -615,7 +618,8 @@ Suite *engine_comm_suite(void)
 	tcase_add_test(tcase, async_by_hand);
 	tcase_add_test(tcase, queue_by_hand);
 	tcase_add_test(tcase, single_by_hand);
-	tcase_add_loop_test(tcase, channels_of_pytorch_2_15, 0, (int)G_N_ELEMENTS(makespans));
+	tcase_add_loop_test(
+		tcase, communicators_of_pytorch_2_15, 0, (int)G_N_ELEMENTS(makespans));
 	tcase_add_loop_test(tcase, one_send_of_pytorch_2_15, 0, (int)G_N_ELEMENTS(makespans));
 	tcase_add_test(tcase, grouped_by_hand);
 	tcase_add_loop_test(tcase, groups_are_free_without_latency, 0, 4);

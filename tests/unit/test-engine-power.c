@@ -248,9 +248,9 @@ START_TEST(files_say_it)
 	ck_assert_int_eq(copy->power->limit, 700);
 	ck_assert_int_eq(copy->power->explained, 930000);
 	ck_assert_str_eq(copy->power->device, "NVIDIA H200");
-	ck_assert_int_eq(copy->residence->slowdown[PIPESIM_I], 1200000);
-	ck_assert_int_eq(copy->residence->moving[PIPESIM_W], 1020000);
-	ck_assert_int_eq(copy->residence->sms, 16);
+	ck_assert_int_eq(copy->contention->slowdown[PIPESIM_I], 1200000);
+	ck_assert_int_eq(copy->contention->moving[PIPESIM_W], 1020000);
+	ck_assert_int_eq(copy->contention->sms, 16);
 	ck_assert_uint_eq(copy->n_part_bytes, 2);
 	ck_assert_int_eq(copy->part_bytes[PIPESIM_N_BYTES + PIPESIM_UNTIL_WEIGHT], 9);
 	ck_assert_int_eq(copy->part_bytes[PIPESIM_PARAMETERS], 70);
@@ -269,7 +269,7 @@ START_TEST(files_need_not)
 	ck_assert_ptr_nonnull(costs);
 	ck_assert_ptr_null(costs->power);
 	ck_assert_ptr_null(costs->part_bytes);
-	ck_assert_int_eq(costs->residence->moving[PIPESIM_F], PIPESIM_PPM);
+	ck_assert_int_eq(costs->contention->moving[PIPESIM_F], PIPESIM_PPM);
 }
 END_TEST
 
@@ -365,15 +365,15 @@ static PipesimPower *random_power(guint32 seed)
 	return power;
 }
 
-static PipesimResidence *random_residence(guint32 seed)
+static PipesimContention *random_contention(guint32 seed)
 {
-	PipesimResidence *residence = pipesim_residence_new();
+	PipesimContention *contention = pipesim_contention_new();
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
-		residence->slowdown[kind] = draw(&seed, PIPESIM_PPM, 1500000);
-		residence->moving[kind] = draw(&seed, PIPESIM_PPM, 1100000);
+		contention->slowdown[kind] = draw(&seed, PIPESIM_PPM, 1500000);
+		contention->moving[kind] = draw(&seed, PIPESIM_PPM, 1100000);
 	}
-	return residence;
+	return contention;
 }
 
 /* Up to as long as ops take, of one to three parts of the model. */
@@ -402,7 +402,7 @@ static PipesimCosts *random_costs(guint32 seed, guint ranks, gint64 scale)
 	for (guint i = 0; costs->power != NULL && i < PIPESIM_POWER_CONSTANTS; i++)
 		costs->power->time_constant[i] *= scale;
 	if (seed % 4 != 3)
-		costs->residence = random_residence(seed);
+		costs->contention = random_contention(seed);
 	if (seed % 7 < 4)
 		add_launches(costs, ranks, seed, scale);
 	return costs;
@@ -450,7 +450,8 @@ static void assert_oracle(
 			states[rank].mean[i] = share(mean[rank][i]);
 		}
 	timeline = run_alone(lowering, times, &issuing, states);
-	oracle = power_oracle_new(lowering, times, issuing.channels == PIPESIM_CHANNEL_PAIR,
+	oracle = power_oracle_new(lowering, times,
+		issuing.communicators == PIPESIM_COMMUNICATOR_PAIR,
 		waits ? issuing.host_time : -1, mean);
 	ck_assert_int_eq(timeline == NULL, oracle->stuck);
 	if (timeline == NULL)
@@ -561,7 +562,7 @@ START_TEST(nothing_changes_nothing)
 		costs->power = random_power((guint32)_i);
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 			costs->power->full_speed[kind] = PIPESIM_PPM;
-		costs->residence = pipesim_residence_new();
+		costs->contention = pipesim_contention_new();
 		costs->n_launches = 1;
 		costs->launch = g_new0(gint64, PIPESIM_FB);
 		on = pipesim_times_new(costs, &program->shape);
@@ -667,7 +668,7 @@ START_TEST(steps_repeat)
 	costs->power = random_power((guint32)_i);
 	costs->power->time_constant[0] = 3 * MS << _i % 10;
 	costs->power->time_constant[1] = 300 * MS;
-	costs->residence = random_residence((guint32)_i);
+	costs->contention = random_contention((guint32)_i);
 	times = pipesim_times_new(costs, &program->shape);
 	for (guint i = 0; i < 200; i++) {
 		g_autoptr(PipesimTimeline) timeline =
@@ -705,8 +706,8 @@ START_TEST(waiting_warms_up)
 	costs->power->waiting_load = 850000;
 	costs->power->full_speed[PIPESIM_F] = 800000;
 	times = pipesim_times_new(costs, &program->shape);
-	timeline = run_alone(
-		lowering, times, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_RANK}, states);
+	timeline = run_alone(lowering, times,
+		&(PipesimIssuing){.communicators = PIPESIM_COMMUNICATOR_RANK}, states);
 	/* Rank 0 begins rested; rank 1 has waited at 0.85 for as long as that took. */
 	first = pipesim_power_duration(costs->power, &rested, PIPESIM_F, 10000);
 	pipesim_power_advance(costs->power, &rested, first, 850000);

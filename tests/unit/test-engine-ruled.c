@@ -109,7 +109,7 @@ static void assert_figures(const PipesimRuled *ruled, const PipesimTimes *times,
 gboolean assert_equals_reference_comm(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+	const PipesimIssuing asked = {.communicators = PIPESIM_COMMUNICATOR_RANK + seed % 3,
 		.active_stages = 2 + seed % 3,
 		.defer_reduce_wait = seed % 8 == 3,
 		.defer_recv = seed % 9 == 4,
@@ -169,7 +169,7 @@ END_TEST
 static void assert_lanes(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+	const PipesimIssuing asked = {.communicators = PIPESIM_COMMUNICATOR_RANK + seed % 3,
 		.active_stages = 2 + seed % 3,
 		.delay_wgrad = seed % 3 == 1 ? 400 : 0,
 		.host_time = seed % 5 == 2 ? 90 : 0};
@@ -239,7 +239,7 @@ static guint n_told;
 /* Also what the step takes without waits, where that is told on the way. */
 static void assert_told(const PipesimOrder *order, const PipesimRuntime *runtime, guint32 seed)
 {
-	const PipesimIssuing asked = {.channels = seed % 4,
+	const PipesimIssuing asked = {.communicators = seed % 4,
 		.active_stages = seed % 3 == 0 ? 0 : 1 + seed % 5,
 		.ahead = seed % 7 == 1 ? PIPESIM_AHEAD_AUTO : PIPESIM_AHEAD_FULL,
 		.defer_reduce_wait = seed % 8 == 3,
@@ -340,7 +340,7 @@ static void assert_steady(const PipesimSchedule *schedule, const PipesimStep *st
 static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *order,
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	const PipesimIssuing asked = {.channels = PIPESIM_CHANNEL_RANK + seed % 3,
+	const PipesimIssuing asked = {.communicators = PIPESIM_COMMUNICATOR_RANK + seed % 3,
 		.no_overlap = seed % 6 == 2,
 		.overlap_flush = seed % 6 == 3,
 		.host_time = seed % 5 == 2 ? 90 : 0};

@@ -136,7 +136,7 @@ static char *deadlock(const char *csv, const PipesimRuntime *runtime)
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GError) error = NULL;
 
-	if (pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, locate, NULL, &error))
+	if (pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_RANK, locate, NULL, &error))
 		return NULL;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
 	return g_strdup(error->message);
@@ -192,11 +192,12 @@ START_TEST(written_messages)
 	const PipesimCell moved = written[9];
 
 	ck_assert_ptr_nonnull(right);
-	ck_assert(pipesim_lowering_check(right, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(right, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL));
 	written[9] = written[10];
 	written[10] = moved;
 	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
-	ck_assert(!pipesim_lowering_check(wrong, PIPESIM_CHANNEL_RANK, locate, NULL, &error));
+	ck_assert(!pipesim_lowering_check(
+		wrong, PIPESIM_COMMUNICATOR_RANK, locate, NULL, &error));
 	ck_assert_str_eq(error->message,
 		"x:1:2: deadlock under pytorch-2.11: 0SEND_F0 on rank 0 waits for 1RECV_F0 on "
 		"rank 1\n"

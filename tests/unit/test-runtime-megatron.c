@@ -272,12 +272,12 @@ START_TEST(pairs_never_hang)
 			ck_assert_ptr_nonnull(lowering);
 			one = pipesim_lower(program, &pipesim_runtime_megatron, &in_one, NULL);
 			ck_assert_ptr_nonnull(one);
-			for (guint channels = PIPESIM_CHANNEL_RANK;
-				channels <= PIPESIM_CHANNEL_EDGE; channels++)
+			for (guint communicators = PIPESIM_COMMUNICATOR_RANK;
+				communicators <= PIPESIM_COMMUNICATOR_EDGE; communicators++)
 				ck_assert(pipesim_lowering_check(
-						  lowering, channels, NULL, NULL, NULL) &&
+						  lowering, communicators, NULL, NULL, NULL) &&
 					  pipesim_lowering_check(
-						  one, channels, NULL, NULL, NULL));
+						  one, communicators, NULL, NULL, NULL));
 			made++;
 		}
 	ck_assert_uint_gt(made, 3);
@@ -291,43 +291,44 @@ static const struct {
 	PipesimIssuing issuing;
 	gint64 still, moved;
 } makespans[] = {
-	{"interleaved-1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR}, 570, 591},
-	{"interleaved-1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR}, 1170, 1215},
-	{"interleaved-1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_RANK}, 570, 609},
-	{"interleaved-1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_RANK}, 1170, 1257},
-	{"interleaved-1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .keep_outputs = TRUE},
-		570, 584},
-	{"interleaved-1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR, .keep_outputs = TRUE},
-		1170, 1200},
-	{"interleaved-1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .no_overlap = TRUE}, 570,
-		595},
-	{"interleaved-1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_RANK, .no_overlap = TRUE},
-		1170, 1223},
-	{"1f1b", 2, 4, {.channels = PIPESIM_CHANNEL_PAIR}, 150, 155},
-	{"1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_RANK}, 330, 349},
-	{"1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_RANK}, 690, 733},
+	{"interleaved-1f1b", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_PAIR}, 570, 591},
+	{"interleaved-1f1b", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_PAIR}, 1170, 1215},
+	{"interleaved-1f1b", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 570, 609},
+	{"interleaved-1f1b", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 1170, 1257},
+	{"interleaved-1f1b", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .keep_outputs = TRUE}, 570, 584},
+	{"interleaved-1f1b", 8, 16,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .keep_outputs = TRUE}, 1170, 1200},
+	{"interleaved-1f1b", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .no_overlap = TRUE}, 570, 595},
+	{"interleaved-1f1b", 8, 16,
+		{.communicators = PIPESIM_COMMUNICATOR_RANK, .no_overlap = TRUE}, 1170, 1223},
+	{"1f1b", 2, 4, {.communicators = PIPESIM_COMMUNICATOR_PAIR}, 150, 155},
+	{"1f1b", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 330, 349},
+	{"1f1b", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 690, 733},
 	/* A pair takes 30, of which 4 are behind its sends where W is delayed. */
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR}, 570, 605},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR}, 1170, 1245},
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_RANK}, 570, 634},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_RANK}, 1170, 1314},
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_EDGE}, 570, 599},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_EDGE}, 1170, 1231},
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 4}, 570,
-		585},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 4}, 1170,
-		1201},
+	{"interleaved-1f1b+", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_PAIR}, 570, 605},
+	{"interleaved-1f1b+", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_PAIR}, 1170, 1245},
+	{"interleaved-1f1b+", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 570, 634},
+	{"interleaved-1f1b+", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_RANK}, 1170, 1314},
+	{"interleaved-1f1b+", 4, 8, {.communicators = PIPESIM_COMMUNICATOR_EDGE}, 570, 599},
+	{"interleaved-1f1b+", 8, 16, {.communicators = PIPESIM_COMMUNICATOR_EDGE}, 1170, 1231},
+	{"interleaved-1f1b+", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .delay_wgrad = 4}, 570, 585},
+	{"interleaved-1f1b+", 8, 16,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .delay_wgrad = 4}, 1170, 1201},
 	/* No more than the W of a pair, 10. */
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 25}, 570,
-		585},
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 570,
-		597},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 1170,
-		1229},
-	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_EDGE, .overlap_flush = TRUE},
-		570, 596},
-	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_EDGE, .overlap_flush = TRUE},
-		1170, 1224},
+	{"interleaved-1f1b+", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .delay_wgrad = 25}, 570, 585},
+	{"interleaved-1f1b+", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_RANK, .delay_wgrad = 4}, 570, 597},
+	{"interleaved-1f1b+", 8, 16,
+		{.communicators = PIPESIM_COMMUNICATOR_RANK, .delay_wgrad = 4}, 1170, 1229},
+	{"interleaved-1f1b+", 4, 8,
+		{.communicators = PIPESIM_COMMUNICATOR_EDGE, .overlap_flush = TRUE}, 570, 596},
+	{"interleaved-1f1b+", 8, 16,
+		{.communicators = PIPESIM_COMMUNICATOR_EDGE, .overlap_flush = TRUE}, 1170,
+		1224},
 };
 
 static gint64 run_row(guint row, gint64 p2p, gint64 host_time)
@@ -342,7 +343,7 @@ static gint64 run_row(guint row, gint64 p2p, gint64 host_time)
 	g_autoptr(PipesimTimeline) timeline = NULL;
 
 	issuing.host_time = host_time;
-	ck_assert(pipesim_lowering_check(lowering, issuing.channels, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(lowering, issuing.communicators, NULL, NULL, NULL));
 	timeline = pipesim_comm_run(lowering, &issuing, times, NULL, 0, NULL, NULL);
 	ck_assert_ptr_nonnull(timeline);
 	return timeline->makespan;
@@ -365,7 +366,7 @@ START_TEST(delays_no_more_than_w)
 		const PipesimIssuing *issuing = &makespans[row].issuing;
 
 		if (makespans[row].ranks != 4 || issuing->delay_wgrad == 0 ||
-			issuing->channels != PIPESIM_CHANNEL_PAIR)
+			issuing->communicators != PIPESIM_COMMUNICATOR_PAIR)
 			continue;
 		ck_assert_int_eq(run_row(row, 15, 0), issuing->delay_wgrad == 25 ? 1000 : 1060);
 		rows++;
@@ -393,10 +394,12 @@ START_TEST(flush_deadlocks)
 		make_lowering("interleaved-1f1b", ranks, 2 * ranks, &issuing, &program);
 
 	ck_assert_int_eq(
-		pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL),
+		pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL),
 		ranks == 2 || ranks % 2 == 1);
-	ck_assert(pipesim_lowering_check(lowering, PIPESIM_CHANNEL_PAIR, NULL, NULL, NULL));
-	ck_assert(pipesim_lowering_check(lowering, PIPESIM_CHANNEL_EDGE, NULL, NULL, NULL));
+	ck_assert(
+		pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_PAIR, NULL, NULL, NULL));
+	ck_assert(
+		pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_EDGE, NULL, NULL, NULL));
 }
 END_TEST
 

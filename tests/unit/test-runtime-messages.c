@@ -149,13 +149,14 @@ static PipesimIssuing read_arguments(const char *text, guint32 ahead_of[8])
 	return issuing;
 }
 
-/* Whether a list with receives deferred runs: in one channel none does; with one for each pair of ranks
+/* Whether a list with receives deferred runs: in one communicator none does; with one for each pair of ranks
  * looped BFS at 4 and 8 ranks; with one for each direction all but those where messages cross. */
-static gboolean runs_deferred(const char *schedule, guint ranks, PipesimChannels channels)
+static gboolean runs_deferred(
+	const char *schedule, guint ranks, PipesimCommunicators communicators)
 {
-	if (channels == PIPESIM_CHANNEL_RANK)
+	if (communicators == PIPESIM_COMMUNICATOR_RANK)
 		return FALSE;
-	if (channels == PIPESIM_CHANNEL_PAIR)
+	if (communicators == PIPESIM_COMMUNICATOR_PAIR)
 		return strcmp(schedule, "loopedbfs") == 0 && ranks > 2;
 	return strcmp(schedule, "zbv") != 0 && !g_str_has_prefix(schedule, "v-") &&
 	       (strcmp(schedule, "dualpipev") != 0 || ranks == 2) &&
@@ -201,13 +202,15 @@ static void assert_list(const char *folder, char **row)
 	pipesim_lowering_print(file->lowering, printed);
 	ck_assert_msg(strcmp(printed->str, wanted) == 0, "%s", row[0]);
 	ck_assert_ptr_eq(file->lowering->runtime, &pipesim_runtime_pytorch_2_15);
-	for (guint channels = PIPESIM_CHANNEL_RANK; channels <= PIPESIM_CHANNEL_EDGE;
-		channels++)
+	for (guint communicators = PIPESIM_COMMUNICATOR_RANK;
+		communicators <= PIPESIM_COMMUNICATOR_EDGE; communicators++)
 		ck_assert_msg(
-			pipesim_lowering_check(file->lowering, channels, NULL, NULL, NULL) ==
-				(!issuing.defer_recv ||
-					runs_deferred(row[1], (guint)atoi(row[2]), channels)),
-			"%s over channels %s", row[0], pipesim_channels_name(channels));
+			pipesim_lowering_check(file->lowering, communicators, NULL, NULL,
+				NULL) == (!issuing.defer_recv ||
+						 runs_deferred(row[1], (guint)atoi(row[2]),
+							 communicators)),
+			"%s over channels %s", row[0],
+			pipesim_communicators_name(communicators));
 }
 
 /* Every list that 2.15 makes, with all its arguments, byte by byte but for its line ends. */
@@ -269,7 +272,8 @@ START_TEST(line_of_megabytes)
 	file = parse(csv->str);
 	ck_assert_uint_eq(file->program->shape.microbatches, file->program->n_ops / 2);
 	lowering = pipesim_lower(file->program, &pipesim_runtime_single, NULL, NULL);
-	ck_assert(pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
+	ck_assert(
+		pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL));
 }
 END_TEST
 

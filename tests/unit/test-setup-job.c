@@ -55,7 +55,7 @@ START_TEST(options_stand_in_any_group)
 	ck_assert_str_eq(job->command, "plan");
 	ck_assert_str_eq(job->text[PIPESIM_SET_PP], "8");
 	ck_assert_str_eq(job->text[PIPESIM_SET_TIMES], "F=24ms,B=47");
-	ck_assert_str_eq(job->text[PIPESIM_SET_CHANNELS], "edge");
+	ck_assert_str_eq(job->text[PIPESIM_SET_COMMUNICATORS], "edge");
 	ck_assert_str_eq(job->list[PIPESIM_SET_TRACE][1], "b");
 	ck_assert_int_eq((int)g_strv_length(job->list[PIPESIM_SET_TRACE]), 2);
 	ck_assert(job->flag[PIPESIM_SET_SEQUENCE_PARALLEL]);

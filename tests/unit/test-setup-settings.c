@@ -18,14 +18,14 @@ START_TEST(table_is_sound)
 	ck_assert_msg(strlen(setting->help) <= 100 && strchr(setting->help, '\n') == NULL,
 		"%s: help of %zu characters", setting->name, strlen(setting->help));
 	ck_assert_int_ge(setting->group, PIPESIM_NO_GROUP);
-	/* Schedules are called by the row, runtimes by their own table: one of both knows who heeds it. */
+	/* Schedules are called by the row, runtimes by their own table: one of both knows who uses it. */
 	for (const PipesimRuntime *const *runtime = pipesim_runtime_list(); *runtime != NULL;
 		runtime++)
-		asked |= (*runtime)->takes & setting->heed;
-	ck_assert((setting->heed != 0) == (setting->heeded_by != NULL || asked != 0));
-	ck_assert(setting->heeded_by == NULL || asked == 0);
-	/* What schedules heed is explained with them. */
-	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->heed != 0) ==
+		asked |= (*runtime)->takes & setting->users;
+	ck_assert((setting->users != 0) == (setting->users_called != NULL || asked != 0));
+	ck_assert(setting->users_called == NULL || asked == 0);
+	/* What schedules use is explained with them. */
+	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->users != 0) ==
 		  (setting->brief != NULL));
 	/* What has a place is read, and no flag is. */
 	ck_assert((setting->read != NULL) ==
@@ -144,8 +144,8 @@ START_TEST(heed_names_the_schedules)
 	g_autoptr(GError) error = NULL;
 
 	set(&setup, PIPESIM_SET_GROUP, "4");
-	ck_assert(pipesim_setup_heed(&setup, PIPESIM_TAKES_GROUP, &error));
-	ck_assert(!pipesim_setup_heed(&setup, PIPESIM_TAKES_CHUNKS, &error));
+	ck_assert(pipesim_setup_check_used(&setup, PIPESIM_TAKES_GROUP, &error));
+	ck_assert(!pipesim_setup_check_used(&setup, PIPESIM_TAKES_CHUNKS, &error));
 	ck_assert_str_eq(
 		error->message, "--group has no effect here; it is for interleaved schedules");
 }

@@ -1,12 +1,12 @@
 #include "config.h"
 
-#include "effects/fit-residence.h"
+#include "effects/fit-contention.h"
 
 #include <math.h>
 
 /* Repetitions of one op on one rank beside one thing, or alone. */
 typedef struct {
-	PipesimResidencePart beside; /* what it is of and beside what */
+	PipesimContentionPart beside; /* what it is of and beside what */
 	gboolean alone;
 	gboolean sustained; /* of no series: what the costs' times of a stage are made of */
 	guint trace;
@@ -24,7 +24,7 @@ static void cell_free(gpointer data)
 	g_free(cell);
 }
 
-static gboolean is_same_thing(const PipesimResidencePart *a, const PipesimResidencePart *b)
+static gboolean is_same_thing(const PipesimContentionPart *a, const PipesimContentionPart *b)
 {
 	return a->moving == b->moving && a->sms == b->sms && a->bytes == b->bytes &&
 	       g_str_equal(a->impl, b->impl);
@@ -32,7 +32,7 @@ static gboolean is_same_thing(const PipesimResidencePart *a, const PipesimReside
 
 static guint part_hash(gconstpointer data)
 {
-	const PipesimResidencePart *part = data;
+	const PipesimContentionPart *part = data;
 
 	return g_str_hash(part->component) + 7 * part->phase + 131 * (guint)part->sms +
 	       (guint)part->bytes + 5 * part->moving + 31 * g_str_hash(part->impl);
@@ -40,7 +40,7 @@ static guint part_hash(gconstpointer data)
 
 static gboolean part_equal(gconstpointer a, gconstpointer b)
 {
-	const PipesimResidencePart *x = a, *y = b;
+	const PipesimContentionPart *x = a, *y = b;
 
 	return x->phase == y->phase && is_same_thing(x, y) &&
 	       g_str_equal(x->component, y->component);
@@ -152,15 +152,15 @@ static const Cell *find_alone(GHashTable *found, const Cell *beside)
 	return alone != NULL && alone->median > 0 ? alone : NULL;
 }
 
-static PipesimResidencePart *part_at(const PipesimResidenceFit *fit, guint i)
+static PipesimContentionPart *part_at(const PipesimContentionFit *fit, guint i)
 {
-	return &g_array_index(fit->parts, PipesimResidencePart, i);
+	return &g_array_index(fit->parts, PipesimContentionPart, i);
 }
 
 /* Adds ranks and stages up: the ratio of sums, so that each counts by its time. */
-static void add_cells(PipesimResidenceFit *fit, const GPtrArray *cells, GHashTable *found)
+static void add_cells(PipesimContentionFit *fit, const GPtrArray *cells, GHashTable *found)
 {
-	g_autoptr(GHashTable) place = /* PipesimResidencePart -> its number and 1 */
+	g_autoptr(GHashTable) place = /* PipesimContentionPart -> its number and 1 */
 		g_hash_table_new_full(part_hash, part_equal, g_free, NULL);
 	g_autofree double *sum = g_new0(double, cells->len + (gsize)1);
 	g_autofree double *alone_sum = g_new0(double, cells->len + (gsize)1);
@@ -198,8 +198,8 @@ static void add_cells(PipesimResidenceFit *fit, const GPtrArray *cells, GHashTab
 }
 
 /* Whether @a counts rather than @b. */
-static gboolean is_better(
-	const PipesimResidencePart *a, const PipesimResidencePart *b, gint64 bytes, gint64 sms)
+static gboolean is_better(const PipesimContentionPart *a, const PipesimContentionPart *b,
+	gint64 bytes, gint64 sms)
 {
 	const gboolean nccl = g_str_equal(a->impl, "nccl");
 
@@ -215,25 +215,25 @@ static gboolean is_better(
 	return a->sms > b->sms;
 }
 
-PipesimResidenceFit *pipesim_residence_fit(
+PipesimContentionFit *pipesim_contention_fit(
 	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms)
 {
-	PipesimResidenceFit *fit = g_new0(PipesimResidenceFit, 1);
+	PipesimContentionFit *fit = g_new0(PipesimContentionFit, 1);
 	g_autoptr(GHashTable) found = g_hash_table_new(cell_hash, cell_equal);
 	g_autoptr(GPtrArray) cells = list_cells(traces, n, found);
 
-	fit->parts = g_array_new(FALSE, FALSE, sizeof(PipesimResidencePart));
+	fit->parts = g_array_new(FALSE, FALSE, sizeof(PipesimContentionPart));
 	fit->bytes = fit->sms[0] = fit->sms[1] = PIPESIM_UNKNOWN;
 	fit->strings = g_string_chunk_new(64);
 	add_cells(fit, cells, found);
-	pipesim_each (PipesimResidencePart, part, fit->parts) {
+	pipesim_each (PipesimContentionPart, part, fit->parts) {
 		part->component = g_string_chunk_insert_const(fit->strings, part->component);
 		part->impl = g_string_chunk_insert_const(fit->strings, part->impl);
 	}
 	for (guint moving = 0; moving < 2; moving++) {
-		const PipesimResidencePart *best = NULL;
+		const PipesimContentionPart *best = NULL;
 
-		pipesim_each (const PipesimResidencePart, part, fit->parts)
+		pipesim_each (const PipesimContentionPart, part, fit->parts)
 			if (part->moving == (moving == 1) &&
 				(best == NULL || is_better(part, best, bytes, sms)))
 				best = part;
@@ -247,7 +247,7 @@ PipesimResidenceFit *pipesim_residence_fit(
 	return fit;
 }
 
-void pipesim_residence_fit_free(PipesimResidenceFit *fit)
+void pipesim_contention_fit_free(PipesimContentionFit *fit)
 {
 	if (fit == NULL)
 		return;
@@ -256,10 +256,10 @@ void pipesim_residence_fit_free(PipesimResidenceFit *fit)
 	g_free(fit);
 }
 
-const PipesimResidencePart *pipesim_residence_find(
-	const PipesimResidenceFit *fit, const char *component, guint phase, gboolean moving)
+const PipesimContentionPart *pipesim_contention_find(
+	const PipesimContentionFit *fit, const char *component, guint phase, gboolean moving)
 {
-	pipesim_each (const PipesimResidencePart, part, fit->parts)
+	pipesim_each (const PipesimContentionPart, part, fit->parts)
 		if (part->moving == moving && part->phase == phase &&
 			part->sms == fit->sms[moving] &&
 			(!moving || part->bytes == fit->bytes) &&
