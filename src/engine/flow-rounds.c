@@ -101,8 +101,8 @@ static inline gboolean act(gpointer data, guint rank)
 			return FALSE;
 	}
 	if (backward) {
-		b += pair ? op->b_chunk : op->chunk;
-		b_n = pipesim_flow_number(flow, b, 1, pair ? op->b_microbatch : op->microbatch);
+		b += pipesim_op_backward_chunk(op);
+		b_n = pipesim_flow_number(flow, b, 1, pipesim_op_backward_microbatch(op));
 		if (!is_there(b, 1, b_n))
 			return FALSE;
 		/* Of an order whose ops have numbers that has been seen to. */

@@ -109,10 +109,10 @@ static void wait_copy(Wait *wait, guint kind, guint stage, guint32 microbatch)
 static void wait_backward(Wait *wait, const PipesimOp *op)
 {
 	const Mixed *x = wait->x;
-	const gboolean pair = op->kind == PIPESIM_FB;
-	const guint stage = pair ? pipesim_op_b_stage(x->program, wait->rank, op)
-				 : pipesim_op_stage(x->program, wait->rank, op);
-	const guint32 b = pair ? op->b_microbatch : op->microbatch;
+	const guint stage = op->kind == PIPESIM_FB
+				    ? pipesim_op_b_stage(x->program, wait->rank, op)
+				    : pipesim_op_stage(x->program, wait->rank, op);
+	const guint32 b = pipesim_op_backward_microbatch(op);
 
 	wait_copy(wait, PIPESIM_OP_RELOAD_START, stage, b);
 	wait_copy(wait, PIPESIM_OP_RELOAD, stage, b);

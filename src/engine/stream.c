@@ -75,10 +75,9 @@ gboolean pipesim_stream_takes(const PipesimOrder *order)
 
 	for (guint32 v = 0; v < order->n_verbs; v++) {
 		const PipesimOp *op = &order->verbs[v];
-		const gboolean pair = op->kind == PIPESIM_FB;
 
-		if (pair || pipesim_op_has_backward(op)) {
-			const guint32 number = pair ? op->b_microbatch : op->microbatch;
+		if (pipesim_op_has_backward(op)) {
+			const guint32 number = pipesim_op_backward_microbatch(op);
 
 			up |= number == PIPESIM_NEXT;
 			down |= number == PIPESIM_LAST;

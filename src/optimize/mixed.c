@@ -135,7 +135,7 @@ static gboolean place_copies(const Mixed *m, const PipesimProgram *program, cons
 static gboolean is_backward_of(const PipesimOp *op, const PipesimOp *f)
 {
 	return pipesim_op_has_backward(op) && pipesim_op_backward_chunk(op) == f->chunk &&
-	       (op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch) == f->microbatch;
+	       pipesim_op_backward_microbatch(op) == f->microbatch;
 }
 
 /* The activations of the F at @at of @list, whose ops have room for four more, are spared, or no longer where they
@@ -188,8 +188,7 @@ static guint find_longest(const Mixed *m, const List *list, guint until)
 
 		if (pipesim_op_has_backward(op))
 			back[pipesim_op_backward_chunk(op) * count +
-				(op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch)] =
-				i;
+				pipesim_op_backward_microbatch(op)] = i;
 	}
 	for (guint i = 0; i < list->n; i++) {
 		const PipesimOp *op = &list->ops[i];

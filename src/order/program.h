@@ -106,16 +106,27 @@ static inline gboolean pipesim_op_has_backward(const PipesimOp *op)
 	return op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB;
 }
 
+/** pipesim_op_backward_chunk, pipesim_op_backward_microbatch: of the backward that @op is, or has as a pair; of another op
+ * its own. */
+static inline guint8 pipesim_op_backward_chunk(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+}
+
+static inline guint32 pipesim_op_backward_microbatch(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch;
+}
+
 /** pipesim_op_backward_slot, pipesim_op_forward_slot: the stage and micro-batch whose backward @op is, where it has one.
  */
 static inline gsize pipesim_op_backward_slot(
 	const PipesimProgram *program, guint rank, const PipesimOp *op)
 {
-	const gboolean pair = op->kind == PIPESIM_FB;
-	const gsize stage = pair ? pipesim_op_b_stage(program, rank, op)
-				 : pipesim_op_stage(program, rank, op);
+	const gsize stage = op->kind == PIPESIM_FB ? pipesim_op_b_stage(program, rank, op)
+						   : pipesim_op_stage(program, rank, op);
 
-	return stage * program->shape.microbatches + (pair ? op->b_microbatch : op->microbatch);
+	return stage * program->shape.microbatches + pipesim_op_backward_microbatch(op);
 }
 
 static inline gsize pipesim_op_forward_slot(
@@ -169,12 +180,6 @@ static inline guint pipesim_program_outputs(
 			outputs[n++] = program->backward[slot - m];
 	}
 	return n;
-}
-
-/** pipesim_op_backward_chunk: the chunk of the backward that @op is, or has as a pair; of another op its own. */
-static inline guint8 pipesim_op_backward_chunk(const PipesimOp *op)
-{
-	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
 }
 
 /** pipesim_times_on: what takes @ns on the ranks that are not slow takes on @rank, ns. */

@@ -57,12 +57,6 @@ typedef struct {
 PipesimMegatron pipesim_megatron_new(const PipesimProgram *program,
 	const PipesimIssuing *issuing, gboolean pairs, PipesimArena *arena);
 
-/* The micro-batch of the backward that @op is, or has as a pair. */
-static inline guint32 pipesim_op_backward_microbatch(const PipesimOp *op)
-{
-	return op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch;
-}
-
 /** pipesim_megatron_take: the next forward, or @backward, is of @chunk and @microbatch; it has number @k. */
 static inline void pipesim_megatron_take(
 	PipesimMegatron *all, guint backward, guint32 k, guint8 chunk, guint32 microbatch)
