@@ -4,7 +4,6 @@
 #include "measure/beside.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How chips clock at their power limit, and what PyTorch's split of backwards costs on them: medians of captures of

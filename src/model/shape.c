@@ -33,6 +33,23 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 	return TRUE;
 }
 
+gboolean pipesim_shape_check_slices(const PipesimShape *shape, guint slices, GError **error)
+{
+	return (guint64)shape->microbatches * slices <= PIPESIM_MAX_MICROBATCHES ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		       "%u micro-batches in %u slices each are too many: at most %u slices",
+		       shape->microbatches, slices, PIPESIM_MAX_MICROBATCHES);
+}
+
+gboolean pipesim_shape_check_chunks(
+	guint chunks, const char *option, guint asked, GError **error)
+{
+	return asked <= chunks ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		       "%s %u of %u stage%s on each rank; nearest: %s %u", option, asked,
+		       chunks, chunks == 1 ? "" : "s", option, chunks);
+}
+
 gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 {
 	return a->ranks == b->ranks && a->chunks == b->chunks &&

@@ -55,6 +55,14 @@ typedef struct {
 gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,
 	PipesimPlacement placement, GError **error);
 
+/** pipesim_shape_check_slices: FALSE with PIPESIM_ERROR_LIMIT where micro-batches of @slices slices each are too many. */
+gboolean pipesim_shape_check_slices(const PipesimShape *shape, guint slices, GError **error);
+
+/** pipesim_shape_check_chunks: FALSE with PIPESIM_ERROR_CONSTRAINT where @option asks for @asked chunks of a rank, which are
+ * more than @chunks. */
+gboolean pipesim_shape_check_chunks(
+	guint chunks, const char *option, guint asked, GError **error);
+
 /** pipesim_shape_equal: whether nothing tells both apart. */
 gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b);
 

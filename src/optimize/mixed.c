@@ -624,10 +624,7 @@ static gboolean check(const PipesimSearchOf *of, GError **error)
 			"%s: such orders are searched on their own, with messages that arrive "
 			"after P2P and a barrier at the end; leave out %s",
 			what, none);
-	return spared <= of->chunks ||
-	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "%s %u of %u stage%s on each rank; nearest: %s %u", what, spared,
-		       of->chunks, of->chunks == 1 ? "" : "s", what, of->chunks);
+	return pipesim_shape_check_chunks(of->chunks, what, spared, error);
 }
 
 static gboolean make_shape(Mixed *m, GError **error)
@@ -637,10 +634,8 @@ static gboolean make_shape(Mixed *m, GError **error)
 	if (!pipesim_shape_init(
 		    &m->shape, &m->scenario, m->of->chunks, m->of->placement, error))
 		return FALSE;
-	if ((guint64)m->shape.microbatches * slices > PIPESIM_MAX_MICROBATCHES)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u micro-batches in %u slices each are too many: at most %u slices",
-			m->shape.microbatches, slices, PIPESIM_MAX_MICROBATCHES);
+	if (!pipesim_shape_check_slices(&m->shape, slices, error))
+		return FALSE;
 	if (slices > 1) {
 		m->shape.parts = slices;
 		m->shape.sliced = TRUE;

@@ -106,11 +106,7 @@ static gboolean cut_microbatches(const PipesimSchedule *schedule,
 	shape->parts = MAX(MAX(schedule->parts, 1u), slices);
 	shape->sliced = slices > 1;
 	shape->exchange = scenario->exchange && (schedule->takes & PIPESIM_TAKES_EXCHANGE);
-	return slices == 1 ||
-	       (guint64)shape->microbatches * slices <= PIPESIM_MAX_MICROBATCHES ||
-	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		       "%u micro-batches in %u slices each are too many: at most %u slices",
-		       shape->microbatches, slices, PIPESIM_MAX_MICROBATCHES);
+	return slices == 1 || pipesim_shape_check_slices(shape, slices, error);
 }
 
 /* Whose activations go to the host, or are computed once more. */
@@ -119,8 +115,6 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 {
 	const guint half = schedule->offloads == PIPESIM_OFFLOADS_HALF ? 2 : 1;
 	const gboolean offloads = (schedule->takes & PIPESIM_TAKES_OFFLOAD) != 0;
-	const char *which = "--offload-chunks";
-	guint asked;
 
 	if (offloads && schedule->offloads != PIPESIM_OFFLOADS_NOTHING)
 		shape->offload = MAX(shape->chunks / half, 1u);
@@ -134,15 +128,11 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"its order has no place for R of --recompute-as-ops; schedules that "
 			"have one are " PIPESIM_RECOMPUTING);
-	asked = shape->offload;
-	if (asked <= shape->chunks) {
-		which = "--recompute-chunks";
-		asked = shape->recompute;
-	}
-	if (asked > shape->chunks)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s %u of %u stage%s on each rank; nearest: %s %u", which, asked,
-			shape->chunks, shape->chunks == 1 ? "" : "s", which, shape->chunks);
+	if (!pipesim_shape_check_chunks(
+		    shape->chunks, "--offload-chunks", shape->offload, error) ||
+		!pipesim_shape_check_chunks(
+			shape->chunks, "--recompute-chunks", shape->recompute, error))
+		return FALSE;
 	if (pipesim_shape_offloads(shape) && shape->recompute > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"what is recomputed holds nothing that %s could copy; leave out either",
