@@ -119,19 +119,34 @@ static gint64 to_load(gint64 ppm)
 	return (gint64)((Unsigned)ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM);
 }
 
-void pipesim_power_advance(
-	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
-{
-	const gint64 to = to_load(load);
+/* What is left of a distance after @dt, by time constant: asked for the same time again it is known. */
+typedef struct {
+	gint64 dt;
+	guint64 left[PIPESIM_POWER_CONSTANTS];
+} Decay;
 
+static void advance(const PipesimPower *power, PipesimPowerState *state, Decay *after,
+	gint64 dt, gint64 to)
+{
+	for (guint i = 0; i < power->n_constants && dt != after->dt; i++)
+		after->left[i] = decay(dt, power->time_constant[i]);
+	after->dt = dt;
 	for (guint i = 0; i < power->n_constants; i++) {
 		const gint64 distance = state->mean[i] - to;
 		/* Rounded towards 0, so that it gets there however small the steps. */
-		const gint64 left = (gint64)multiply(
-			(guint64)ABS(distance), decay(dt, power->time_constant[i]));
+		const gint64 left =
+			(gint64)multiply((guint64)ABS(distance), after->left[i]);
 
 		state->mean[i] = to + (distance < 0 ? -left : left);
 	}
+}
+
+void pipesim_power_advance(
+	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
+{
+	Decay after = {.dt = -1};
+
+	advance(power, state, &after, dt, to_load(load));
 }
 
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)
@@ -155,8 +170,12 @@ static gint64 take(const PipesimPower *power, const PipesimPowerState *state, Pi
 	const Wide factor =
 		(Wide)full * PIPESIM_LOAD_ONE + (Wide)(power->sustained[kind] - full) * share;
 	const Wide one = (Wide)PIPESIM_PPM * PIPESIM_LOAD_ONE;
+	const Unsigned times_ppm =
+		(Unsigned)(sustained * factor + one / 2) / PIPESIM_LOAD_ONE;
 
-	return (gint64)((sustained * factor + one / 2) / one);
+	/* What there mostly is takes a division of 64 bits. */
+	return times_ppm >> 64 == 0 ? (gint64)((guint64)times_ppm / PIPESIM_PPM)
+				 : (gint64)(times_ppm / PIPESIM_PPM);
 }
 
 gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
@@ -164,6 +183,8 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 {
 	PipesimPowerState now = *state;
 	gint64 piece = G_MAXINT64, took = 0;
+	const gint64 load = to_load(power->load[kind]);
+	Decay half = {.dt = -1}, rest = {.dt = -1};
 
 	if (power->full_speed[kind] == power->sustained[kind])
 		return take(power, state, kind, sustained);
@@ -176,10 +197,9 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 		const gint64 part = MIN(sustained, piece);
 		gint64 took_part;
 
-		pipesim_power_advance(power, &now, part / 2, power->load[kind]);
+		advance(power, &now, &half, part / 2, load);
 		took_part = take(power, &now, kind, part);
-		pipesim_power_advance(
-			power, &now, MAX(took_part - part / 2, 0), power->load[kind]);
+		advance(power, &now, &rest, MAX(took_part - part / 2, 0), load);
 		took = pipesim_add_capped(took, took_part);
 		sustained -= part;
 		if (n % PIPESIM_POWER_PIECES == 0 && piece < PIPESIM_MAX_END / 2)
