@@ -11,13 +11,12 @@
 typedef struct {
 	guint seen;         /* ranks that run it */
 	guint64 n;          /* how often, on all ranks */
-	double least, most; /* of all ranks, the shortest of its runs against the mean */
+	gint64 least, most; /* of the ranks */
 	gint64 mean[1];     /* ranks; 0 = not run there */
 } Shared;
 
-/* Where the shortest run of a kernel differs by more against the mean it runs at other sizes on one rank than on another, as
- * of a head: that tells nothing of speeds. */
-#define OTHER_SIZES 1.35
+/* What takes so much longer on one rank than on another is not the same, as of a head: that tells nothing of speeds. */
+#define OTHER_SIZES 2
 
 /* The rank whose profile @trace is, or -1. */
 static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
@@ -31,21 +30,20 @@ static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
 static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, guint ranks)
 {
 	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels) {
-		g_autofree char *key = g_strdup_printf("%u %s", kernel->phase, kernel->name);
+		g_autofree char *key =
+			g_strdup_printf("%u %u %s", kernel->phase, kernel->size, kernel->name);
 		Shared *shared = g_hash_table_lookup(all, key);
-		const double least =
-			(double)MAX(kernel->least, 1) / (double)MAX(kernel->mean, 1);
 
 		if (shared == NULL) {
 			shared = g_malloc0(sizeof *shared + ranks * sizeof *shared->mean);
-			shared->least = shared->most = least;
+			shared->least = shared->most = kernel->mean;
 			g_hash_table_insert(all, g_steal_pointer(&key), shared);
 		}
 		shared->seen++;
 		shared->n += kernel->n;
 		shared->mean[rank] = kernel->mean;
-		shared->least = MIN(shared->least, least);
-		shared->most = MAX(shared->most, least);
+		shared->least = MIN(shared->least, kernel->mean);
+		shared->most = MAX(shared->most, kernel->mean);
 	}
 }
 
@@ -62,7 +60,7 @@ static gboolean compare(
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
 		const Shared *shared = value;
 
-		if (shared->most > OTHER_SIZES * shared->least)
+		if (shared->most > OTHER_SIZES * MAX(shared->least, 1))
 			continue;
 		for (guint rank = 0; rank < ranks && shared->seen == ranks; rank++) {
 			took[rank] = pipesim_add_capped(took[rank],

@@ -381,11 +381,38 @@ static gint compare_ran(gconstpointer a, gconstpointer b)
 	const Ran *x = a, *y = b;
 
 	return (x->name != y->name ? strcmp(x->name, y->name) : 0)
-		       ?: pipesim_compare(x->phase, y->phase);
+		       ?: pipesim_compare(x->phase, y->phase)
+		       ?: pipesim_compare(x->took, y->took);
 }
 
-/* Of each kernel and kind of op in @ran (of Ran by start, sorted by name on the way) how often it ran, and
- * how long it usually took where no message of @trace was under way; and the longer ones one by one. */
+/* What took so much longer than the next shorter one of its name is of another size: clocks move less. */
+#define OTHER_SIZE 1.25
+
+static gboolean is_same_kernel(const PipesimTraceKernel *a, const PipesimTraceKernel *b)
+{
+	return a->phase == b->phase && strcmp(a->name, b->name) == 0;
+}
+
+/* Adds @kernel to @kernels, whose last ones may be other sizes of it: by what all of a size took, the most first. */
+static void add_size(GArray *kernels, PipesimTraceKernel *kernel)
+{
+	guint at = kernels->len;
+
+	for (; at > 0; at--) {
+		PipesimTraceKernel *other = &g_array_index(kernels, PipesimTraceKernel, at - 1);
+
+		if (!is_same_kernel(other, kernel))
+			break;
+		if (other->n * other->mean < kernel->n * kernel->mean)
+			other->size++;
+		else
+			kernel->size++;
+	}
+	g_array_append_vals(kernels, kernel, 1);
+}
+
+/* Of each size of each kernel and kind of op in @ran (of Ran by start, sorted on the way) how often it ran, and
+ * how long it took in the mean where no message of @trace was under way; and the longer ones one by one. */
 static void add_kernels(PipesimTrace *trace, GArray *ran)
 {
 	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
@@ -405,21 +432,22 @@ static void add_kernels(PipesimTrace *trace, GArray *ran)
 	g_array_sort(ran, compare_ran);
 	for (guint begin = 0; begin < ran->len; begin = end) {
 		const Ran *first = &g_array_index(ran, Ran, begin);
-		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0, first->took};
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0, 0};
+		const Ran *before = first;
 		double sum = 0;
 
-		for (end = begin; end < ran->len; end++) {
+		for (end = begin; end < ran->len; before = &g_array_index(ran, Ran, end++)) {
 			const Ran *other = &g_array_index(ran, Ran, end);
 
 			if (other->phase != first->phase ||
-				strcmp(other->name, first->name) != 0)
+				strcmp(other->name, first->name) != 0 ||
+				(double)other->took > OTHER_SIZE * (double)before->took)
 				break;
 			sum += (double)other->took;
-			kernel.least = MIN(kernel.least, other->took);
 		}
 		kernel.n = end - begin;
 		kernel.mean = llround(sum / kernel.n);
-		g_array_append_val(trace->kernels, kernel);
+		add_size(trace->kernels, &kernel);
 	}
 }
 

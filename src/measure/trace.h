@@ -115,12 +115,13 @@ typedef struct {
 	gboolean backward;
 } PipesimTraceSegment;
 
-/* A kernel that the ops of one kind ran. */
+/* A kernel that the ops of one kind ran, at one size. */
 typedef struct {
 	const char *name;
 	guint8 phase;
-	guint n;            /* how often */
-	gint64 mean, least; /* of what it took, ns: one name runs at several sizes */
+	guint n;     /* how often */
+	gint64 mean; /* of what it took, ns */
+	guint size;  /* which of its sizes, that with most time first */
 } PipesimTraceKernel;
 
 /* When one such kernel ran that was long enough to tell the clock of its chip, with no message beside it. */
