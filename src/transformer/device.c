@@ -9,7 +9,8 @@
 #define REACH    "reach"
 #define HOST     "host"
 #define MEASURED "measured"
-#define GROUPS   "[" DEVICE "], [" REACH "], [" HOST "] and [" MEASURED "] are known"
+#define POWER    "power"
+#define GROUPS   "[" DEVICE "], [" REACH "], [" HOST "], [" MEASURED "] and [" POWER "] are known"
 
 typedef enum {
 	KEY_COUNT,
@@ -18,16 +19,22 @@ typedef enum {
 	KEY_BANDWIDTH,
 	KEY_TIME,
 	KEY_SHARE,
+	KEY_RATIO, /* ppm, at most two million */
+	/* Of the power of the device. */
+	KEY_TEXT,
+	KEY_WHOLE,
+	KEY_KINDS, /* one of these for each kind of op */
 } KeyKind;
 
 typedef struct {
 	const char *group, *name;
 	KeyKind kind;
-	gsize offset; /* in a PipesimDevice */
-	gboolean required;
+	gsize offset;      /* in a PipesimDevice, or in its PipesimPower */
+	gboolean required; /* of [power], where that is there */
 } Key;
 
 #define AT(field) G_STRUCT_OFFSET(PipesimDevice, field)
+#define OF(field) G_STRUCT_OFFSET(PipesimPower, field)
 
 static const Key keys[] = {
 	{DEVICE, "version", KEY_COUNT, G_MAXSIZE, TRUE},
@@ -67,6 +74,15 @@ static const Key keys[] = {
 	{HOST, "kernel", KEY_TIME, AT(kernel[0]), TRUE},
 	{HOST, "kernel_backward", KEY_TIME, AT(kernel[1]), FALSE},
 	{HOST, "wait", KEY_TIME, AT(wait), TRUE},
+	{POWER, "device", KEY_TEXT, OF(device), TRUE},
+	{POWER, "time_constant_ns", KEY_WHOLE, OF(time_constant), TRUE},
+	{POWER, "threshold_ppm", KEY_WHOLE, OF(threshold), TRUE},
+	{POWER, "full_speed_ppm", KEY_KINDS, OF(full_speed), TRUE},
+	{POWER, "load_ppm", KEY_KINDS, OF(load), TRUE},
+	{POWER, "waiting_load_ppm", KEY_WHOLE, OF(waiting_load), TRUE},
+	{POWER, "beside_load_ppm", KEY_WHOLE, OF(beside_load), TRUE},
+	{POWER, "halves_ppm", KEY_RATIO, AT(halves), TRUE},
+	{POWER, "waiting_receive_ppm", KEY_RATIO, AT(waiting), TRUE},
 };
 
 static const char *const types[PIPESIM_N_TYPES] = {"bf16", "fp8", "fp4"};
@@ -86,10 +102,44 @@ static gboolean read_share(const char *text, const char *what, double *share, GE
 		       text);
 }
 
+/* The most that a number of [power] may be. */
+static guint64 most_of(const Key *key)
+{
+	if (key->kind == KEY_RATIO)
+		return 2 * PIPESIM_PPM;
+	return key->offset == OF(time_constant) ? G_GUINT64_CONSTANT(1000000000000)
+	       : key->offset == OF(threshold)   ? PIPESIM_PPM - 1
+	       : key->offset == OF(full_speed) || key->offset == OF(beside_load)
+		       ? PIPESIM_PPM
+		       : 2 * PIPESIM_PPM;
+}
+
+/* One, or one a kind of op: "942860;1024194;1024194;1024194;999904". */
+static gboolean read_whole(const Key *key, const char *text, gint64 *to, GError **error)
+{
+	g_auto(GStrv) words = g_strsplit(text, ";", -1);
+	const guint n = key->kind == KEY_KINDS ? PIPESIM_N_KINDS : 1;
+	guint64 value;
+
+	if (g_strv_length(words) != n)
+		return pipesim_refuse(error, "%s: '%.80s'; %s", key->name, text,
+			n > 1 ? "five whole numbers, of F;I;W;B;FB" : "one whole number");
+	for (guint i = 0; i < n; i++) {
+		if (!pipesim_parse_count(words[i], key->name,
+			    key->kind == KEY_WHOLE && key->offset == OF(time_constant) ? 1000
+										       : 1,
+			    most_of(key), &value, error))
+			return FALSE;
+		to[i] = (gint64)value;
+	}
+	return TRUE;
+}
+
 static gboolean read_key(
 	PipesimDevice *device, const Key *key, const char *text, GError **error)
 {
-	gpointer to = G_STRUCT_MEMBER_P(device, key->offset);
+	gpointer to = G_STRUCT_MEMBER_P(
+		key->kind >= KEY_TEXT ? (gpointer)device->power : device, key->offset);
 	PipesimFraction fraction;
 	guint64 count;
 	gint64 amount;
@@ -124,6 +174,14 @@ static gboolean read_key(
 		return TRUE;
 	case KEY_SHARE:
 		return read_share(text, key->name, to, error);
+	case KEY_TEXT:
+		g_free(*(char **)to);
+		*(char **)to = g_strdup(text);
+		return TRUE;
+	case KEY_RATIO:
+	case KEY_WHOLE:
+	case KEY_KINDS:
+		return read_whole(key, text, to, error);
 	}
 	if (key->offset == AT(workspace))
 		*(gint64 *)to = amount;
@@ -203,7 +261,8 @@ static gboolean read_measured(PipesimDevice *device, const PipesimIniLine *line,
 static const Key *find_measured(const char *name)
 {
 	for (gsize i = 0; name != NULL && i < G_N_ELEMENTS(keys); i++)
-		if (strcmp(keys[i].group, DEVICE) != 0 && strcmp(keys[i].name, name) == 0)
+		if (strcmp(keys[i].group, DEVICE) != 0 && strcmp(keys[i].group, POWER) != 0 &&
+			strcmp(keys[i].name, name) == 0)
 			return &keys[i];
 	return NULL;
 }
@@ -242,6 +301,8 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 		return NULL;
 	device = g_atomic_rc_box_new0(PipesimDevice);
 	device->name = g_strdup(name);
+	if (pipesim_ini_find(ini, POWER, NULL) != NULL)
+		device->power = pipesim_power_new();
 	for (guint pass = 0; pass < 2; pass++)
 		for (guint i = 0; i < ini->n_lines; i++)
 			if ((g_strcmp0(ini->lines[i].group, MEASURED) == 0) == pass)
@@ -252,7 +313,8 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const PipesimIniLine *group = pipesim_ini_find(ini, keys[i].group, NULL);
 
-		if (keys[i].required && !pipesim_ini_find(ini, keys[i].group, keys[i].name))
+		if (keys[i].required && !pipesim_ini_find(ini, keys[i].group, keys[i].name) &&
+			(group != NULL || strcmp(keys[i].group, POWER) != 0))
 			pipesim_ini_fault(ini, group != NULL ? group->line : 1, 1,
 				"[%s] has no %s; add it, as in devices/h100.ini", keys[i].group,
 				keys[i].name);
@@ -272,6 +334,7 @@ static void clear_device(gpointer data)
 	PipesimDevice *device = data;
 
 	g_free(device->name);
+	pipesim_power_free(device->power);
 	if (device->measured != NULL)
 		g_array_unref(device->measured);
 }

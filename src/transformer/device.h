@@ -1,6 +1,7 @@
 /* A GPU and what hangs on it, as a file devices/NAME.ini describes it: what its makers say it can
  * do, and which share of that kernels reach. docs/formats.md has the keys. */
 #pragma once
+#include "model/power.h"
 #include "transformer/transformer.h"
 
 /* Types that products compute in. */
@@ -50,6 +51,10 @@ typedef struct {
 	double launch; /* by the host, of an operation of Megatron-LM with the Python around it */
 	double kernel[2]; /* and of one of PyTorch's own, forward and backward */
 	double wait;      /* of the host for the number of rows of experts, of a layer */
+	/* How it clocks at its power limit, with the name that it goes by in profiles; NULL = not known; owned. */
+	PipesimPower *power;
+	gint64 halves; /* I and W together against B, ppm; where power is known */
+	gint64 waiting; /* what ops take beside a receive that waits, against alone, ppm; likewise */
 	guint terms;      /* of the above, that [measured] has instead of what is described */
 	GArray *measured; /* of PipesimMeasuredProduct; NULL = none; owned */
 } PipesimDevice;

@@ -488,6 +488,11 @@ START_TEST(refuses_devices)
 		{"gap = 2us", "gap = 2us\ngap = 3us", "'gap' is given twice"},
 		{"[host]", "[measured]\nbf16 1 2 = 0.3\n[host]", "M, N, K of a product"},
 		{"[host]", "[measured]\nbf16 1 2 0 = 0.3\n[host]", "K: '0'"},
+		{"threshold_ppm = 785496", "threshold_ppm = 1000000", "threshold_ppm"},
+		{"waiting_load_ppm = ", "# ", "[power] has no waiting_load_ppm; add it"},
+		{"time_constant_ns = 38660000", "time_constant_ns = 1;2", "one whole number"},
+		{"load_ppm = 949284;", "load_ppm = ", "five whole numbers, of F;I;W;B;FB"},
+		{"[power]", "[measured]\nload_ppm = 1\n[power]", "M, N, K of a product"},
 		{"version = 1", "version = 2", "version"}};
 
 	for (guint i = 0; i < G_N_ELEMENTS(faults); i++) {
