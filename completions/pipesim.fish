@@ -272,6 +272,7 @@ _pipesim_alias 'compare explain export diff steady optimize sweep model plan' '-
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--workspace' '' 'N[+N]' '' 'bytes of library workspaces + those of grouped experts (default: 64MiB)'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--layout' '' 'STRING|FILE' 'auto' 'layers of each stage, such as '\''Et*3|(tt|)*29,m|L'\'', or auto (default: even)'
 _pipesim_option 'prefill' '--device' '' 'GPU' 'h100 h200 h800 a100 b200 b300 gb200 gb300 mi300x mi325x mi355x' 'estimate times of chunks on this GPU'
+_pipesim_option 'diagnose' '--device' '' 'GPU' 'h100 h200 h800 a100 b200 b300 gb200 gb300 mi300x mi325x mi355x' 'whose [power] chips at their limit clock by (default: the shipped one that profiles name)'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--device' '' 'GPU' 'h100 h200 h800 a100 b200 b300 gb200 gb300 mi300x mi325x mi355x' 'estimate op times on this GPU, kernel by kernel'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan prefill' '--mfu' '' 'X' '' 'share of the peak FLOP/s that large matrix products reach (default: of the GPU)'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan prefill' '--time-factors' '' 'X,Y' '' 'kernels take X times, and messages within ops Y times as long (default: 1,1)'

@@ -45,7 +45,7 @@ def print_causes(diagnosed, pairs):
         kind = next(case for case in NAMED if name.endswith(f"-{case}"))
         what, (off, on), made = name.removesuffix(f"-{kind}"), pairs[name], diagnosed[name]
         if kind == "imbalance":
-            off = pairs[f"{what}-clean"][0]  # with it on or off the stage has the layer
+            off = 5 / 4 * pairs[f"{what}-clean"][0]  # five layers on both ranks alike; with it on or off the stage has the layer
         begin = f"| {kind} | {what} | {off:.1f}, {on:.1f} |"
         if made is None:
             print(f"{begin} | refused | | | |")
@@ -54,7 +54,7 @@ def print_causes(diagnosed, pairs):
         found = first["cause"] == NAMED[kind] and first["rank"] == RANK
         right += found
         without, off_by = "", ""
-        if found and kind != "imbalance":  # a fifth layer is work, too, which goes nowhere
+        if found:
             without, error = f"{first['without_ms']:.1f}", 100 * (first["without_ms"] / off - 1)
             errors.append(abs(error))
             off_by = f"{error:+.1f} %"

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/command.h"
+#include "diagnosis/governed.h"
 #include "diagnosis/measured.h"
 #include "diagnosis/print.h"
 #include "diagnosis/spread.h"
@@ -95,6 +96,31 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	return pipesim_print_drawn(setup, found.comparison, path, out, error);
 }
 
+/* How chips at their limit clock, as far as it is known. */
+static gboolean govern(PipesimSetup *setup, PipesimRecord *record, GError **error)
+{
+	const char *given = setup->text[PIPESIM_SET_DEVICE];
+
+	if (!pipesim_at_limit(record)) {
+		if (given != NULL)
+			pipesim_setup_notice(setup,
+				"--device has no effect here: the profiles show no chips at "
+				"their power limit");
+		return TRUE;
+	}
+	if (!pipesim_setup_load_chip(setup, record->device, error))
+		return FALSE;
+	if (given != NULL && setup->device->power == NULL)
+		return pipesim_refuse(error,
+			"--device %s has no [power], which says how a chip clocks at its "
+			"limit; "
+			"add it, as in devices/h200.ini",
+			given);
+	if (setup->device != NULL)
+		pipesim_govern_record(record, setup->device);
+	return TRUE;
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(PipesimRangeRules) rules = NULL;
@@ -123,6 +149,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
 	if (record == NULL)
+		return FALSE;
+	if (!govern(setup, record, error))
 		return FALSE;
 	calibration = pipesim_calibrate((PipesimTrace *const *)traces->pdata, traces->len,
 		&(PipesimCalibrateOptions){0}, error);
@@ -160,13 +188,18 @@ const PipesimCommand pipesim_command_diagnose = {
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS,
-		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE,
-		PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
+		PIPESIM_SET_DEVICE, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE,
+		PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "micro-batches of a step, where ops have no names "
 			    "(default: as many as fit)",
 			    NULL},
 		{PIPESIM_SET_LAYERS, NULL, "layers on each rank; also says how to balance them",
+			NULL},
+		{PIPESIM_SET_DEVICE, NULL,
+			"whose [power] chips at their limit clock by (default: the shipped one "
+			"that profiles name)",
 			NULL},
 		{PIPESIM_SET_RUNTIME, NULL,
 			"whose rules the messages followed (default: as files tell, else "

@@ -316,7 +316,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST) &&
 			out->cause[kind].ns * STAYS >= out->measured;
 	if ((out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error)) ||
-		!pipesim_govern(doctor, error))
+		!pipesim_govern_costs(doctor, error))
 		return FALSE;
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
@@ -399,7 +399,7 @@ void pipesim_judge(PipesimDoctor *doctor)
 	lacks(out, !doctor->record->has_messages, "messages: the traces show none");
 	lacks(out, !out->tells_ranks,
 		"the speeds of ranks: no kernels, and no replicas to compare");
-	lacks(out, out->governor == NULL && doctor->record->swing >= PIPESIM_LEAST_SWING,
+	lacks(out, out->governor == NULL && pipesim_at_limit(doctor->record),
 		"how these chips clock at their power limit: other schedules gain less than "
 		"said");
 	lacks(out, out->halved, "I and W: only full backwards were recorded, I and W are half");

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "diagnosis/advice.h"
+#include "diagnosis/governed.h"
 #include <string.h>
 
 /* Sums over all ranks. */
@@ -19,73 +20,137 @@ const char *pipesim_cause_name(PipesimCauseKind kind)
 	return names[kind];
 }
 
-/* The makespan where ops take what the trial says; -1 where that does not run, which ends the diagnosis: causes told
- * from some of their replays would be others. */
+/* Trials --------------------------------------------------------------------------------- */
+
+/* The makespan of what is to be replayed; -1 where that does not run, which ends the diagnosis: causes told from some
+ * of their replays would be others. */
 static gint64 replay_trial(PipesimDoctor *doctor)
 {
-	return pipesim_doctor_replay(doctor, doctor->step, doctor->trial, 0, NULL,
-		doctor->failed == NULL ? &doctor->failed : NULL);
+	const PipesimReplayed what = {doctor->work, doctor->rest, doctor->usual, doctor->trial};
+
+	return pipesim_governed_replay(
+		doctor, &what, doctor->failed == NULL ? &doctor->failed : NULL);
+}
+
+/* What messages beside op @i cost it. */
+static gint64 beside_at(const PipesimDoctor *doctor, PipesimLevel level, guint32 i)
+{
+	const gint64 beside = doctor->out->pipeline->ops[i].beside;
+
+	return level < PIPESIM_LEVEL_BESIDE ? 0
+	       : level < PIPESIM_LEVEL_OPS  ? beside
+					    : MIN(beside, doctor->level[PIPESIM_LEVEL_OPS][i]);
+}
+
+/* Of what op @i takes at @level its own work. */
+static gint64 work_at(const PipesimDoctor *doctor, PipesimLevel level, guint32 i)
+{
+	const PipesimLevel at = MIN(level, PIPESIM_LEVEL_OPS);
+
+	return doctor->level[at][i] - beside_at(doctor, at, i);
+}
+
+/* Op @i is replayed as at @level. */
+static void set_op(PipesimDoctor *doctor, PipesimLevel level, guint32 i)
+{
+	doctor->usual[i] = doctor->level[MIN(level, PIPESIM_LEVEL_STAGES)][i];
+	doctor->work[i] = work_at(doctor, level, i);
+	doctor->rest[i] = doctor->level[level][i] - doctor->work[i];
+}
+
+/* As measured, but for what @level adds to the one before it. */
+static void set_without(PipesimDoctor *doctor, PipesimLevel level, guint32 i)
+{
+	const gint64 work = work_at(doctor, level, i) - work_at(doctor, level - 1, i);
+	const gint64 all = doctor->level[level][i] - doctor->level[level - 1][i];
+
+	set_op(doctor, PIPESIM_LEVEL_HOST, i);
+	if (level == PIPESIM_LEVEL_STAGES)
+		doctor->usual[i] = doctor->level[PIPESIM_LEVEL_EVEN][i];
+	doctor->work[i] = MAX(doctor->work[i] - work, 0);
+	doctor->rest[i] = MAX(doctor->rest[i] - (all - work), 0);
 }
 
 /* Levels --------------------------------------------------------------------------------- */
 
+static void fill_op(
+	PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline, guint rank, guint32 i)
+{
+	const PipesimMedians *medians = doctor->medians;
+	const PipesimRecordOp *op = &pipeline->ops[i];
+	const PipesimBegin *moment = &doctor->moments[i];
+	const gint64 took = pipesim_doctor_own(doctor, op, moment, FALSE);
+	const gint64 beside = MIN(op->beside, took);
+	const gint64 own = pipesim_time_scale(took - beside, op->sustained,
+				   MAX(pipesim_record_alone(op), 1)) +
+			   beside;
+	const gint64 messages = pipesim_doctor_waited(doctor, pipeline, rank, i, moment);
+	const gint64 host = moment->end - moment->ready - took + own;
+
+	doctor->level[PIPESIM_LEVEL_EVEN][i] = medians->even[op->kind];
+	doctor->level[PIPESIM_LEVEL_STAGES][i] =
+		medians->stage[op->stage * PIPESIM_N_KINDS + op->kind];
+	doctor->level[PIPESIM_LEVEL_RANKS][i] =
+		pipesim_median_on_rank(medians, pipeline->replica, rank, op->stage, op->kind);
+	doctor->level[PIPESIM_LEVEL_BESIDE][i] =
+		doctor->level[PIPESIM_LEVEL_RANKS][i] + op->beside;
+	doctor->level[PIPESIM_LEVEL_OPS][i] = own;
+	doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
+	doctor->level[PIPESIM_LEVEL_PEERS][i] =
+		MIN(own + messages + op->peers, MAX(host, own + messages));
+	doctor->level[PIPESIM_LEVEL_HOST][i] = host;
+}
+
+/* The makespan at @level, and how long ranks are busy then. */
+static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError **error)
+{
+	const PipesimProgram *program = doctor->out->program;
+	gint64 *busy = doctor->busy[level] = g_new0(gint64, program->shape.ranks);
+
+	for (guint32 i = 0; i < program->n_ops; i++)
+		set_op(doctor, level, i);
+	doctor->makespan[level] = doctor->replayed = replay_trial(doctor);
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			busy[rank] += doctor->trial[i] - doctor->rest[i] +
+				      beside_at(doctor, level, i);
+	/* It is what was measured. */
+	for (guint32 i = 0; i < program->n_ops && level == PIPESIM_LEVEL_HOST; i++)
+		doctor->trial[i] = doctor->moments[i].end - doctor->moments[i].ready;
+	if (level == PIPESIM_LEVEL_HOST && doctor->replayed >= 0)
+		doctor->makespan[level] = pipesim_doctor_replay(
+			doctor, doctor->step, doctor->trial, 0, NULL, &doctor->failed);
+	if (doctor->makespan[level] < 0)
+		g_propagate_error(error, g_steal_pointer(&doctor->failed));
+	return doctor->makespan[level] >= 0;
+}
+
 static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 {
 	const PipesimProgram *program = doctor->out->program;
-	const PipesimRecordPipeline *pipeline = doctor->out->pipeline;
-	const PipesimMedians *medians = doctor->medians;
-	const PipesimBegin *moments = doctor->moments;
 	gboolean fits = TRUE;
 
 	for (guint level = 0; level < PIPESIM_N_LEVELS && fits; level++) {
 		doctor->level[level] = g_try_new0(gint64, program->n_ops);
 		fits = doctor->level[level] != NULL;
 	}
-	if (!fits)
+	doctor->work = fits ? g_try_new0(gint64, program->n_ops) : NULL;
+	doctor->rest = fits ? g_try_new0(gint64, program->n_ops) : NULL;
+	doctor->usual = fits ? g_try_new0(gint64, program->n_ops) : NULL;
+	if (doctor->work == NULL || doctor->rest == NULL || doctor->usual == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
-	if (!pipesim_doctor_moments(doctor, pipeline, error))
+	if (!pipesim_doctor_moments(doctor, doctor->out->pipeline, error))
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const gint64 own = pipesim_doctor_own(doctor, op, &moments[i], FALSE);
-			const gint64 messages =
-				pipesim_doctor_waited(doctor, pipeline, rank, i, &moments[i]);
-
-			doctor->level[PIPESIM_LEVEL_EVEN][i] = medians->even[op->kind];
-			doctor->level[PIPESIM_LEVEL_STAGES][i] =
-				medians->stage[op->stage * PIPESIM_N_KINDS + op->kind];
-			doctor->level[PIPESIM_LEVEL_RANKS][i] = pipesim_median_on_rank(
-				medians, pipeline->replica, rank, op->stage, op->kind);
-			doctor->level[PIPESIM_LEVEL_BESIDE][i] =
-				doctor->level[PIPESIM_LEVEL_RANKS][i] + op->beside;
-			doctor->level[PIPESIM_LEVEL_OPS][i] = own;
-			doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
-			doctor->level[PIPESIM_LEVEL_HOST][i] =
-				moments[i].end - moments[i].ready;
-			doctor->level[PIPESIM_LEVEL_PEERS][i] = MIN(own + messages + op->peers,
-				MAX(doctor->level[PIPESIM_LEVEL_HOST][i], own + messages));
-		}
-	for (guint level = 0; level < PIPESIM_N_LEVELS; level++) {
-		doctor->makespan[level] = pipesim_doctor_replay(
-			doctor, doctor->step, doctor->level[level], 0, NULL, error);
-		if (doctor->makespan[level] < 0)
+			i++)
+			fill_op(doctor, doctor->out->pipeline, rank, i);
+	for (guint level = 0; level < PIPESIM_N_LEVELS; level++)
+		if (!replay_level(doctor, level, error))
 			return FALSE;
-	}
 	return TRUE;
-}
-
-/* What ops of @rank take at @level, without waits. */
-static gint64 busy_at(const PipesimDoctor *doctor, guint rank, PipesimLevel level)
-{
-	const PipesimProgram *program = doctor->out->program;
-	gint64 sum = 0;
-
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
-		sum += doctor->level[MIN(level, PIPESIM_LEVEL_OPS)][i];
-	return sum;
 }
 
 /* Causes --------------------------------------------------------------------------------- */
@@ -95,19 +160,22 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 {
 	const PipesimProgram *program = doctor->out->program;
 	const guint ranks = program->shape.ranks;
-	const gint64 *before = doctor->level[level - 1], *here = doctor->level[level];
 	gint64 most = 0;
 	gint found = -1;
 
 	if ((guint64)program->n_ops * ranks > MAX_TRIED)
 		return -1;
 	for (guint rank = 0; rank < ranks; rank++) {
-		const guint32 begin = program->rank_begin[rank];
-		const guint32 n = program->rank_begin[rank + 1] - begin;
 		gint64 cost;
 
-		memcpy(doctor->trial, before, program->n_ops * sizeof *before);
-		memcpy(&doctor->trial[begin], &here[begin], n * sizeof *here);
+		for (guint32 i = 0; i < program->n_ops; i++)
+			set_op(doctor,
+				i - program->rank_begin[rank] <
+						program->rank_begin[rank + 1] -
+							program->rank_begin[rank]
+					? level
+					: level - 1,
+				i);
 		cost = replay_trial(doctor) - doctor->makespan[level - 1];
 		if (cost > most) {
 			most = cost;
@@ -124,13 +192,9 @@ static gint64 step_without(PipesimDoctor *doctor, PipesimLevel level)
 	gint64 makespan;
 
 	for (guint32 i = 0; i < out->program->n_ops; i++)
-		doctor->trial[i] =
-			MAX(doctor->level[PIPESIM_LEVEL_HOST][i] -
-					(doctor->level[level][i] - doctor->level[level - 1][i]),
-				0);
+		set_without(doctor, level, i);
 	makespan = replay_trial(doctor);
-	return makespan < 0 ? -1
-			    : out->measured - doctor->makespan[PIPESIM_LEVEL_HOST] + makespan;
+	return makespan < 0 ? -1 : out->measured - doctor->replayed + makespan;
 }
 
 /* What the step waits behind its ops for ranks in collectives is theirs, not outside: where it would have ended without. Of
@@ -189,16 +253,14 @@ static void find_causes(PipesimDoctor *doctor)
 			(PipesimCause){0, -1, PIPESIM_NO_OP, -1, g_new0(gint64, ranks)};
 	out->busy = g_new0(gint64, ranks);
 	for (guint rank = 0; rank < ranks; rank++) {
-		work += busy_at(doctor, rank, PIPESIM_LEVEL_EVEN);
-		out->busy[rank] = busy_at(doctor, rank, PIPESIM_LEVEL_OPS);
+		work += doctor->busy[PIPESIM_LEVEL_EVEN][rank];
+		out->busy[rank] = doctor->busy[PIPESIM_LEVEL_HOST][rank];
 		out->cause[PIPESIM_CAUSE_SCHEDULE].idle[rank] =
-			makespan[PIPESIM_LEVEL_EVEN] -
-			busy_at(doctor, rank, PIPESIM_LEVEL_EVEN);
+			makespan[PIPESIM_LEVEL_EVEN] - doctor->busy[PIPESIM_LEVEL_EVEN][rank];
 		for (guint level = PIPESIM_LEVEL_STAGES; level < PIPESIM_N_LEVELS; level++)
 			out->cause[level].idle[rank] =
 				makespan[level] - makespan[level - 1] -
-				(busy_at(doctor, rank, level) -
-					busy_at(doctor, rank, level - 1));
+				(doctor->busy[level][rank] - doctor->busy[level - 1][rank]);
 		out->cause[PIPESIM_CAUSE_OUTSIDE].idle[rank] =
 			out->measured - makespan[PIPESIM_LEVEL_HOST] - after;
 		out->cause[PIPESIM_CAUSE_HOST].idle[rank] += after;
@@ -243,7 +305,12 @@ static void find_losses(PipesimDoctor *doctor)
 
 		out->lost[level - PIPESIM_LEVEL_OPS] = lost;
 		for (guint32 i = 0; i < program->n_ops; i++) {
+			const PipesimRecordOp *op = &out->pipeline->ops[i];
+
 			lost[i] = doctor->level[level][i] - doctor->level[level - 1][i];
+			if (level == PIPESIM_LEVEL_OPS) /* at the clock that it had */
+				lost[i] = pipesim_time_scale(lost[i], pipesim_record_alone(op),
+					MAX(op->sustained, 1));
 			if (lost[i] > most && (gint)pipesim_program_rank(program, i) ==
 						      out->cause[level].rank) {
 				most = lost[i];
@@ -267,15 +334,15 @@ static void find_losses(PipesimDoctor *doctor)
 		}
 	g_array_sort(losses, compare_losses);
 	g_array_set_size(losses, MIN(losses->len, CANDIDATES));
-	memcpy(doctor->trial, doctor->level[PIPESIM_LEVEL_HOST],
-		program->n_ops * sizeof *doctor->trial);
+	for (guint32 i = 0; i < program->n_ops; i++)
+		set_op(doctor, PIPESIM_LEVEL_HOST, i);
 	pipesim_each (PipesimOpLoss, loss, losses) {
 		gint64 makespan;
 
-		doctor->trial[loss->op] -= loss->ns;
+		set_without(doctor, (PipesimLevel)loss->cause, loss->op);
 		makespan = replay_trial(doctor);
-		loss->step = makespan < 0 ? 0 : doctor->makespan[PIPESIM_LEVEL_HOST] - makespan;
-		doctor->trial[loss->op] += loss->ns;
+		loss->step = makespan < 0 ? 0 : doctor->replayed - makespan;
+		set_op(doctor, PIPESIM_LEVEL_HOST, loss->op);
 	}
 	g_array_sort(losses, compare_losses);
 	out->n_losses = MIN(losses->len, PIPESIM_LOSSES);
@@ -384,9 +451,14 @@ static gboolean simulate_steps(PipesimDoctor *doctor, GError **error)
 
 static void clear_doctor(PipesimDoctor *doctor)
 {
-	for (guint level = 0; level < PIPESIM_N_LEVELS; level++)
+	for (guint level = 0; level < PIPESIM_N_LEVELS; level++) {
 		g_free(doctor->level[level]);
+		g_free(doctor->busy[level]);
+	}
 	g_free(doctor->trial);
+	g_free(doctor->work);
+	g_free(doctor->rest);
+	g_free(doctor->usual);
 	g_free(doctor->moments);
 	pipesim_medians_free(doctor->medians);
 	pipesim_step_free(doctor->step);

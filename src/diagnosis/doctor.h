@@ -34,11 +34,14 @@ typedef struct {
 	PipesimStep *step; /* the executed order with messages that take no time */
 	/* The same by the rules of the runtime; NULL: messages wait for nobody. */
 	PipesimStep *rules;
-	gint64 *level[PIPESIM_N_LEVELS]; /* what each op takes, with the wait before it, ns */
-	gint64 *trial;
-	PipesimBegin *moments; /* of one pipeline, by op */
+	/* What each op takes, with the wait before it, ns; by itself sustained, where the governor is known. */
+	gint64 *level[PIPESIM_N_LEVELS];
+	gint64 *trial, *work, *rest, *usual; /* what is replayed: pipesim_governed_replay() */
+	gint64 *busy[PIPESIM_N_LEVELS];      /* of each rank, ns */
+	PipesimBegin *moments;               /* of one pipeline, by op */
 	gint64 makespan[PIPESIM_N_LEVELS];
-	GError *failed; /* what ended the first replay of a trial that failed */
+	gint64 replayed; /* the last of them, as the governor has it: what trials compare with */
+	GError *failed;  /* what ended the first replay of a trial that failed */
 } PipesimDoctor;
 
 /** pipesim_doctor_replay: the makespan of @step where ops take @durations and messages @p2p; -1 with an error of

@@ -6,61 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* How chips clock at their power limit, and what PyTorch's split of backwards costs on them: medians of captures of
- * transformer layers in BF16 (H200: traces/accuracy-h200x2, -c and -d; H100: traces/accuracy-h100 and -h100x2 without
- * experts, which do not reach the limit), in the units of PipesimPower. Captures differ little: of full speed by 2 %, of
- * the threshold by 0.13, of the time constant by a third. */
-typedef struct {
-	const char *device;
-	gint64 time_constant, threshold, waiting_load, beside_load;
-	gint64 full_speed[PIPESIM_N_KINDS], load[PIPESIM_N_KINDS];
-	gint64 halves; /* I and W together against B, ppm */
-} Governor;
-
-static const Governor governors[] = {
-	{"NVIDIA H100 80GB HBM3", 38660000, 785496, 277832, 860000,
-		{898378, 894137, 924200, 903040, 901856},
-		{949284, 1020878, 1020878, 1020878, 999924}, 1036214},
-	{"NVIDIA H200", 38705000, 755742, 296746, 845000,
-		{881582, 874365, 905246, 884368, 883085},
-		{942860, 1024194, 1024194, 1024194, 999904}, 1027999},
-};
-
-/* What ops take beside a receive that waits, against alone, where a record does not show it: the median of captures. */
-#define BESIDE_RECEIVE 1230000
-
-/* What ops are governed by, and what is found of them. */
-typedef struct {
-	const PipesimPower *power;
-	const PipesimCosts *costs;
-	gboolean serial; /* pairs are no shorter than both of their halves */
-	GArray *ops;     /* of PipesimSample: sustained times by stage * PIPESIM_FB + kind */
-	double alone, sustained; /* all of them, ns */
-} Pacing;
-
-static const Governor *find_governor(const PipesimRecord *record)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(governors); i++)
-		if (record->swing >= PIPESIM_LEAST_SWING &&
-			g_strcmp0(record->device, governors[i].device) == 0)
-			return &governors[i];
-	return NULL;
-}
-
-static PipesimPower *make_power(const Governor *governor)
-{
-	PipesimPower *power = pipesim_power_new();
-
-	power->device = g_strdup(governor->device);
-	power->time_constant[0] = governor->time_constant;
-	power->threshold = governor->threshold;
-	power->waiting_load = governor->waiting_load;
-	power->beside_load = governor->beside_load;
-	memcpy(power->full_speed, governor->full_speed, sizeof power->full_speed);
-	memcpy(power->load, governor->load, sizeof power->load);
-	return power;
-}
-
 /* What an op that took @alone ns from @state on takes sustained. */
 static gint64 sustain(const PipesimPower *power, const PipesimPowerState *state,
 	PipesimKind kind, gint64 alone)
@@ -74,37 +19,27 @@ static gint64 sustain(const PipesimPower *power, const PipesimPowerState *state,
 	return sustained;
 }
 
-static void add_op(Pacing *pacing, guint stage, guint kind, gint64 sustained)
-{
-	const PipesimSample one = {stage * PIPESIM_FB + kind, sustained};
+/* Chips of one host differ by less, and clocks that follow the load; what takes longer is held up, and draws as much less: its
+ * work is the same. */
+#define HELD_UP 1.08
 
-	g_array_append_val(pacing->ops, one);
+/* What is drawn at @load by an op that usually takes @usual ns where it takes @took. */
+static gint64 draw(gint64 load, gint64 usual, gint64 took)
+{
+	return (double)took > HELD_UP * (double)usual ? pipesim_time_scale(load, usual, took)
+						      : load;
 }
 
-/* What @op took by itself, and would have taken sustained. */
-static void count_op(Pacing *pacing, const PipesimRecordOp *op, gint64 alone, gint64 sustained)
+/* Of a record what is known of its ops before: by stage * PIPESIM_N_KINDS + kind what they took in the median, and ranks that
+ * are held up, in millionths. */
+typedef struct {
+	gint64 *usual, *held;
+} Usual;
+
+/* Runs what @rank did in @pipeline and until the next step after it, into what it says of its ops. */
+static void pace_rank(const PipesimPower *power, const PipesimRecordPipeline *pipeline,
+	guint rank, gint64 after, const Usual *usual, PipesimPowerState *state)
 {
-	const gint64 *part = pacing->costs->part;
-
-	pacing->alone += (double)alone;
-	pacing->sustained += (double)sustained;
-	if (op->kind < PIPESIM_FB) {
-		add_op(pacing, op->stage, op->kind, sustained);
-	} else if (pacing->serial) {
-		const gint64 f = part[op->stage * PIPESIM_FB + PIPESIM_F];
-		const gint64 b = part[op->b_stage * PIPESIM_FB + PIPESIM_B];
-		const gint64 forward = pipesim_time_scale(sustained, f, MAX(f + b, 1));
-
-		add_op(pacing, op->stage, PIPESIM_F, forward);
-		add_op(pacing, op->b_stage, PIPESIM_B, sustained - forward);
-	}
-}
-
-/* Runs what @rank did in @pipeline and until the next step after it, from @state on. @counts: its ops count. */
-static void pace_rank(Pacing *pacing, const PipesimRecordPipeline *pipeline, guint rank,
-	gint64 after, PipesimPowerState *state, gboolean counts)
-{
-	const PipesimPower *power = pacing->power;
 	g_autoptr(GArray) messages = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
 	gint64 now = pipeline->start;
 
@@ -119,14 +54,15 @@ static void pace_rank(Pacing *pacing, const PipesimRecordPipeline *pipeline, gui
 	pipesim_intervals_join(messages);
 	for (guint32 i = pipeline->op_begin[rank]; i <= pipeline->op_begin[rank + 1]; i++) {
 		const gboolean last = i == pipeline->op_begin[rank + 1];
-		const PipesimRecordOp *op = last ? NULL : &pipeline->ops[i];
+		PipesimRecordOp *op = last ? NULL : &pipeline->ops[i];
 		const gint64 until = last ? pipeline->end + after : MAX(op->start, now);
 		const gint64 waited = pipesim_beside_covered(messages, now, until);
+		const gint64 idle_load =
+			pipesim_time_scale(power->waiting_load, waited, MAX(until - now, 1));
 		PipesimPower here = *power;
-		gint64 less, alone;
+		gint64 less, alone, most;
 
-		pipesim_power_advance(power, state, until - now - waited, 0);
-		pipesim_power_advance(power, state, waited, power->waiting_load);
+		pipesim_power_advance(power, state, until - now, idle_load);
 		if (last)
 			break;
 		now = MAX(op->end, until);
@@ -134,15 +70,46 @@ static void pace_rank(Pacing *pacing, const PipesimRecordPipeline *pipeline, gui
 			pipesim_beside_covered(messages, until, now), MAX(now - until, 1));
 		here.load[op->kind] = pipesim_time_scale(
 			power->load[op->kind], PIPESIM_PPM - less, PIPESIM_PPM);
-		alone = MAX(now - until - op->beside - op->peers, 0);
-		if (counts)
-			count_op(pacing, op, alone, sustain(&here, state, op->kind, alone));
+		op->idle_load = (guint32)idle_load;
+		op->load = (guint32)here.load[op->kind];
+		alone = pipesim_record_alone(op);
+		/* At full clock it took less than usual. */
+		most = pipesim_time_scale(usual->usual[op->stage * PIPESIM_N_KINDS + op->kind],
+			PIPESIM_PPM, power->full_speed[op->kind]);
+		here.load[op->kind] =
+			draw(draw(op->load, most, alone), PIPESIM_PPM, usual->held[rank]);
+		op->sustained = sustain(&here, state, op->kind, alone);
 		pipesim_power_advance(power, state, now - until, here.load[op->kind]);
 	}
 }
 
-/* All steps of @record, each of which follows others like it. */
-static void pace_all(Pacing *pacing, const PipesimRecord *record)
+/* What ranks with @speeds are slower for by themselves, not by their clocks. */
+static void set_speeds(PipesimRecord *record, const gint64 *speeds)
+{
+	const guint ranks = record->joined.ranks;
+	g_autofree gint64 *sorted = NULL;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		gint64 alone = 0, sustained = 0;
+
+		pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+			for (guint32 i = pipeline->op_begin[rank];
+				i < pipeline->op_begin[rank + 1]; i++) {
+				alone += pipesim_record_alone(&pipeline->ops[i]);
+				sustained += pipeline->ops[i].sustained;
+			}
+		record->speed[rank] =
+			pipesim_time_scale(speeds[rank], sustained, MAX(alone, 1));
+	}
+	sorted = g_memdup2(record->speed, ranks * sizeof *sorted);
+	qsort(sorted, ranks, sizeof *sorted, pipesim_compare_int64);
+	for (guint rank = 0; rank < ranks; rank++)
+		record->speed[rank] = pipesim_time_scale(
+			record->speed[rank], PIPESIM_PPM, MAX(sorted[(ranks - 1) / 2], 1));
+}
+
+/* All steps, each of which follows others like it. */
+static void pace_all(PipesimRecord *record, const Usual *usual)
 {
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
 		for (guint rank = 0; rank < record->joined.ranks; rank++) {
@@ -150,34 +117,121 @@ static void pace_all(Pacing *pacing, const PipesimRecord *record)
 			const PipesimPowerState rested = {{0}};
 			PipesimPowerState state = rested;
 
-			pace_rank(pacing, pipeline, rank, after, &state, FALSE);
-			state = pipesim_power_repeat(pacing->power, &rested, &state,
+			pace_rank(record->power, pipeline, rank, after, usual, &state);
+			state = pipesim_power_repeat(record->power, &rested, &state,
 				pipeline->end + after - pipeline->start);
-			pace_rank(pacing, pipeline, rank, after, &state, TRUE);
+			pace_rank(record->power, pipeline, rank, after, usual, &state);
 		}
 }
 
-/* Into the costs of @doctor the medians of what was found, at the usual speed of ranks where these are told; times of ops that
- * never ran become longer as all ops do. */
-static void set_parts(PipesimDoctor *doctor, const Pacing *pacing)
+/* How often ranks that are held up are looked for: those that are draw less, so that their clocks hold them up less. */
+#define HELD_ROUNDS 4
+
+void pipesim_govern_record(PipesimRecord *record, const PipesimDevice *device)
 {
-	const PipesimRecord *record = doctor->record;
-	PipesimCosts *costs = doctor->out->costs;
-	g_autofree gint64 *found = g_new0(gint64, (gsize)costs->n_parts * PIPESIM_FB);
+	const guint ranks = record->joined.ranks;
+	const gsize n = (gsize)record->joined.stages * PIPESIM_N_KINDS;
+	g_autofree gint64 *usual = g_new0(gint64, n), *held = g_new0(gint64, ranks);
+	g_autofree gint64 *speeds = NULL;
+	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 
-	pipesim_sample_medians(pacing->ops, found);
-	for (guint i = 0; i < costs->n_parts * PIPESIM_FB; i++) {
-		const gint64 speed =
-			costs->slow != NULL && doctor->medians->at_usual_speed
-				? record->speed[record->joined.rank_of[i / PIPESIM_FB]]
-				: PIPESIM_PPM;
+	record->chip = device;
+	record->power = device->power;
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
 
-		costs->part[i] = found[i] > 0
-					 ? pipesim_time_scale(found[i], PIPESIM_PPM, speed)
-					 : llround((double)costs->part[i] * pacing->sustained /
-						   MAX(pacing->alone, 1));
+			g_array_append_val(
+				ops, ((PipesimSample){op->stage * PIPESIM_N_KINDS + op->kind,
+					     op->sustained}));
+		}
+	pipesim_sample_medians(ops, usual);
+	for (guint rank = 0; rank < ranks; rank++)
+		held[rank] = PIPESIM_PPM;
+	speeds = g_memdup2(record->speed, ranks * sizeof *speeds);
+	for (guint round = 0; round < HELD_ROUNDS; round++) {
+		pace_all(record, &(Usual){usual, held});
+		if (speeds == NULL)
+			break;
+		set_speeds(record, speeds);
+		memcpy(held, record->speed, ranks * sizeof *held);
 	}
 }
+
+/* Replays ---------------------------------------------------------------------------------- */
+
+/* Rounds after which clocks and the times that follow from them agree, and how well, ns. */
+#define ROUNDS 6
+#define AGREES 1000
+
+/* Runs the ops of @rank by @timeline from @state on. @counts: what they take becomes what they took. Whether it was that. */
+static gboolean clock_rank(const PipesimDoctor *doctor, const PipesimTimeline *timeline,
+	guint rank, const PipesimReplayed *what, PipesimPowerState *state, gboolean counts)
+{
+	const PipesimRecordPipeline *pipeline = doctor->out->pipeline;
+	const PipesimPower *power = doctor->record->power;
+	const gint64 outside = doctor->out->measured - doctor->out->pipeline_ns;
+	gboolean same = TRUE;
+	gint64 now = 0;
+
+	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+		const gint64 beside = MIN(op->beside, what->rest[i]);
+		const gint64 begin = MAX(timeline->start[i] + what->rest[i] - beside, now);
+		PipesimPower here = *power;
+		gint64 took;
+
+		here.load[op->kind] = draw(op->load, what->usual[i], what->work[i]);
+		pipesim_power_advance(power, state, begin - now, op->idle_load);
+		took = pipesim_power_duration(&here, state, op->kind, what->work[i]);
+		pipesim_power_advance(power, state, took + beside, here.load[op->kind]);
+		now = begin + took + beside;
+		same &= ABS(took + what->rest[i] - what->took[i]) <= AGREES;
+		if (counts)
+			what->took[i] = took + what->rest[i];
+	}
+	pipesim_power_advance(power, state, MAX(timeline->makespan + outside - now, 0), 0);
+	return same;
+}
+
+gint64 pipesim_governed_replay(
+	const PipesimDoctor *doctor, const PipesimReplayed *what, GError **error)
+{
+	const PipesimProgram *program = doctor->out->program;
+	const gint64 outside = doctor->out->measured - doctor->out->pipeline_ns;
+	const PipesimPowerState rested = {{0}};
+	gboolean same = doctor->record->power == NULL;
+
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		const PipesimRecordOp *op = &doctor->out->pipeline->ops[i];
+
+		/* As in the record, to begin with. */
+		what->took[i] =
+			what->rest[i] +
+			(op->sustained > 0 ? pipesim_time_scale(what->work[i],
+						     pipesim_record_alone(op), op->sustained)
+					   : what->work[i]);
+	}
+	for (guint round = 0;; round++) {
+		g_autoptr(PipesimTimeline) timeline = NULL;
+		const gint64 makespan = pipesim_doctor_replay(
+			doctor, doctor->step, what->took, 0, &timeline, error);
+
+		if (makespan < 0 || same || round == ROUNDS)
+			return makespan;
+		same = TRUE;
+		for (guint rank = 0; rank < program->shape.ranks; rank++) {
+			PipesimPowerState state = rested;
+
+			clock_rank(doctor, timeline, rank, what, &state, FALSE);
+			state = pipesim_power_repeat(
+				doctor->record->power, &rested, &state, makespan + outside);
+			same &= clock_rank(doctor, timeline, rank, what, &state, TRUE);
+		}
+	}
+}
+
+/* Other schedules -------------------------------------------------------------------------- */
 
 /* Halves of backwards that never ran apart, and whole ones that ran in halves alone. @first: of PyTorch's first stage, which has
  * no input to differentiate: its I is nothing, and its W a whole backward. */
@@ -195,35 +249,73 @@ static void complete(const gint64 *ran, gint64 halves, gboolean first, gint64 *p
 	}
 }
 
-gboolean pipesim_govern(PipesimDoctor *doctor, GError **error)
+/* Into the costs of @doctor the medians of what its ops take sustained, at the usual speed of ranks where these are told;
+ * times of ops that never ran become longer as all ops do. Of pairs that are no shorter than both of their halves (@serial) these
+ * are ops. */
+static void set_parts(PipesimDoctor *doctor, gboolean serial)
+{
+	const PipesimRecord *record = doctor->record;
+	PipesimCosts *costs = doctor->out->costs;
+	g_autofree gint64 *found = g_new0(gint64, (gsize)costs->n_parts * PIPESIM_FB);
+	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
+	double alone = 0, sustained = 0;
+
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const guint f = op->stage * PIPESIM_FB + PIPESIM_F;
+			const guint b = op->b_stage * PIPESIM_FB + PIPESIM_B;
+			const gint64 forward = pipesim_time_scale(op->sustained, costs->part[f],
+				MAX(costs->part[f] + costs->part[b], 1));
+			const PipesimSample halves[] = {
+				{f, forward}, {b, op->sustained - forward}};
+			const PipesimSample one = {
+				op->stage * PIPESIM_FB + op->kind, op->sustained};
+
+			alone += (double)pipesim_record_alone(op);
+			sustained += (double)op->sustained;
+			if (op->kind < PIPESIM_FB)
+				g_array_append_val(ops, one);
+			else if (serial)
+				g_array_append_vals(ops, halves, G_N_ELEMENTS(halves));
+		}
+	pipesim_sample_medians(ops, found);
+	for (guint i = 0; i < costs->n_parts * PIPESIM_FB; i++) {
+		const gint64 speed =
+			costs->slow != NULL && doctor->medians->at_usual_speed
+				? record->speed[record->joined.rank_of[i / PIPESIM_FB]]
+				: PIPESIM_PPM;
+
+		costs->part[i] =
+			found[i] > 0
+				? pipesim_time_scale(found[i], PIPESIM_PPM, speed)
+				: llround((double)costs->part[i] * sustained / MAX(alone, 1));
+	}
+}
+
+gboolean pipesim_govern_costs(PipesimDoctor *doctor, GError **error)
 {
 	PipesimCosts *costs = doctor->out->costs;
 	const PipesimRecord *record = doctor->record;
-	const Governor *governor = find_governor(record);
-	g_autoptr(PipesimPower) power = NULL;
-	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 	const gboolean pytorch = record->of_files || record->of_classes ||
 				 doctor->out->rules == &pipesim_runtime_single;
-	Pacing pacing = {.costs = costs, .ops = ops};
+	const gboolean serial =
+		costs->time[PIPESIM_FB] >= costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
 
-	if (governor == NULL || costs->power != NULL || costs->part == NULL ||
+	if (record->power == NULL || costs->power != NULL || costs->part == NULL ||
 		costs->n_parts != record->joined.stages)
 		return TRUE;
-	pacing.power = power = make_power(governor);
-	pacing.serial =
-		costs->time[PIPESIM_FB] >= costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
-	pace_all(&pacing, record);
-	set_parts(doctor, &pacing);
-	costs->has_pair &= !pacing.serial;
+	set_parts(doctor, serial);
+	costs->has_pair &= !serial;
 	for (guint stage = 0; stage < record->joined.stages; stage++)
-		complete(&doctor->medians->stage[stage * PIPESIM_N_KINDS], governor->halves,
+		complete(&doctor->medians->stage[stage * PIPESIM_N_KINDS], record->chip->halves,
 			stage == 0 && pytorch, &costs->part[stage * PIPESIM_FB]);
-	doctor->out->governor = governor->device;
-	costs->power = g_steal_pointer(&power);
+	doctor->out->governor = record->power->device;
+	costs->power = pipesim_power_copy(record->power);
 	if (costs->contention == NULL) {
 		costs->contention = pipesim_contention_new();
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-			costs->contention->slowdown[kind] = BESIDE_RECEIVE;
+			costs->contention->slowdown[kind] = record->chip->waiting;
 	}
 	return pipesim_costs_set_parts(costs, NULL, record->joined.ranks, error);
 }

@@ -81,10 +81,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 						: op->stage;
 				const PipesimSample sample = {
 					place * PIPESIM_N_KINDS + op->kind,
-					sort == IDLE ? op->idle
-						     : MAX(op->end - op->start - op->beside -
-								       op->peers,
-							       0)};
+					sort == IDLE ? op->idle : op->sustained};
 
 				g_array_append_val(samples, sample);
 			}
@@ -129,7 +126,8 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	medians->on_rank = medians_of(record, BY_RANK);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
 	medians->at_usual_speed = record->speed != NULL && record->n_replicas == 1 &&
-				  record->joined.copies == 1 && !is_laden(medians, record);
+				  record->joined.copies == 1 &&
+				  (record->power != NULL || !is_laden(medians, record));
 	for (guint i = 0; i < record->joined.stages * PIPESIM_N_KINDS; i++)
 		if (medians->at_usual_speed && medians->stage[i] != NEVER)
 			medians->stage[i] = pipesim_time_scale(medians->stage[i], PIPESIM_PPM,

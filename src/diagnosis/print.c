@@ -426,20 +426,24 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
-	guint order[PIPESIM_N_CAUSES];
+	guint order[PIPESIM_N_CAUSES], first = 0;
 	const PipesimCause *cause;
 
 	pipesim_told_causes(diagnosis, order);
-	cause = &diagnosis->cause[order[0]];
+	/* What would gain nothing by itself is not the first thing to do. */
+	while (first + 1 < PIPESIM_N_CAUSES && diagnosis->cause[order[first + 1]].ns > 0 &&
+		diagnosis->cause[order[first]].without >= diagnosis->measured)
+		first++;
+	cause = &diagnosis->cause[order[first]];
 	if (ABS(cause->ns) * 2000 < diagnosis->measured) {
 		pipesim_screen_say(
 			screen->verdict, "Nothing is lost: the ranks work all the time.");
 	} else {
 		g_autofree char *rank = g_strdup_printf("%d", cause->rank);
 
-		g_string_append(out, advice[order[0]]);
+		g_string_append(out, advice[order[first]]);
 		g_string_replace(out, "%u", cause->rank >= 0 ? rank : "one", 1);
-		if (order[0] == PIPESIM_CAUSE_PEERS) {
+		if (order[first] == PIPESIM_CAUSE_PEERS) {
 			g_autofree char *whom = word_awaited(diagnosis);
 
 			g_string_append(out, whom);

@@ -83,7 +83,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		const gint64 idle = row->duration - MAX(row->busy, 0) -
 				    (trace->segments->len > 0 ? row->peers : 0);
 		const Found found = {
-			.op = {row->start, last, MAX(idle, 0), row->beside, row->peers,
+			.op = {row->start, last, MAX(idle, 0), row->beside, row->peers, 0, 0, 0,
 				(guint32)row->what.stage, (guint32)row->microbatch,
 				(guint32)MAX(row->what.b_stage, 0),
 				(guint32)MAX(row->b_microbatch, 0), row->what.phase,
@@ -546,6 +546,9 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 			step[1].start - step->end < step->end - step->start)
 			step->after = step[1].start - step->end;
 	}
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++)
+			pipeline->ops[i].sustained = pipesim_record_alone(&pipeline->ops[i]);
 	return g_steal_pointer(&record);
 }
 

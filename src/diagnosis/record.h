@@ -1,6 +1,7 @@
 /* The steps that the traces of one run recorded, op by op, on one clock. */
 #pragma once
 #include "measure/join.h"
+#include "transformer/device.h"
 
 /* Times in ns on the clock of its step. */
 typedef struct {
@@ -8,6 +9,10 @@ typedef struct {
 	gint64 idle;   /* of this time, without work: the rank stood still inside the op */
 	gint64 beside; /* of this time, lost to messages beside the op */
 	gint64 peers; /* of this time, lost to collectives within that waited for other ranks */
+	/* What it takes by itself; where the governor of its chip is known, of a rank that never idles. And what it and
+	 * the rank before it draw then: ppm. */
+	gint64 sustained;
+	guint32 load, idle_load;
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
 	guint8 kind;                   /* F, I, W, B or FB */
@@ -50,7 +55,10 @@ typedef struct {
 	GPtrArray *pipelines; /* of PipesimRecordPipeline, owned */
 	gint64 *speed;        /* of each rank, see pipesim_rank_speeds(); NULL: not told */
 	gint64 swing;         /* of their clocks, see pipesim_clock_swing() */
-	const char *device;   /* that all ranks ran on; NULL: not told, or several */
+	/* How these chips clock, see pipesim_govern_record(); NULL: not known, or below their limit. The caller's. */
+	const PipesimDevice *chip;
+	const PipesimPower *power;
+	const char *device; /* that all ranks ran on; NULL: not told, or several */
 	const PipesimTrace *
 		waiting; /* whose ops waited most for another rank in collectives; NULL: none did */
 	gboolean runs_on;      /* one clock for all steps: files that do not number them */
@@ -84,6 +92,12 @@ static inline const PipesimRecordPipeline *pipesim_record_pipeline(
 static inline PipesimRecordStep *pipesim_record_step(const PipesimRecord *record, guint i)
 {
 	return &g_array_index(record->steps, PipesimRecordStep, i);
+}
+
+/** pipesim_record_alone: what @op took, but for what messages beside it and waits of collectives within cost it, ns. */
+static inline gint64 pipesim_record_alone(const PipesimRecordOp *op)
+{
+	return MAX(op->end - op->start - op->beside - op->peers, 0);
 }
 
 /** pipesim_record_length: from the start of step @i to its end, or to the next one that follows at once, ns. */

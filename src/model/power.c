@@ -125,8 +125,8 @@ typedef struct {
 	guint64 left[PIPESIM_POWER_CONSTANTS];
 } Decay;
 
-static void advance(const PipesimPower *power, PipesimPowerState *state, Decay *after,
-	gint64 dt, gint64 to)
+static void advance(
+	const PipesimPower *power, PipesimPowerState *state, Decay *after, gint64 dt, gint64 to)
 {
 	for (guint i = 0; i < power->n_constants && dt != after->dt; i++)
 		after->left[i] = decay(dt, power->time_constant[i]);
@@ -134,8 +134,7 @@ static void advance(const PipesimPower *power, PipesimPowerState *state, Decay *
 	for (guint i = 0; i < power->n_constants; i++) {
 		const gint64 distance = state->mean[i] - to;
 		/* Rounded towards 0, so that it gets there however small the steps. */
-		const gint64 left =
-			(gint64)multiply((guint64)ABS(distance), after->left[i]);
+		const gint64 left = (gint64)multiply((guint64)ABS(distance), after->left[i]);
 
 		state->mean[i] = to + (distance < 0 ? -left : left);
 	}
@@ -170,12 +169,11 @@ static gint64 take(const PipesimPower *power, const PipesimPowerState *state, Pi
 	const Wide factor =
 		(Wide)full * PIPESIM_LOAD_ONE + (Wide)(power->sustained[kind] - full) * share;
 	const Wide one = (Wide)PIPESIM_PPM * PIPESIM_LOAD_ONE;
-	const Unsigned times_ppm =
-		(Unsigned)(sustained * factor + one / 2) / PIPESIM_LOAD_ONE;
+	const Unsigned times_ppm = (Unsigned)(sustained * factor + one / 2) / PIPESIM_LOAD_ONE;
 
 	/* What there mostly is takes a division of 64 bits. */
 	return times_ppm >> 64 == 0 ? (gint64)((guint64)times_ppm / PIPESIM_PPM)
-				 : (gint64)(times_ppm / PIPESIM_PPM);
+				    : (gint64)(times_ppm / PIPESIM_PPM);
 }
 
 gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,

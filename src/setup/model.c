@@ -137,6 +137,27 @@ gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, G
 	return setup->device != NULL;
 }
 
+gboolean pipesim_setup_load_chip(PipesimSetup *setup, const char *chip, GError **error)
+{
+	g_autofree char *folder = shipped_folder(setup, PIPESIM_PATH_DEVICE);
+	g_autofree char *known = list_shipped(folder);
+	g_auto(GStrv) names = g_strsplit(known, ", ", -1);
+
+	if (setup->text[PIPESIM_SET_DEVICE] != NULL)
+		return pipesim_setup_load_device(setup, NULL, error);
+	for (guint i = 0; chip != NULL && names[i] != NULL && setup->device == NULL; i++) {
+		g_autofree char *path =
+			pipesim_setup_shipped(setup, PIPESIM_PATH_DEVICE, names[i]);
+		g_autoptr(PipesimDevice) device = pipesim_device_read(path, names[i], error);
+
+		if (device == NULL)
+			return FALSE;
+		if (device->power != NULL && strcmp(device->power->device, chip) == 0)
+			setup->device = g_steal_pointer(&device);
+	}
+	return TRUE;
+}
+
 /* Training ------------------------------------------------------------------------------- */
 
 gboolean pipesim_setup_training(

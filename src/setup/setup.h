@@ -89,6 +89,10 @@ char *pipesim_setup_shipped(
  * (nullable). */
 gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, GError **error);
 
+/** pipesim_setup_load_chip: what --device names, else of the devices that are shipped the one that says how @chip (nullable), as
+ * profiles call it, clocks at its power limit; none, where none does. */
+gboolean pipesim_setup_load_chip(PipesimSetup *setup, const char *chip, GError **error);
+
 /** pipesim_setup_layout_is_file: whether @text, of --layout or --prefill-times, is a path: one of .json or .ini, or "-". */
 gboolean pipesim_setup_layout_is_file(const char *text);
 

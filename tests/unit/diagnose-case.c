@@ -1,7 +1,9 @@
 #include "diagnose-case.h"
 
 #include "base/kind.h"
+#include "diagnosis/governed.h"
 #include "effects/effects.h"
+#include "shipped.h"
 #include "trace-text.h"
 
 const Made plain = {.schedule = "1f1b",
@@ -111,6 +113,7 @@ void case_clear(Case *one)
 
 gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **error)
 {
+	static const char *const chips[] = {"h100", "h200"};
 	const PipesimCalibrateOptions none = {0};
 	PipesimPatient patient = {.step = -1};
 	g_autoptr(PipesimEffects) effects = NULL;
@@ -118,6 +121,10 @@ gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **erro
 	one->record = pipesim_record_new(traces, n, error);
 	if (one->record == NULL)
 		return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(chips) && pipesim_at_limit(one->record); i++)
+		if (g_strcmp0(one->record->device, shipped_device(chips[i])->power->device) ==
+			0)
+			pipesim_govern_record(one->record, shipped_device(chips[i]));
 	one->calibration = pipesim_calibrate(traces, n, &none, error);
 	if (one->calibration == NULL)
 		return FALSE;
