@@ -47,7 +47,7 @@ SIZES = {
     "tiny": Size(8, 128, 2, 128, 256, torch.float32),
 }
 FOURTH = 3
-WHOLE_STEP = "a whole step"  # the last one is kept
+WHOLE_STEP = "a whole step"
 
 HOLD = """
 extern "C" __global__ void hold_until(volatile int *flag)
@@ -268,13 +268,14 @@ def time_step(run, case, cuda):
     return begin.elapsed_time(end)
 
 
-def write(profiler, path):
+def write(profiler, path, kept):
+    """The last @kept of the steps."""
     whole = f"{path}.whole.json"
     profiler.export_chrome_trace(whole)
     with open(whole, encoding="utf-8") as file:
         trace = json.load(file)
     os.unlink(whole)
-    last = max(
+    begins = sorted(
         event["ts"]
         for event in trace["traceEvents"]
         if event.get("cat") == "user_annotation" and event["name"] == WHOLE_STEP
@@ -283,7 +284,7 @@ def write(profiler, path):
         event
         for event in trace["traceEvents"]
         if event.get("cat") in KEPT
-        and event["ts"] > last
+        and event["ts"] > begins[-kept]
         and (event["cat"] != "cuda_runtime" or "correlation" in event["args"])
     ]
     for event in trace["traceEvents"]:
@@ -319,7 +320,7 @@ def record(run, name, case, arguments):
     with torch.profiler.profile(activities=activities) as profiler:
         for _ in range(arguments.profiled):
             step(run, case)
-    write(profiler, os.path.join(arguments.output, f"{name}-rank{run.rank}"))
+    write(profiler, os.path.join(arguments.output, f"{name}-rank{run.rank}"), arguments.kept)
     return took
 
 
@@ -397,7 +398,8 @@ def main():
     parser.add_argument("--size", default="wide", help="of " + ", ".join(SIZES) + "; or several, see above")
     parser.add_argument("--microbatches", type=int, default=16, help="for names of classes")
     parser.add_argument("--steps", type=int, default=6, help="steps of a sort that are timed without the profiler")
-    parser.add_argument("--profiled", type=int, default=2, help="steps, of which the last is kept")
+    parser.add_argument("--profiled", type=int, default=2, help="steps, of which the last ones are kept")
+    parser.add_argument("--kept", type=int, default=1, help="steps, at most those")
     parser.add_argument("--warm-steps", type=int, default=4)
     parser.add_argument("--warm-seconds", type=float, default=0)
     parser.add_argument("--milliseconds", type=float, default=60, help="of sleep and delay")
