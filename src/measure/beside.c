@@ -211,9 +211,11 @@ static void set_lost(
 	g_autofree double *s = g_new(double, MAX(n_traces, 1));
 
 	for (guint t = 0; t < n_traces; t++) {
-		guint told;
+		guint told = 0;
 
-		s[t] = find_longer(ops, groups, kind, t, &told);
+		/* Which half of a pair a message was beside its share does not tell. */
+		if (kind != PIPESIM_FB || out->n[PIPESIM_F] == 0 || out->n[PIPESIM_B] == 0)
+			s[t] = find_longer(ops, groups, kind, t, &told);
 		if (told == 0)
 			s[t] = (double)(out->ratio[kind] - PIPESIM_PPM) / PIPESIM_PPM;
 	}
@@ -251,6 +253,10 @@ gboolean pipesim_beside_measure(PipesimTrace *const *traces, guint n, PipesimBes
 		sum += s;
 		told++;
 	}
+	/* A pair loses what its halves do, of which the backward is two thirds. */
+	if (out->n[PIPESIM_F] > 0 && out->n[PIPESIM_B] > 0 && out->n[PIPESIM_FB] > 0)
+		out->ratio[PIPESIM_FB] =
+			(out->ratio[PIPESIM_F] + 2 * out->ratio[PIPESIM_B]) / 3;
 	/* Kinds that nothing tells are as the mean of those told. */
 	for (guint kind = 0; kind < PIPESIM_N_KINDS && told > 0; kind++)
 		if (out->n[kind] == 0)

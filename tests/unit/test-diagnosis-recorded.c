@@ -100,6 +100,10 @@ static const struct {
 			{"interleaved-1f1b", 178046}, {"interleaved-zb", 175736},
 			{"looped-bfs", 182466}, {"v-half", 180416}, {"v-min", 186981},
 			{"zb-h1", 173043}, {"zb-h2", 171779}}},
+	/* Pairs, which messages are always beside: they lose what their halves do. */
+	{"profiles-h100x2-b/dualpipev-clean", 22000, 12000,
+		{{"dualpipev", 260450}, {"gpipe", 260059}, {"interleaved-1f1b", 265720},
+			{"interleaved-zb", 261143}, {"looped-bfs", 273034}, {"zb-v", 254789}}},
 };
 
 START_TEST(one_profile_predicts_other_schedules)
