@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/phases.h"
+#include "optimize/bound-flow.h"
 #include "optimize/mixed.h"
 #include "optimize/within.h"
 
@@ -48,17 +49,6 @@ static gint64 bound_above(const Spared *s, guint n)
 	return bound != NULL ? bound->time : 0;
 }
 
-/* From a lane's first forward of a step, or to its last, to what waits for it at the other end, ns. */
-static gint64 way(const PipesimInstance *x, guint32 lane, guint kind)
-{
-	gint64 time = 0;
-
-	for (; x->before[lane] != PIPESIM_NO_LANE; lane = x->before[lane])
-		time += x->least[kind][x->before[lane]] +
-			(kind == F ? x->hop[lane] : x->hop_back[x->before[lane]]);
-	return time;
-}
-
 /* No order of which a rank has spared @n activations or more is shorter, ns. */
 static gint64 bound_many(const Spared *s, guint n)
 {
@@ -71,7 +61,8 @@ static gint64 bound_many(const Spared *s, guint n)
 
 		for (guint chunk = 0; chunk < x->chunks; chunk++) {
 			const guint lane = pipesim_instance_lane(x, rank, chunk);
-			const gint64 to = way(x, lane, F), from = way(x, lane, I);
+			const gint64 to = pipesim_flow_to(x, lane);
+			const gint64 from = pipesim_flow_from(x, lane);
 
 			first = MIN(first, to);
 			last = MIN(last, from);

@@ -2,7 +2,7 @@
  * last end is part of its period, and with the optimizer all of it. */
 #include "config.h"
 
-#include "optimize/bound.h"
+#include "optimize/bound-flow.h"
 
 __extension__ typedef __int128 Wide;
 
@@ -17,22 +17,6 @@ typedef struct {
 static gint64 least(const PipesimInstance *x, guint kind, guint lane)
 {
 	return kind < x->kinds ? x->least[kind][lane] : 0;
-}
-
-/* From the end of F of @from to the start of I of @to, down to the last stage and back: neither is counted. */
-static gint64 trip(const PipesimInstance *x, guint32 from, guint32 to)
-{
-	guint32 last = from;
-	gint64 way = 0;
-
-	for (; x->after[last] != PIPESIM_NO_LANE; last = x->after[last]) {
-		const guint32 next = x->after[last];
-
-		way += x->hop[next] + least(x, PIPESIM_CODE_F, next);
-	}
-	for (; last != to; last = x->before[last])
-		way += least(x, PIPESIM_CODE_I, last) + x->hop_back[x->before[last]];
-	return way;
 }
 
 static Rank look_at(const PipesimInstance *x, guint rank)
@@ -79,8 +63,9 @@ static gint64 span_within(
 	const PipesimInstance *x, const PipesimRoom *room, guint rank, const Rank *r)
 {
 	const gint64 limit = room->limit[rank];
-	const gint64 first = trip(x, r->low, r->high) + least(x, PIPESIM_CODE_F, r->low);
-	const gint64 last = trip(x, r->high, r->high);
+	const gint64 first =
+		pipesim_flow_trip(x, r->low, r->high) + least(x, PIPESIM_CODE_F, r->low);
+	const gint64 last = pipesim_flow_trip(x, r->high, r->high);
 	gint64 held = G_MAXINT64, freed = 0, idle, fit;
 	Wide each = 0;
 
@@ -90,9 +75,9 @@ static gint64 span_within(
 
 		held = MIN(held, room->held[lane]);
 		freed = MAX(freed, room->freed[lane]);
-		each += (Wide)room->held[lane] *
-				(least(x, PIPESIM_CODE_F, lane) + trip(x, lane, lane) +
-					least(x, PIPESIM_CODE_I, lane)) +
+		each += (Wide)room->held[lane] * (least(x, PIPESIM_CODE_F, lane) +
+							 pipesim_flow_trip(x, lane, lane) +
+							 least(x, PIPESIM_CODE_I, lane)) +
 			(Wide)rest * least(x, PIPESIM_CODE_W, lane);
 	}
 	if (limit <= 0 || held <= 0)

@@ -159,12 +159,43 @@ static void print_passing(const Printer *p, const PipesimBoundStep *step)
 	}
 }
 
+static void print_flow(const Printer *p, const PipesimBoundStep *step)
+{
+	PipesimNumber from, until, saved;
+
+	pipesim_print_ms(from, step->from);
+	pipesim_print_ms(until, step->until);
+	pipesim_print_ms(saved, step->saved);
+	if (step->rule == PIPESIM_BY_QUEUE) {
+		g_string_append_printf(p->out,
+			": messages to and from rank %u go one after the other, none of them "
+			"before %s ms, all of them with %s ms to follow",
+			step->rank, from, until);
+		return;
+	}
+	g_string_append_printf(p->out,
+		": what rank %u holds from each F until its W comes to %s ms of its whole "
+		"limit, "
+		"and in less there is room for %s ms, as it fills with the first F and empties "
+		"with the last W",
+		step->rank, until, from);
+	if (step->saved > 0)
+		g_string_append_printf(p->out,
+			"; ops in pairs, which must then save %s ms of what ranks have to run, "
+			"make micro-batches wait",
+			saved);
+}
+
 static void print_bound(const Printer *p, const PipesimBoundStep *step)
 {
 	g_string_append_printf(
 		p->out, "no order is shorter than %s ms", pipesim_ms(step->time));
 	if (step->rule == PIPESIM_BY_PASSING) {
 		print_passing(p, step);
+		return;
+	}
+	if (step->rule != PIPESIM_BY_WORK) {
+		print_flow(p, step);
 		return;
 	}
 	g_string_append_printf(p->out, ": rank %u must run ", step->rank);
@@ -200,7 +231,7 @@ void pipesim_bound_print(const PipesimBound *bound, const PipesimInstance *x, GS
 		if (numbers[i] == 0)
 			continue;
 		g_string_append_printf(out, "[%u] ", numbers[i]);
-		if (step->rule == PIPESIM_BY_PASSING || step->rule == PIPESIM_BY_WORK)
+		if (pipesim_bound_rule_is_last(step->rule))
 			print_bound(&p, step);
 		else
 			print_op(&p, step);

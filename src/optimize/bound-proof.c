@@ -76,7 +76,7 @@ void pipesim_proof_add(PipesimProof *proof, const PipesimClaim *claim)
 		.n_ops = proof->ops->len - proof->n_named,
 		.step = NONE};
 
-	if (claim->rule != PIPESIM_BY_WORK && claim->rule != PIPESIM_BY_PASSING) {
+	if (!pipesim_bound_rule_is_last(claim->rule)) {
 		guint32 *last = &proof->last[place_of(
 			proof, proof->back, claim->rank, claim->kind, claim->chunk, claim->n)];
 

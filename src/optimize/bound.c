@@ -4,6 +4,7 @@
 
 #include "base/phases.h"
 #include "optimize/bound-busy.h"
+#include "optimize/bound-flow.h"
 #include "optimize/bound-passing.h"
 #include "optimize/bound-side.h"
 #include <string.h>
@@ -227,6 +228,8 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
 	PipesimBound *bound;
 	gint64 most = 0;
+	gboolean by_passing = FALSE;
+	PipesimClaim claim = {0};
 	Trips trips = {.passing = {.until = until}};
 	Fill fill = {.x = x,
 		.best = -1,
@@ -266,6 +269,15 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	}
 	if (find_trips(&fill, &trips, arena) > fill.best) {
 		fill.best = trips.time;
+		by_passing = TRUE;
+	}
+	claim.time = fill.best;
+	pipesim_flow_find(x, &claim);
+	fill.best = claim.time;
+	if (claim.rule != PIPESIM_BY_NOTHING) {
+		if (proof != NULL)
+			pipesim_proof_add(proof, &claim);
+	} else if (by_passing) {
 		if (proof != NULL)
 			prove_passing(&fill, &trips, proof);
 	} else if (proof != NULL) {

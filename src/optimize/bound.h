@@ -23,7 +23,9 @@
  *             behind their end, run one after the other, or in pairs, in between
  *   passing   with one stage a rank: so many micro-batches are on their way at a time, of any two the
  *             earlier one's backward passes the later one's forward somewhere, and wherever they do
- *             some rank is not done before (analysis/bound-passing.h) */
+ *             some rank is not done before (bound-passing.h)
+ *   room      what a rank must hold, for as long as it must, does not fit below its limit in less
+ *   queue     nor do the messages that go by a rank's queue (both bound-flow.h) */
 #pragma once
 #include "order/instance.h"
 
@@ -34,8 +36,16 @@ typedef enum {
 	PIPESIM_BY_ANY,
 	PIPESIM_BY_MEMBER,
 	PIPESIM_BY_WORK,    /* the bound */
-	PIPESIM_BY_PASSING, /* the bound too */
+	PIPESIM_BY_PASSING, /* the bound too, as those below */
+	PIPESIM_BY_ROOM,
+	PIPESIM_BY_QUEUE,
 } PipesimBoundRule;
+
+/** pipesim_bound_rule_is_last: whether the bound itself follows by @rule. */
+static inline gboolean pipesim_bound_rule_is_last(PipesimBoundRule rule)
+{
+	return rule >= PIPESIM_BY_WORK;
+}
 
 #define PIPESIM_ANY_CHUNK G_MAXUINT32
 
@@ -58,10 +68,13 @@ typedef struct {
 	/* The op, as above; not of work. Of passing: before F k + n of the rank the k-th of this kind has run. */
 	guint kind, chunk, n;
 	gint64 time; /* what it says, ns */
-	/* Of rank and work: that all of the ops have at least; of passing: that F starts after I at least, ns. */
+	/* Of rank and work: that all of the ops have at least; of passing: that F starts after I at least; of queue: that
+	 * comes before all messages; of room: for how long so much of the limit can be held in less than the bound, ns. */
 	gint64 from;
-	gint64 until;           /* of work: what follows all of them, ns */
-	gint64 saved;           /* of rank and work: what pairs save of them at most, ns */
+	/* Of work: what follows all of them; of queue: of the messages; of room: for how long it must be held, ns. */
+	gint64 until;
+	/* Of rank and work: what pairs save of them at most; of room: what pairs of all ranks must save then, ns. */
+	gint64 saved;
 	guint32 step;           /* of message and member: the step that it follows from */
 	guint first_ops, n_ops; /* of rank, any and both bounds: in PipesimBound.ops */
 } PipesimBoundStep;

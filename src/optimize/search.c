@@ -477,6 +477,7 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 		.max_activations = of->scenario->max_activations,
 		.memory_limit = of->scenario->memory_limit};
 	g_autoptr(PipesimTimes) times = NULL;
+	PipesimInstance *x;
 
 	const guint64 parts = of->placement == PIPESIM_BIDIRECTIONAL ? 1 : of->chunks;
 	const guint64 ops = (guint64)of->scenario->ranks * of->scenario->microbatches * parts *
@@ -497,7 +498,13 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 	if (instance.max_activations.num == 0 && instance.memory_limit == 0)
 		instance.max_activations = shape.max_activations;
 	instance.times = times = pipesim_times_new(of->costs, &shape);
-	return count_spans(pipesim_instance_new(&instance, error), of->costs->post_validation);
+	x = pipesim_instance_new(&instance, error);
+	if (x != NULL)
+		x->queued =
+			runtime->runs_files &&
+			pipesim_runtime_asked(runtime, &of->scenario->issuing).communicators ==
+				PIPESIM_COMMUNICATOR_RANK;
+	return count_spans(x, of->costs->post_validation);
 }
 
 static gboolean go_on(gpointer data)

@@ -116,6 +116,7 @@ typedef struct {
 	/* [rank]: what counts behind its last op where steps follow each other without a barrier, ns: how much
 	 * earlier it starts than the last rank to do so; NULL: nothing. */
 	gint64 *behind;
+	gboolean queued;     /* all messages of a rank go one after the other */
 	PipesimArena *arena; /* of all of the above */
 } PipesimInstance;
 

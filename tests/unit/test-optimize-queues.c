@@ -85,6 +85,7 @@ START_TEST(queues_are_simulated)
 		Case c = make_case((guint)_i, seed);
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
 		g_autofree guint8 *codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
+		g_autoptr(PipesimBound) bound = NULL;
 		PipesimQueueWalk walk;
 
 		ck_assert(pipesim_build(c.x, PIPESIM_BUILDS - 1, codes));
@@ -108,12 +109,79 @@ START_TEST(queues_are_simulated)
 				joined += (walk.codes[op] & PIPESIM_CODE_JOINED) != 0;
 		}
 		may_join += c.x->whole != NULL;
+		c.x->queued = TRUE;
+		bound = pipesim_bound_new(c.x, FALSE, NULL, NULL);
+		ck_assert_int_le(bound->time, walk.best_makespan);
 		ck_assert_int_eq(walk.best_makespan, simulate(&c, walk.best));
 		free_case(&c);
 	}
 	ck_assert(moved > 20 || shapes[_i].ranks == 1);
 	/* Halves are joined too, where a full backward is worth more than both. */
 	ck_assert(joined > 20 || may_join == 0);
+}
+END_TEST
+
+/* All orders of rank 0, or of rank 1 for each of these, from @n ops on: the least that one of both takes. */
+static gint64 shortest(PipesimQueueWalk *walk, guint8 *codes, guint n)
+{
+	const PipesimInstance *x = walk->x;
+	const guint count = x->count, per_rank = x->per_rank;
+	guint done[PIPESIM_CODE_KINDS] = {0};
+	gint64 least = G_MAXINT64;
+
+	if (n == 2 * per_rank)
+		return pipesim_queue_walk_begin(walk, codes) ? walk->makespan : G_MAXINT64;
+	for (guint i = n / per_rank * per_rank; i < n; i++)
+		done[codes[i]]++;
+	for (guint kind = 0; kind < x->kinds; kind++) {
+		const guint most = kind > 0 ? done[kind - 1] : count;
+		gint64 time;
+
+		if (done[kind] == most)
+			continue;
+		codes[n] = (guint8)kind;
+		time = shortest(walk, codes, n + 1);
+		least = MIN(least, time);
+	}
+	return least;
+}
+
+/* Messages that take long are most of the step: no order is below the bound that has them go one after the other. */
+START_TEST(queues_bound_steps)
+{
+	const PipesimScenario scenario = {.ranks = 2, .microbatches = 3};
+	guint by_queue = 0, met = 0;
+
+	for (guint p2p = 0; p2p <= 8; p2p++) {
+		PipesimShape shape;
+		Case c = {.costs = grid_costs(100, 130, 90, 220, p2p * 50),
+			.runtime = pipesim_runtime_find(
+				p2p % 2 == 0 ? "pytorch-2.11" : "pytorch-2.15", "--runtime",
+				NULL)};
+		PipesimInstanceOf of = {
+			.shape = &shape, .costs = c.costs, .max_activations = {3, 1}};
+		g_autoptr(PipesimBound) bound = NULL;
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		g_autofree guint8 *codes = NULL;
+		PipesimQueueWalk walk;
+		gint64 least;
+
+		ck_assert(pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL));
+		of.times = c.times = pipesim_times_new(c.costs, &shape);
+		c.x = pipesim_instance_new(&of, NULL);
+		c.x->queued = TRUE;
+		codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
+		pipesim_queue_walk_init(&walk, c.x, c.runtime, 0, 0, arena);
+		bound = pipesim_bound_new(c.x, TRUE, NULL, NULL);
+		least = shortest(&walk, codes, 0);
+		ck_assert_int_le(bound->time, least);
+		by_queue += g_array_index(bound->steps, PipesimBoundStep, bound->steps->len - 1)
+				    .rule == PIPESIM_BY_QUEUE;
+		met += bound->time == least;
+		free_case(&c);
+	}
+	ck_assert_uint_ge(by_queue, 4);
+	ck_assert_uint_ge(met, 2);
 }
 END_TEST
 
@@ -207,6 +275,7 @@ Suite *optimize_queues_suite(void)
 	TCase *tests = tcase_create("queues");
 
 	tcase_add_loop_test(tests, queues_are_simulated, 0, G_N_ELEMENTS(shapes));
+	tcase_add_test(tests, queues_bound_steps);
 	tcase_add_test(tests, queues_are_searched);
 	tcase_add_test(tests, orders_grow);
 	tcase_add_test(tests, moves_are_worth_their_time);
