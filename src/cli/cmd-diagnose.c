@@ -77,11 +77,11 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	g_auto(Findings) found = {
 		.diagnosis = diagnosis, .what_if = pipesim_what_if(diagnosis->record, NULL)};
 
-	if (setup->layers > 0) {
-		found.balance = pipesim_balance_new(diagnosis, setup->layers, error);
-		if (found.balance == NULL)
-			return FALSE;
-	}
+	/* Where nobody asked, what forwards tell of their layers. */
+	found.balance =
+		pipesim_balance_new(diagnosis, setup->layers, setup->layers > 0 ? error : NULL);
+	if (setup->layers > 0 && found.balance == NULL)
+		return FALSE;
 	if (drawn && !make_comparison(setup, &found, error))
 		return FALSE;
 	if (format == PIPESIM_AS_JSON)
@@ -195,7 +195,8 @@ const PipesimCommand pipesim_command_diagnose = {
 			    "micro-batches of a step, where ops have no names "
 			    "(default: as many as fit)",
 			    NULL},
-		{PIPESIM_SET_LAYERS, NULL, "layers on each rank; also says how to balance them",
+		{PIPESIM_SET_LAYERS, NULL,
+			"layers on each rank, which are balanced (default: as forwards tell)",
 			NULL},
 		{PIPESIM_SET_DEVICE, NULL,
 			"whose [power] chips at their limit clock by (default: the shipped one "

@@ -4,15 +4,16 @@
 #include <stdlib.h>
 
 /* What one layer takes in @kind, as the stages @first to before @end have it. */
-static gint64 layer_of(const gint64 *part, guint first, guint end, guint kind, guint layers)
+static gint64 layer_of(
+	const gint64 *part, guint first, guint end, guint kind, const guint *layers)
 {
 	const guint n = end - first;
 	g_autofree gint64 *took = g_new(gint64, n);
 
 	for (guint i = 0; i < n; i++)
-		took[i] = part[(gsize)(first + i) * PIPESIM_FB + kind];
+		took[i] = part[(gsize)(first + i) * PIPESIM_FB + kind] / layers[first + i];
 	qsort(took, n, sizeof *took, pipesim_compare_int64);
-	return (took[(n - 1) / 2] + took[n / 2]) / (2 * (gint64)layers);
+	return (took[(n - 1) / 2] + took[n / 2]) / 2;
 }
 
 /* Of a stage that has not the whole of it, such as a first one without a backward for input, its own share. */
@@ -43,18 +44,20 @@ static void share_layers(
 	const guint n_places = shape->ranks * shape->chunks;
 	g_autofree gint64 *stage = g_new(gint64, shape->stages);
 	g_autofree gint64 *rank = g_new0(gint64, shape->ranks);
+	guint left = 0;
 
 	for (guint s = 0; s < shape->stages; s++) {
 		const gint64 *time = &part[(gsize)s * PIPESIM_FB];
 
 		balance->layers[s] = 1;
-		stage[s] = whole(time) - (balance->before - 1) * balance->layer;
+		stage[s] = whole(time) - (balance->before[s] - 1) * balance->layer;
+		left += balance->before[s] - 1;
 	}
 	for (guint at = 0; at < n_places; at++)
 		if (diagnosis->program->stage_of[at] != PIPESIM_NO_OP)
 			rank[at / shape->chunks] += on_rank(diagnosis, at / shape->chunks,
 				stage[diagnosis->program->stage_of[at]]);
-	for (guint left = shape->stages * (balance->before - 1); left > 0; left--) {
+	for (; left > 0; left--) {
 		guint best = n_places;
 
 		for (guint at = 0; at < n_places; at++) {
@@ -92,8 +95,8 @@ static gboolean run_balanced(PipesimBalance *balance, const PipesimDiagnosis *di
 			const gint64 *stage = &diagnosis->costs->part[(gsize)s * PIPESIM_FB];
 			const gint64 time =
 				stage[kind] +
-				((gint64)balance->layers[s] - (gint64)balance->before) *
-					layer_in(stage, layer, kind, balance->before);
+				((gint64)balance->layers[s] - (gint64)balance->before[s]) *
+					layer_in(stage, layer, kind, balance->before[s]);
 
 			g_array_append_val(parts, time);
 		}
@@ -102,6 +105,23 @@ static gboolean run_balanced(PipesimBalance *balance, const PipesimDiagnosis *di
 	balance->run =
 		pipesim_run_program("balanced", diagnosis->program, NULL, &scenario, costs);
 	return pipesim_run_check(balance->run, error);
+}
+
+/* Into balance->before how many layers the forwards of each stage show. FALSE where some show none, or other numbers. */
+static gboolean count_layers(PipesimBalance *balance, const PipesimRecord *record)
+{
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			guint *before = &balance->before[op->stage];
+
+			if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
+				continue;
+			if (op->layers == 0 || (*before > 0 && *before != op->layers))
+				return FALSE;
+			*before = op->layers;
+		}
+	return TRUE;
 }
 
 PipesimBalance *pipesim_balance_new(
@@ -125,12 +145,19 @@ PipesimBalance *pipesim_balance_new(
 		return pipesim_refuse_null(error, "--layers: the traces do not tell the times "
 						  "of stages apart; leave it out");
 	balance->n_stages = shape->stages;
-	balance->before = layers * shape->ranks / shape->stages;
+	balance->counted = layers == 0;
+	balance->before = g_new0(guint, shape->stages);
 	balance->layers = g_new(guint, shape->stages);
+	for (guint s = 0; s < shape->stages; s++)
+		balance->before[s] = layers * shape->ranks / shape->stages;
+	if (layers == 0 && !count_layers(balance, diagnosis->record))
+		return pipesim_refuse_null(error,
+			"the forwards of a stage show no layers; --layers says how many a "
+			"rank has");
 	balance->guessed = !inner;
 	for (guint s = 1; s < shape->stages; s++)
-		if (whole(&part[(gsize)s * PIPESIM_FB]) <
-			whole(&part[(gsize)shortest * PIPESIM_FB]))
+		if (whole(&part[(gsize)s * PIPESIM_FB]) / balance->before[s] <
+			whole(&part[(gsize)shortest * PIPESIM_FB]) / balance->before[shortest])
 			shortest = s;
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		layer[kind] = layer_of(part, inner ? 1 : shortest,
@@ -145,6 +172,7 @@ void pipesim_balance_free(PipesimBalance *balance)
 {
 	if (balance == NULL)
 		return;
+	g_free(balance->before);
 	g_free(balance->layers);
 	pipesim_run_free(balance->run);
 	g_free(balance);

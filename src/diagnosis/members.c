@@ -146,6 +146,8 @@ static void put_balance(PipesimJson *json, const PipesimBalance *balance)
 {
 	pipesim_json_open_line(json, "balanced");
 	PIPESIM_LIST(json, "layers", COUNT, balance->n_stages, balance->layers[i]);
+	PIPESIM_LIST(json, "layers_before", COUNT, balance->n_stages, balance->before[i]);
+	PIPESIM_MEMBER(json, "counted", YES_OR_NO, balance->counted);
 	PIPESIM_MEMBER(json, "layer_ms", TIME, balance->layer);
 	PIPESIM_MEMBER(json, "makespan_ms", TIME, balance->run->report->makespan);
 	pipesim_json_close(json);

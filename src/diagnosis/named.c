@@ -66,6 +66,7 @@ static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
 	row.start = segment->start;
 	row.duration = segment->end - segment->start; /* of none 0 */
 	row.busy = segment->busy;
+	row.attentions = segment->attentions;
 	g_array_append_val(trace->rows, row);
 }
 

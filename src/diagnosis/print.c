@@ -6,6 +6,7 @@
 #include "output/figures.h"
 #include "output/screen.h"
 #include <math.h>
+#include <string.h>
 
 /* Schedules that text names. */
 #define MOST_NAMED 3
@@ -303,32 +304,47 @@ static void append_what_if(const PipesimWhatIf *what_if, GString *out)
 		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
 }
 
-/* "Balanced layers: 9, 9, 8, 6 instead of 8 each: 299.6 ms instead of 333.3 (-10.1 %)". */
+/* "9, 9, 8, 6"; where all are the same "8 in each stage". */
+static void append_layers(const guint *layers, guint n, GString *out)
+{
+	gboolean same = TRUE;
+
+	for (guint s = 1; s < n; s++)
+		same &= layers[s] == layers[0];
+	for (guint s = 0; s < (same ? 1 : n); s++)
+		g_string_append_printf(out, "%s%u", s > 0 ? ", " : "", layers[s]);
+	if (same)
+		g_string_append(out, " in each stage");
+}
+
+/* "Balanced layers: 9, 9, 8, 6 instead of 8 in each stage: 299.6 ms instead of 333.3 (-10.1 %)". */
 static void append_balance(
 	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, GString *out)
 {
 	const gint64 now = diagnosis->executed->report->makespan;
 	const gint64 then = balance->run->report->makespan;
-	gboolean same = TRUE;
+	const gboolean same = memcmp(balance->layers, balance->before,
+				      balance->n_stages * sizeof *balance->layers) == 0;
 
-	for (guint s = 0; s < balance->n_stages; s++)
-		same &= balance->layers[s] == balance->before;
-	if (same) {
-		g_string_append_printf(
-			out, "\nLayers are balanced: %u in each stage\n", balance->before);
+	/* Nobody asked. */
+	if (same && balance->counted)
 		return;
+	g_string_append(out, same ? "\nLayers are balanced: " : "\nBalanced layers: ");
+	append_layers(balance->layers, balance->n_stages, out);
+	if (!same) {
+		g_string_append(out, " instead of ");
+		append_layers(balance->before, balance->n_stages, out);
+		g_string_append_printf(out,
+			": %s ms instead of %s (%+.1f %%)\n  (a layer takes %s ms, as the "
+			"%s%s)",
+			pipesim_ms_fixed(then, 1), pipesim_ms_fixed(now, 1),
+			100 * ((double)then / (double)MAX(now, 1) - 1),
+			pipesim_ms_fixed(balance->layer, 1),
+			balance->guessed ? "shorter stage has, if that holds layers alone"
+					 : "stages between the first and the last have",
+			balance->counted ? "; layers are counted by their attention" : "");
 	}
-	g_string_append(out, "\nBalanced layers:");
-	for (guint s = 0; s < balance->n_stages; s++)
-		g_string_append_printf(out, "%s %u", s > 0 ? "," : "", balance->layers[s]);
-	g_string_append_printf(out,
-		" instead of %u in each stage: %s ms instead of %s (%+.1f %%)\n"
-		"  (a layer takes %s ms, as the %s)\n",
-		balance->before, pipesim_ms_fixed(then, 1), pipesim_ms_fixed(now, 1),
-		100 * ((double)then / (double)MAX(now, 1) - 1),
-		pipesim_ms_fixed(balance->layer, 1),
-		balance->guessed ? "shorter stage has, if that holds layers alone"
-				 : "stages between the first and the last have");
+	g_string_append_c(out, '\n');
 }
 
 /* "Steps: 3233.5 to 3494.6 ms ...". */
@@ -381,8 +397,7 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 /* What to do about the largest cause; %u: the rank. */
 static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "First: the bubble of the schedule",
-	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work; --layers N "
-				    "says how to balance them",
+	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work",
 	[PIPESIM_CAUSE_SLOW_RANK] = "First: rank %u is slower than the others at the same ops",
 	[PIPESIM_CAUSE_CONTENTION] = "First: receives that wait slow the ops of rank %u beside "
 				     "them; a runtime that issues them later would not",
@@ -423,7 +438,8 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			gain_of(diagnosis, fixed->fixed));
 }
 
-static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
+static void decide(
+	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, PipesimScreen *screen)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint order[PIPESIM_N_CAUSES], first = 0;
@@ -448,6 +464,8 @@ static void decide(const PipesimDiagnosis *diagnosis, PipesimScreen *screen)
 
 			g_string_append(out, whom);
 		}
+		if (order[first] == PIPESIM_CAUSE_IMBALANCE && balance == NULL)
+			g_string_append(out, "; --layers N says how to balance them");
 		g_string_append_printf(out, " (%s of %s)", pipesim_brief_time(cause->ns),
 			pipesim_brief_time(diagnosis->measured));
 		if (cause->without >= 0)
@@ -478,7 +496,7 @@ void pipesim_diagnosis_screen(const PipesimDiagnosis *diagnosis, const PipesimWh
 	append_head(diagnosis, screen->asked);
 	g_string_replace(screen->asked, "\n", ". ", 1);
 	g_strchomp(screen->asked->str);
-	decide(diagnosis, screen);
+	decide(diagnosis, balance, screen);
 	screen->table = make_table(diagnosis);
 	if (balance != NULL)
 		append_balance(diagnosis, balance, more);

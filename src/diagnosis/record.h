@@ -15,6 +15,7 @@ typedef struct {
 	guint32 load, idle_load;
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
+	guint32 layers;                /* that a forward shows; 0: it does not tell */
 	guint8 kind;                   /* F, I, W, B or FB */
 	guint line;                    /* of its file; 1 where that is not told */
 	const char *path;              /* of its trace */

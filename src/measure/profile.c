@@ -28,6 +28,7 @@ typedef struct {
 	Union busy, move, wait;
 	gint64 message_end; /* of the latest message so far */
 	gint64 waited;      /* ns without work while a message was under way */
+	guint attentions;   /* is_attention() */
 } MarkedRange;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
@@ -93,8 +94,8 @@ static void add_range(
 	GArray *ranges, const PipesimEvent *range, const PipesimRangeMeaning *meaning)
 {
 	const Union nothing = {0, G_MININT64};
-	const MarkedRange one = {
-		*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing, G_MININT64, 0};
+	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing,
+		G_MININT64, 0, 0};
 
 	g_array_append_val(ranges, one);
 }
@@ -267,6 +268,18 @@ static gboolean is_message_in_op(const PipesimEvent *activity, const MarkedRange
 	return g_str_equal(marked->meaning.component, "chunk") && is_message(activity);
 }
 
+/* Whether @activity is attention of a forward, as cuDNN, PyTorch, FlashAttention, CK, Triton and PyTorch on the CPU call it: of
+ * all its kernels one runs once a layer. */
+static gboolean is_attention(const PipesimEvent *activity)
+{
+	static const char *const forward[] = {"flash_fprop", "flash_fwd", "FlashAttnFwd",
+		"fmha_cutlassF", "fmha_v2", "FmhaFwd", "attn_fwd", "scaled_dot_product", NULL};
+	static const char *const others[] = {
+		"bprop", "bwd", "backward", "combine", "convert", NULL};
+
+	return names_one(activity->name, forward) && !names_one(activity->name, others);
+}
+
 /* What @activity did in @marked, of whose activities it is the next by its start. */
 static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
 {
@@ -278,6 +291,7 @@ static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
 		marked->start = activity->start;
 	else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
+	marked->attentions += is_attention(activity);
 	cover(&marked->busy, activity);
 }
 
@@ -315,6 +329,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
 		row.rep = row.microbatch = marked->meaning.rep;
 		row.what.stage = marked->meaning.stage;
+		row.attentions = marked->attentions;
 		if (marked->meaning.b_rep >= 0)
 			pipesim_trace_row_pair(&row, marked->meaning.b_stage,
 				marked->meaning.b_rep, trace->strings);
@@ -689,6 +704,7 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 		last->busy = MIN(
 			last->busy + activity->end - activity->start, last->end - last->start);
 		last->n++;
+		last->attentions += is_attention(activity);
 		g_array_append_val(
 			ran, ((Ran){activity->name, segment.backward ? PIPESIM_B : PIPESIM_F,
 				     base + activity->start, activity->end - activity->start}));

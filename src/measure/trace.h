@@ -79,6 +79,7 @@ typedef struct {
 	gint64 peers; /* of it, lost to collectives within that wait for other ranks: measure/peers.h */
 	gint64 move, wait;   /* communication: data moving, waiting for peers */
 	gint64 rows;         /* of experts */
+	guint attentions;    /* forward kernels of attention in it: one a layer */
 	gint64 resident;     /* SMs that a waiting receive held meanwhile; 0 = none waited */
 	gint64 clock, power; /* of the chip meanwhile: SMs' MHz, mW */
 	gint64 sd;           /* known: the row is a mean of as many @samples, 0 = not told */
@@ -112,6 +113,7 @@ typedef struct {
 typedef struct {
 	gint64 start, end, busy; /* ns */
 	guint n;                 /* kernels */
+	guint attentions;        /* of these, as in rows */
 	gboolean backward;
 } PipesimTraceSegment;
 

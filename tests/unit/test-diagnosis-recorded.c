@@ -1,5 +1,6 @@
 /* Steps of real GPUs, as PyTorch's profiler saw them: what was injected in each, and what other schedules took beside it. */
 #include "diagnose-case.h"
+#include "diagnosis/balance.h"
 #include "measure/reader.h"
 #include "suites.h"
 
@@ -76,6 +77,33 @@ START_TEST(real_profiles_name_what_was_injected)
 }
 END_TEST
 
+/* A layer too many, which the attention of forwards tells, goes to the other rank; of a V one rank has three of five. */
+START_TEST(layers_are_counted)
+{
+	static const struct {
+		const char *name;
+		guint before[4], layers[4];
+	} runs[] = {{"profiles-h100x2/interleaved1f1b-imbalance", {1, 1, 1, 2}, {1, 1, 2, 1}},
+		{"profiles-h100x2/zbvzerobubble-imbalance", {1, 1, 2, 1}, {1, 1, 2, 1}},
+		{"profiles-h100x2/gpipe-clean", {2, 2}, {2, 2}}};
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	g_autoptr(PipesimBalance) balance = NULL;
+	PipesimTrace *traces[2];
+
+	read_recorded(runs[_i].name, traces);
+	ck_assert(diagnose(&one, traces, 2, NULL));
+	balance = pipesim_balance_new(one.found, 0, NULL);
+	ck_assert_ptr_nonnull(balance);
+	ck_assert(balance->counted);
+	for (guint s = 0; s < balance->n_stages; s++) {
+		ck_assert_uint_eq(balance->before[s], runs[_i].before[s]);
+		ck_assert_uint_eq(balance->layers[s], runs[_i].layers[s]);
+	}
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
 /* What others take, from the profile of one that splits its backwards: measured beside it without a profiler, us; and how far
  * what is predicted may be off, and is in the mean, ppm. */
 static const struct {
@@ -140,6 +168,7 @@ Suite *diagnosis_recorded_suite(void)
 	Suite *suite = suite_create("diagnosis-recorded");
 	TCase *tcase = tcase_create("recorded");
 
+	tcase_add_loop_test(tcase, layers_are_counted, 0, 3);
 	tcase_add_loop_test(
 		tcase, real_profiles_name_what_was_injected, 0, G_N_ELEMENTS(recorded));
 	tcase_add_loop_test(
