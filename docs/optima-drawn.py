@@ -3,6 +3,7 @@
 
     optima-drawn.py run SEED COUNT SECONDS FILE.csv [STEP]   a line for each of COUNT instances of SEED, every STEP-th;
                                                              those that are in the file are not run again
+    optima-drawn.py run-mixed SEED COUNT SECONDS FILE.csv [STEP]   of others, that recompute, copy or cut
     optima-drawn.py table FILE.csv                           tables of docs/optima.md of what it holds
 
 Seeds 1 and 3 are reported; what is tuned is tuned on seed 2. PIPESIM is the command that runs pipesim, of one or more words.
@@ -66,7 +67,29 @@ def instance(seed, number):
     return placement, kind, f"{memory:g}x{' bytes' if in_bytes else ''}", " ".join(options.split())
 
 
-def run(seed, count, seconds, path, step):
+def mixed(seed, number):
+    """The same of orders that recompute, copy or cut: what is spared stands as the kind."""
+    draw = random.Random(f"mixed {seed} {number}")
+    ranks, count = between(draw, 2, 8), between(draw, 4, 20)
+    kind = draw.choice(["recomputed", "copied", "cut"])
+    placement = "single" if kind == "cut" else draw.choice(["single", "single", "v", "interleaved"])
+    memory = draw.choice([0.25, 0.5, 0.75])
+    held = max(round(2 * memory * ranks), 2) / 2
+    i, w = round(draw.uniform(0.6, 1.8), 2), round(draw.uniform(0.3, 1.2), 2)
+    times = f"F=1,I={i},W={w}"
+    chunks = 1 if placement == "single" else draw.randint(1, 2)
+    if kind == "recomputed":
+        options = f"--recompute-chunks {chunks}"
+    elif kind == "copied":
+        options = f"--offload-chunks {chunks}"
+        times += f",COPY={round(draw.uniform(0.3, 1.2), 1)}"
+    else:
+        options = f"--slices {draw.choice([2, 4])}"
+    options = f"--pp {ranks} -m {count} --placement {placement} --times {times} {options} --max-activations {held:g}"
+    return placement, kind, f"{memory:g}x", options
+
+
+def run(draw, seed, count, seconds, path, step):
     command = shlex.split(os.environ.get("PIPESIM", "pipesim"))
     there = set()
     if os.path.exists(path):
@@ -75,7 +98,7 @@ def run(seed, count, seconds, path, step):
     for number in range(0, count, step):
         if (str(seed), str(number), str(seconds)) in there:
             continue
-        placement, kind, memory, options = instance(seed, number)
+        placement, kind, memory, options = draw(seed, number)
         asked = ["optimize", *options.split(), "--time", f"{seconds}s", "--threads", "1", "--format", "json"]
         done = subprocess.run(command + asked, capture_output=True, text=True)
         if done.returncode == 2:  # nothing fits: said as such
@@ -131,9 +154,10 @@ def table(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) >= 6 and sys.argv[1] == "run":
+    if len(sys.argv) >= 6 and sys.argv[1] in ("run", "run-mixed"):
         seed, count, seconds = map(int, sys.argv[2:5])
-        run(seed, count, seconds, sys.argv[5], int(sys.argv[6]) if len(sys.argv) > 6 else 1)
+        step = int(sys.argv[6]) if len(sys.argv) > 6 else 1
+        run(instance if sys.argv[1] == "run" else mixed, seed, count, seconds, sys.argv[5], step)
     elif len(sys.argv) == 3 and sys.argv[1] == "table":
         table(sys.argv[2])
     else:

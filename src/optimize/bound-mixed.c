@@ -144,15 +144,21 @@ static gint64 bound_of_spared(
 
 /* Slices ----------------------------------------------------------------------------------- */
 
-static gint64 time_of(const PipesimShape *shape, const PipesimTimes *times, guint rank,
-	guint stage, guint unit, PipesimKind kind)
+/* On a rank that is as fast as most. */
+static gint64 slice_time(const PipesimShape *shape, const PipesimTimes *times, guint stage,
+	guint unit, PipesimKind kind)
 {
 	const gint64 *each = times->each;
 
-	return pipesim_times_on(times, rank,
-		each != NULL
-			? each[((gsize)stage * shape->microbatches + unit) * PIPESIM_FB + kind]
-			: times->stage[kind][stage]);
+	return each != NULL
+		       ? each[((gsize)stage * shape->microbatches + unit) * PIPESIM_FB + kind]
+		       : times->stage[kind][stage];
+}
+
+static gint64 time_of(const PipesimShape *shape, const PipesimTimes *times, guint rank,
+	guint stage, guint unit, PipesimKind kind)
+{
+	return pipesim_times_on(times, rank, slice_time(shape, times, stage, unit, kind));
 }
 
 /* Of a stage, ns: what is the least of the first slices of micro-batches, forwards and backwards for input, and
@@ -214,9 +220,58 @@ static gint64 bound_of_slices(
 	return best;
 }
 
+/* Every slice for itself, as a micro-batch that is as short as the shortest of them, and of which as many are together
+ * as are of one: counted are ops, whichever slices they are of, and activations. */
+static gint64 bound_of_parts(
+	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
+{
+	const guint slices = pipesim_shape_slices(shape), all = shape->microbatches;
+	PipesimScenario scenario = *of->scenario;
+	PipesimFraction most = scenario.max_activations;
+	PipesimShape parts;
+	PipesimInstanceOf own = {.shape = &parts, .costs = of->costs, .whole = of->whole};
+	g_autoptr(PipesimTimes) least = NULL;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL;
+	const gint64 now = g_get_monotonic_time();
+	PipesimBoundUntil until = {0};
+
+	scenario.microbatches = all;
+	scenario.slices = 0;
+	if (!pipesim_shape_init(&parts, &scenario, of->chunks, of->placement, NULL))
+		return 0;
+	if (most.num == 0)
+		most = scenario.memory_limit > 0 ? (PipesimFraction){all, slices}
+						 : shape->max_activations;
+	own.max_activations = (PipesimFraction){most.num * slices, most.den};
+	own.times = least = pipesim_times_new(of->costs, &parts);
+	for (guint stage = 0; stage < shape->stages; stage++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+			gint64 *own_time = &least->stage[kind][stage];
+
+			*own_time = G_MAXINT64;
+			for (guint unit = 0; unit < all; unit++)
+				*own_time = MIN(
+					*own_time, slice_time(shape, times, stage, unit, kind));
+		}
+	x = pipesim_instance_new(&own, NULL);
+	if (x == NULL)
+		return 0;
+	x->together = slices;
+	if (of->deadline > 0)
+		until.deadline = now + MAX(of->deadline - now, 0) / TIME_PART;
+	bound = pipesim_bound_new(x, FALSE, &until, NULL);
+	return bound != NULL ? bound->time : 0;
+}
+
 gint64 pipesim_mixed_bound(
 	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
 {
-	return pipesim_shape_slices(shape) > 1 ? bound_of_slices(shape, times, of->whole)
-					       : bound_of_spared(of, shape, times);
+	gint64 all, part;
+
+	if (pipesim_shape_slices(shape) <= 1)
+		return bound_of_spared(of, shape, times);
+	all = bound_of_slices(shape, times, of->whole);
+	part = bound_of_parts(of, shape, times);
+	return MAX(all, part);
 }

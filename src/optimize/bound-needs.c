@@ -39,6 +39,9 @@ static void need_chain(
 	const PipesimNeeds *needs, guint lane, guint kind, guint k, guint32 *need)
 {
 	const PipesimInstance *x = needs->x;
+	const guint together = MAX(x->together, 1u);
+	/* With all that go forward before the op, or back after it. */
+	const guint all = (k / together + 1) * together;
 
 	memset(need, 0, sizeof *need * needs->codes);
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
@@ -52,7 +55,7 @@ static void need_chain(
 		upper = x->depth[other] < x->depth[lane];
 		if (!needs->back) {
 			if (kind != F || upper)
-				of[F] = k + 1;
+				of[F] = kind != F ? all : k + 1;
 			if (kind != F && other != lane && !upper)
 				of[I] = k + 1;
 			if (kind == W && other == lane)
@@ -61,10 +64,10 @@ static void need_chain(
 			if (kind == F && other != lane && !upper)
 				of[F] = k + 1;
 			if (kind == F || (kind == I && upper))
-				of[I] = k + 1;
+				of[I] = kind == F ? all : k + 1;
 			if (x->kinds > 2 &&
 				(kind == F || (kind == I && (upper || other == lane))))
-				of[W] = k + 1;
+				of[W] = kind == F ? all : k + 1;
 		}
 	}
 	need[lane % x->chunks * x->kinds + kind] = k;

@@ -264,7 +264,7 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
 	gint64 work = 0, trip = 0, step = 0;
 	guint flight = 1;
 
-	if (x->chunks != 1 || x->shape.copies != 1)
+	if (x->chunks != 1 || x->shape.copies != 1 || x->together > 1)
 		return FALSE;
 	for (guint k = 0; k < x->count; k++)
 		flight = MAX(flight, k + 1 - pipesim_needs_of(needs, 0, F, k)[I]);

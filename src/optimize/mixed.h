@@ -30,7 +30,8 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error);
  * that many more forwards on it, or has its engine of copies move as much. Of all n the best counts.
  *
  * Slices: from when the first of them can have come to a rank, that runs all of its ops, and when the last backward
- * is over, its gradient goes on to the first stage. Memory does not count.
+ * is over, its gradient goes on to the first stage. Within a limit each is besides taken for a micro-batch of its own,
+ * as short as the shortest (PipesimInstance.together).
  */
 gint64 pipesim_mixed_bound(
 	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times);

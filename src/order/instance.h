@@ -89,8 +89,11 @@ static inline gboolean pipesim_room_hold(const PipesimRoom *room, guint rank, gu
 typedef struct {
 	PipesimShape shape;
 	guint ranks, chunks, lanes;
-	guint kinds;    /* of codes: 3, or 2 where backwards are not split */
-	guint count;    /* micro-batches of a lane */
+	guint kinds; /* of codes: 3, or 2 where backwards are not split */
+	guint count; /* micro-batches of a lane */
+	/* Of so many neighbours all go forward on a lane before any goes back, in any turn; 0 and 1: in turn.
+	 * The bound alone knows. */
+	guint together;
 	guint per_rank; /* ops of a rank */
 	/* [lane]: those of the stages before and after; PIPESIM_NO_LANE at the ends. A lane's forward
 	 * waits for that of before, its backward for that of after, or for its own forward. */

@@ -291,6 +291,25 @@ START_TEST(no_order_is_below_the_bound)
 }
 END_TEST
 
+/* Of 16 micro-batches no more than one and a half fit: 56.9 ms is what ranks have to run. */
+START_TEST(slices_wait_for_memory)
+{
+	const PipesimScenario scenario = {
+		.ranks = 6, .microbatches = 16, .slices = 2, .max_activations = {3, 2}};
+	g_autoptr(PipesimCosts) costs = grid_costs(10000, 13500, 10500, 34000, 0);
+	const PipesimSearchOf of = {.scenario = &scenario, .costs = costs, .chunks = 1};
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL);
+	shape.sliced = TRUE;
+	shape.parts = 2;
+	shape.microbatches *= 2;
+	times = pipesim_times_new(costs, &shape);
+	ck_assert_int_eq(pipesim_mixed_bound(&of, &shape, times), 855250);
+}
+END_TEST
+
 Suite *optimize_mixed_suite(void)
 {
 	Suite *suite = suite_create("optimize-mixed");
@@ -300,6 +319,7 @@ Suite *optimize_mixed_suite(void)
 	tcase_add_loop_test(
 		mixed, never_above_what_is_known, 0, WAYS * (int)G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(mixed, no_order_is_below_the_bound, 0, 18);
+	tcase_add_test(mixed, slices_wait_for_memory);
 	suite_add_tcase(suite, mixed);
 	return suite;
 }
