@@ -165,18 +165,17 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 
 	if ((guint64)program->n_ops * ranks > MAX_TRIED)
 		return -1;
+	for (guint32 i = 0; i < program->n_ops; i++)
+		set_op(doctor, level - 1, i);
 	for (guint rank = 0; rank < ranks; rank++) {
+		const guint32 *ops = &program->rank_begin[rank];
 		gint64 cost;
 
-		for (guint32 i = 0; i < program->n_ops; i++)
-			set_op(doctor,
-				i - program->rank_begin[rank] <
-						program->rank_begin[rank + 1] -
-							program->rank_begin[rank]
-					? level
-					: level - 1,
-				i);
+		for (guint32 i = ops[0]; i < ops[1]; i++)
+			set_op(doctor, level, i);
 		cost = replay_trial(doctor) - doctor->makespan[level - 1];
+		for (guint32 i = ops[0]; i < ops[1]; i++)
+			set_op(doctor, level - 1, i);
 		if (cost > most) {
 			most = cost;
 			found = (gint)rank;

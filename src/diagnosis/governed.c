@@ -202,15 +202,16 @@ gint64 pipesim_governed_replay(
 	const PipesimPowerState rested = {{0}};
 	gboolean same = doctor->record->power == NULL;
 
-	for (guint32 i = 0; i < program->n_ops; i++) {
+	for (guint32 i = 0; i < program->n_ops; i++)
+		what->took[i] = what->rest[i] + what->work[i];
+	/* As in the record, to begin with. */
+	for (guint32 i = 0; i < program->n_ops && !same; i++) {
 		const PipesimRecordOp *op = &doctor->out->pipeline->ops[i];
 
-		/* As in the record, to begin with. */
-		what->took[i] =
-			what->rest[i] +
-			(op->sustained > 0 ? pipesim_time_scale(what->work[i],
-						     pipesim_record_alone(op), op->sustained)
-					   : what->work[i]);
+		if (op->sustained > 0)
+			what->took[i] = what->rest[i] + pipesim_time_scale(what->work[i],
+								pipesim_record_alone(op),
+								op->sustained);
 	}
 	for (guint round = 0;; round++) {
 		g_autoptr(PipesimTimeline) timeline = NULL;
