@@ -77,6 +77,15 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 	expect 'the same with room' 0 ''
 	if grep -q '"schema"' kept.json; then pass; else fail 'kept.json was not replaced by JSON'; fi
 
+	# Who may read it: of a new file as umask says, of another as before.
+	(umask 027 && exec "$PIPESIM" $shape -o new.json) 2>err
+	chmod 600 kept.json
+	"$PIPESIM" $shape -o kept.json 2>err
+	for file in new.json:-rw-r----- kept.json:-rw-------; do
+		mode=$(find "${file%:*}" -prune -exec ls -l {} + | cut -c1-10)
+		if [ "$mode" = "${file#*:}" ]; then pass; else fail "${file%:*} has permissions $mode instead of ${file#*:}"; fi
+	done
+
 	# gnuplot ------------------------------------------------------------------------------------
 	PATH=/nonexistent "$PIPESIM" $shape -s dualpipe --timeline picture.svg >out 2>err
 	expect 'no gnuplot' 4 gnuplot
