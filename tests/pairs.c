@@ -5,7 +5,8 @@
  * table lacks is a failure. pairs-cover.h says which runs show all pairs. They are those of each option's
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
- * what compare reads run their pairs too; else each of their options runs alone and in company. */
+ * what compare reads run their pairs too; else each of their options runs alone and in company. Schedules that are
+ * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>
@@ -292,8 +293,9 @@ static const Command commands[] = {
 		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
 		1, {""}},
-	{"sweep", "--microbatches=8 --pp=4", 1, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
-	{"compare", "--pp=4 --microbatches=8", 1, {""}},
+	{"sweep", "--microbatches=8 --pp=4", 1,
+		{"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1", "--schedule=all"}},
+	{"compare", "--pp=4 --microbatches=8", 1, {"", "--schedule=all"}},
 	{"diff", "--pp=4 --microbatches=8", 0,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
 	{"steady", "--pp=4", 0, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
@@ -320,6 +322,7 @@ typedef struct {
 static Counts *counts;
 static const char *sources;
 static char *scratch;
+static char *generated;      /* "--schedule=gpipe,1f1b,...": all that no search finds */
 static gboolean full, every; /* PIPESIM_PAIRS=full, PIPESIM_LONG */
 
 static void G_GNUC_PRINTF(2, 3) count_check(gboolean failed, const char *format, ...)
@@ -364,6 +367,8 @@ static char **command_line(const Work *work, const guint *row, guint n)
 	g_ptr_array_add(argv, g_strdup("pipesim"));
 	g_ptr_array_add(argv, g_strdup(work->command->name));
 	add_words(argv, work->command->base);
+	if (g_strv_contains(work->command->operands, "--schedule=all") && !full && !every)
+		add_words(argv, generated);
 	for (guint i = 0; i < n; i++) {
 		const Item *item = &g_array_index(work->items, Item, row[i]);
 
@@ -488,6 +493,22 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 	pairs_result_clear(&result);
 	pairs_result_clear(&again);
 	return taken;
+}
+
+static void find_generated(void)
+{
+	const char *argv[] = {"pipesim", "list", "--names", NULL};
+	GString *words = g_string_new("--schedule=");
+	g_auto(GStrv) names = NULL;
+	PairsResult list = {0};
+
+	pairs_run((char **)argv, scratch, &list);
+	names = g_strsplit(g_strchomp(list.out), "\n", 0);
+	for (guint i = 0; names[i] != NULL; i++)
+		if (!g_str_has_suffix(names[i], "-auto"))
+			g_string_append_printf(words, "%s%s", i > 0 ? "," : "", names[i]);
+	generated = g_string_free(words, FALSE);
+	pairs_result_clear(&list);
 }
 
 /* What a command has ---------------------------------------------------------------------- */
@@ -685,6 +706,7 @@ int main(void)
 	}
 	sources = g_canonicalize_filename(top, NULL);
 	set_environment();
+	find_generated();
 	for (guint i = 0; i < G_N_ELEMENTS(commands) || running > 0;) {
 		if (i < G_N_ELEMENTS(commands) && running < g_get_num_processors()) {
 			if (fork() == 0) {
