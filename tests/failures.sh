@@ -79,9 +79,11 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 
 	# Who may read it: of a new file as umask says, of another as before.
 	(umask 027 && exec "$PIPESIM" $shape -o new.json) 2>err
+	ln -s later.json link.json
+	(umask 027 && exec "$PIPESIM" $shape -o link.json) 2>err
 	chmod 600 kept.json
 	"$PIPESIM" $shape -o kept.json 2>err
-	for file in new.json:-rw-r----- kept.json:-rw-------; do
+	for file in new.json:-rw-r----- later.json:-rw-r----- kept.json:-rw-------; do
 		mode=$(find "${file%:*}" -prune -exec ls -l {} + | cut -c1-10)
 		if [ "$mode" = "${file#*:}" ]; then pass; else fail "${file%:*} has permissions $mode instead of ${file#*:}"; fi
 	done
