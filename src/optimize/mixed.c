@@ -17,9 +17,8 @@
 #define MOVE_OPS 10
 /* Places that an op is moved by at most; half as many, or twice, make no difference above 0.1 points. */
 #define MOST_SHIFT 12
-/* Heat of a walk at first, of the others, and at the end, in forwards of the longest stage. */
-#define HOTTEST 0.4
-#define COOLER  0.1
+/* Heat of a walk at first, and at the end, in forwards of the longest stage. */
+#define HOTTEST 0.1
 #define COLDEST 0.02
 
 typedef struct {
@@ -557,13 +556,12 @@ static gboolean run_walk(
 	for (; walk->best_makespan > m->found->bound->time; walk->tries++) {
 		const double part = pipesim_effort_part(
 			walk->tries, walks->tries, walks->began, of->deadline);
-		const double hottest = item > 0 ? COOLER : HOTTEST;
 		double heat, luck;
 
 		if (part >= 1 || (walks->tries == 0 && of->deadline == 0) ||
 			(of->stop != NULL && g_atomic_int_get(of->stop) != 0))
 			break;
-		heat = (double)m->longest * hottest * pow(COLDEST / hottest, part);
+		heat = (double)m->longest * HOTTEST * pow(COLDEST / HOTTEST, part);
 		luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
 		try_move(m, walk, walk->makespan + (gint64)(-log(luck) * heat));
 	}
