@@ -143,6 +143,10 @@ framed() # NAME N: of the timeline and of what ranks hold: N frames, one below t
 		fail "$1.gp: its frames do not stand one below the other: $(grep 'rectangle from begin' "$1.gp")"
 	fi
 }
+draw near --pp 4 -m 8 -s 1f1b --activation-bytes 2GB --memory-limit 10GB --with-memory --timeline near.svg
+holds near.gp "'limit " 'a limit near the most that is held'
+draw far --pp 4 -m 8 -s 1f1b --activation-bytes 2GB --memory-limit 20GB --with-memory --timeline far.svg
+lacks far.gp "'limit " 'a limit far above what is held'
 framed held 2
 framed bytes 2
 
