@@ -392,6 +392,11 @@ static inline gboolean pipesim_times_vary(const PipesimTimes *times)
  * pipesim_op_duration() of order/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 
+/** pipesim_times_check_copy: FALSE with PIPESIM_ERROR_USAGE where a copy to the host, which @option asks for,
+ * takes no time in @times. */
+gboolean pipesim_times_check_copy(
+	const PipesimTimes *times, const char *option, GError **error);
+
 /** pipesim_times_new_placed: the same of a PIPESIM_FROM_FILE shape: @stage_of: (nullable): the
  * stage of chunk c of rank r at [r * chunks + c], G_MAXUINT32 where there is none. Only what
  * gives stages whole layers asks for it. */

@@ -298,6 +298,15 @@ static gint64 own_time(const PipesimCosts *costs, const PipesimShape *shape, gui
 			(part ? shape->offload_part.den : 1));
 }
 
+gboolean pipesim_times_check_copy(const PipesimTimes *times, const char *option, GError **error)
+{
+	return times->own[PIPESIM_OP_OFFLOAD_START] > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s needs the time of a copy; give COPY of --times, or "
+		       "--offload-bandwidth",
+		       option);
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	return pipesim_times_new_placed(costs, shape, NULL);

@@ -644,10 +644,7 @@ static gboolean make_shape(Mixed *m, GError **error)
 	m->times = pipesim_times_new(m->of->costs, &m->shape);
 	for (guint stage = 0; stage < m->shape.stages; stage++)
 		m->longest = MAX(m->longest, m->times->stage[PIPESIM_F][stage]);
-	return !m->copies || m->times->own[PIPESIM_OP_OFFLOAD_START] > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--offload-chunks needs the time of a copy; give COPY of --times, or "
-		       "--offload-bandwidth");
+	return !m->copies || pipesim_times_check_copy(m->times, "--offload-chunks", error);
 }
 
 static gboolean search(Mixed *m, GError **error)

@@ -99,7 +99,9 @@ static void check_offload(const Linker *linker, guint rank, guint stage, guint32
 			"it",
 			stage, unit, stage);
 	if (out == PIPESIM_NO_OP && back != PIPESIM_NO_OP)
-		pipesim_fault(linker->places, back, "%uRELOAD%s without %uOFFLOAD%s before it",
+		pipesim_fault(linker->places, back,
+			"%uRELOAD%s without %uOFFLOAD%s before it; add "
+			"it",
 			stage, unit, stage, unit);
 }
 
@@ -133,7 +135,7 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 				stage, pipesim_op_rows[copies[i].kind].word, unit, stage);
 		if (first == PIPESIM_NO_OP && op != PIPESIM_NO_OP)
 			pipesim_fault(linker->places, op,
-				"%u%s%s without %uOFFLOAD_START%s before it", stage,
+				"%u%s%s without %uOFFLOAD_START%s before it; add it", stage,
 				pipesim_op_rows[copies[i].kind].word, unit, stage, unit);
 	}
 	check_behind(
@@ -158,8 +160,8 @@ static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 			"vocabulary; add it",
 			rank, unit, rank, unit);
 	if (t != PIPESIM_NO_OP && s == PIPESIM_NO_OP)
-		pipesim_fault(linker->places, t, "%uT%s without %uS%s before it", rank, unit,
-			rank, unit);
+		pipesim_fault(linker->places, t, "%uT%s without %uS%s before it; add it", rank,
+			unit, rank, unit);
 }
 
 /* All ranks or none take part in a collective. */

@@ -530,6 +530,34 @@ static void pack_op(const Packing *x, guint32 index)
 	free_parcels(x, rank, packer->free, flying > 0 ? flying : G_MAXUINT);
 }
 
+gboolean pipesim_program_has_copies(const PipesimProgram *program)
+{
+	for (guint32 i = 0; program->has_more && i < program->n_ops; i++)
+		if (pipesim_op_rows[program->ops[i].kind].resource == PIPESIM_ON_COPY_OUT)
+			return TRUE;
+	return FALSE;
+}
+
+/* @program with @shape, and an R before each backward of the first @chunks of each rank. */
+static PipesimProgram *with_recompute(
+	const PipesimProgram *program, const PipesimShape *shape, guint chunks, GError **error)
+{
+	g_autofree GArray **lists = g_new0(GArray *, program->shape.ranks);
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		lists[rank] = g_array_new(FALSE, FALSE, sizeof(Entry));
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			if (pipesim_op_has_backward(op) && op->chunk < chunks)
+				add(lists[rank], op, PIPESIM_OP_RECOMPUTE, 0);
+			add(lists[rank], op, op->kind, 0);
+		}
+	}
+	return make_program(program, shape, lists, TRUE, error);
+}
+
 static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error)
 {
@@ -537,12 +565,12 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 	guint32 *sequence = pipesim_arena_array(arena, guint32, program->n_ops);
 	Packing x = {.program = program, .shape = shape, .times = times};
 
+	if (!pipesim_times_check_copy(times, "--offload-fraction", error))
+		return NULL;
+	if (pipesim_program_has_copies(program))
+		return with_recompute(program, shape, 0, error);
 	if (!pipesim_program_check_plain(program, "--offload-fraction", error))
 		return NULL;
-	if (times->own[PIPESIM_OP_OFFLOAD_START] == 0)
-		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
-			"--offload-fraction needs the time of a copy; give COPY of --times, or "
-			"--offload-bandwidth");
 	x.packers = pipesim_arena_array(arena, Packer, shape->ranks);
 	x.parcels =
 		pipesim_arena_array(arena, Parcel, (gsize)shape->stages * shape->microbatches);
@@ -579,18 +607,5 @@ PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const Pipesi
 PipesimProgram *pipesim_program_recompute(
 	const PipesimProgram *program, guint chunks, GError **error)
 {
-	g_autofree GArray **lists = g_new0(GArray *, program->shape.ranks);
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		lists[rank] = g_array_new(FALSE, FALSE, sizeof(Entry));
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
-			const PipesimOp *op = &program->ops[i];
-
-			if (pipesim_op_has_backward(op) && op->chunk < chunks)
-				add(lists[rank], op, PIPESIM_OP_RECOMPUTE, 0);
-			add(lists[rank], op, op->kind, 0);
-		}
-	}
-	return make_program(program, &program->shape, lists, TRUE, error);
+	return with_recompute(program, &program->shape, chunks, error);
 }

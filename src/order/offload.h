@@ -37,13 +37,17 @@ PipesimProgram *pipesim_program_offload(
  * other, back as the rank comes to the backward before the one that needs it, and freed by the first op that begins
  * once a copy is out. What the first backward of a rank needs stays, and what the next backward does as its F ends. Where
  * more than @shape->offload_inflight copies are on the way out the rank waits for the oldest.
+ * An @order that has copies keeps them: those of a file, which says where they are but not of what part.
  * @shape: that of @order, but for what it asks of copies; of what is returned
  * @times: at which the copies end; those of the run, so that nothing waits for an end before its time
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where @order has other ops or a copy takes no time,
- *   or PIPESIM_ERROR_LIMIT. */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where @order has other ops, PIPESIM_ERROR_USAGE
+ *   where a copy takes no time, or PIPESIM_ERROR_LIMIT. */
 PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);
+
+/** pipesim_program_has_copies: whether something in @program is copied to the host. */
+gboolean pipesim_program_has_copies(const PipesimProgram *program);
 
 /** pipesim_program_recompute: @program with an R right before each backward of the first @chunks of
  * each rank. NULL with PIPESIM_ERROR_LIMIT. */

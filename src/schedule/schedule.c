@@ -83,10 +83,9 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 	if (shape->offload_part.num > 0)
 		return pipesim_order_offload_part(plain, shape, times, error);
 	if (shape->recompute == 0 && times->own[PIPESIM_OP_OFFLOAD_START] == 0) {
-		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING)
-			return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
-				"--offload-chunks needs the time of a copy; give COPY of "
-				"--times, or --offload-bandwidth");
+		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING &&
+			!pipesim_times_check_copy(times, "--offload-chunks", error))
+			return NULL;
 		plain->note = g_strdup(unknown);
 		return g_steal_pointer(&plain);
 	}

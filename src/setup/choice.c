@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "layout/choose.h"
+#include "order/offload.h"
 #include "setup/choice.h"
 #include <string.h>
 
@@ -42,6 +43,8 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	const PipesimRuntime *runtime = pipesim_runtime_resolve(
 		scenario->runtime, choice->schedule != NULL ? choice->schedule->runtime
 							    : PIPESIM_RUNTIME_OF_FILES);
+	const PipesimProgram *program = choice->file != NULL ? choice->file->program : NULL;
+	const gboolean has_copies = program != NULL && pipesim_program_has_copies(program);
 	guint takes = runtime->takes;
 
 	/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
@@ -50,14 +53,13 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 			(PIPESIM_ASK_COMMUNICATORS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
-	if (choice->schedule != NULL ? choice->schedule->barriers == 0
-				     : !choice->file->program->has_more)
+	if (program == NULL ? choice->schedule->barriers == 0
+			    : !program->has_more || has_copies)
 		takes |= PIPESIM_TAKES_PART;
-	if (choice->schedule == NULL ? choice->file->program->has_more
-				     : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
+	if (program != NULL ? program->has_more : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
 		takes |= PIPESIM_TAKES_COPIES;
 	if (scenario->offload_part.num > 0)
-		takes |= PIPESIM_TAKES_COPIES | PIPESIM_TAKES_INFLIGHT;
+		takes |= PIPESIM_TAKES_COPIES | (has_copies ? 0 : PIPESIM_TAKES_INFLIGHT);
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
 

@@ -45,13 +45,16 @@ SETTING(OFFLOAD_FRACTION, "--offload-fraction", 0, "F",
 	"part of these activations that goes to the host, in Megatron's order, of any "
 	"schedule: 0.5",
 	ALL_SHAPE, SHAPE, READ(Setup, offload_part), SWEPT(WHOLE), USED(TAKES_PART),
-	.users_called = "schedules without passes over the vocabulary, and files",
+	.users_called =
+		"schedules without passes over the vocabulary, and files of F, I, W and "
+		"B or with copies",
 	.brief = "part of activations that is copied to the host")
 SETTING(OFFLOAD_INFLIGHT, "--offload-inflight", 0, "N",
 	"copies to the host on their way before a rank waits for the oldest (default: any "
 	"number)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.offload_inflight, PIPESIM_MAX_MICROBATCHES),
-	SWEPT(WHOLE), USED(TAKES_INFLIGHT), .users_called = "--offload-fraction",
+	SWEPT(WHOLE), USED(TAKES_INFLIGHT),
+	.users_called = "copies that --offload-fraction plans",
 	.brief = "copies to the host on their way")
 SETTING(RECOMPUTE_CHUNKS, "--recompute-chunks", 0, "N",
 	"first stages of each rank whose forward runs again before the backward (default: 0)",
