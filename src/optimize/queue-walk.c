@@ -134,11 +134,22 @@ static gboolean joins_fit(const PipesimQueueWalk *walk, const guint8 *codes)
 /* Every other place is of an op of the chain. */
 static guint draw_place(PipesimQueueWalk *walk)
 {
-	if (draw(walk, 2) == 0)
-		return draw(walk, walk->n);
-	if (walk->n_chain == 0)
-		walk->n_chain = pipesim_queue_critical(&walk->queue, walk->chain);
-	return walk->chain[draw(walk, walk->n_chain)];
+	const guint moved = walk->x->per_rank - walk->from;
+	guint i;
+
+	if (draw(walk, 2) != 0) {
+		guint n = walk->n_chain > 0 ? 0
+					    : pipesim_queue_critical(&walk->queue, walk->chain);
+
+		/* Of the chain that part which may be moved. */
+		for (i = 0; i < n; i++)
+			if (walk->chain[i] % walk->x->per_rank >= walk->from)
+				walk->chain[walk->n_chain++] = walk->chain[i];
+		if (walk->n_chain > 0)
+			return walk->chain[draw(walk, walk->n_chain)];
+	}
+	i = draw(walk, walk->x->ranks * moved);
+	return i / moved * walk->x->per_rank + walk->from + i % moved;
 }
 
 /* One move at random, which is taken if the order is then no longer than @most. */

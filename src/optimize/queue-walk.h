@@ -8,7 +8,8 @@ typedef struct {
 	const PipesimInstance *x;
 	PipesimQueue queue;
 	guint n, most_shift; /* ops; that one is moved past */
-	guint8 *codes;       /* as it is now */
+	guint from; /* ops of each rank, its first ones, that stay unless others are moved past them */
+	guint8 *codes; /* as it is now */
 	gint64 makespan;
 	guint8 *best; /* the shortest so far */
 	gint64 best_makespan;

@@ -8,14 +8,16 @@
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
 #define ROUND       200000
 #define MOVE_VISITS 270
-/* Heat at the end, in average ops. */
+/* Heat at the end, in average ops; the part of the effort of what grows before. */
 #define COLDEST 0.01
+#define GROWN   0.8
 
 typedef struct {
 	PipesimSearchState *s;
 	guint64 before; /* moves */
 	gint64 began;
-	double part; /* of the effort that is over */
+	gboolean grown; /* the first walk begins from what has grown */
+	double part;    /* of the effort that is over */
 	guint round;
 	gint64 *known; /* [walk]: makespan of its best when it was last looked at */
 } Queues;
@@ -23,9 +25,9 @@ typedef struct {
 static gboolean run_walk(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	static const double hottest[] = {0.8, 0.04};
+	static const double hottest[] = {0.8, 0.04}, grown[] = {0.1, 0.04};
 	const Queues *queues = data;
-	const double hot = hottest[item % G_N_ELEMENTS(hottest)];
+	const double hot = (queues->grown ? grown : hottest)[item % G_N_ELEMENTS(hottest)];
 
 	pipesim_queue_walk_run(&queues->s->queue_walks[item], queues->round,
 		queues->s->op * hot * pow(COLDEST / hot, queues->part));
@@ -54,10 +56,29 @@ static void begin_walks(PipesimSearchState *s)
 	}
 }
 
+/* Whether an order that has grown is shorter than all others to begin from. */
+static gboolean grow(PipesimSearchState *s)
+{
+	guint8 *codes = pipesim_search_grow(s, GROWN);
+	gint64 makespan;
+
+	if (codes == NULL)
+		return FALSE;
+	makespan = pipesim_judge_codes(&s->judge, codes);
+	pipesim_search_offer_codes(s, codes, makespan);
+	g_ptr_array_add(s->codes, codes);
+	if (makespan >= s->judged_makespan)
+		return FALSE;
+	s->judged_makespan = makespan;
+	return TRUE;
+}
+
 void pipesim_search_run_queues(PipesimSearchState *s)
 {
 	const PipesimSearchOf *of = s->of;
+	const gboolean grown = grow(s);
 	Queues queues = {.s = s,
+		.grown = grown,
 		.before = s->found->moves,
 		.began = g_get_monotonic_time(),
 		.known = g_new(gint64, s->n_queue_walks)};

@@ -3,6 +3,7 @@
 #include "model/split.h"
 #include "optimize/passing.h"
 #include "optimize/state.h"
+#include "optimize/stretch.h"
 #include "optimize/within.h"
 #include "order/build.h"
 #include <string.h>
@@ -17,6 +18,9 @@
 #define LONG_BUILD   (1u << 15)
 /* The part of the time that the bound may take. */
 #define BOUND_PART 3
+/* The part of the effort that a short order takes of which a long one is made. */
+#define SHORT_PART       3
+#define QUEUE_SHORT_PART 12
 
 gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start)
 {
@@ -240,6 +244,81 @@ static void add_builds(PipesimSearchState *s)
 	}
 }
 
+/* Long from short ------------------------------------------------------------------------ */
+
+static gint64 judge_stretch(const guint8 *codes, gpointer data)
+{
+	PipesimSearchState *s = data;
+
+	if (pipesim_search_is_late(s))
+		return -1;
+	if (!pipesim_search_fits(s, codes) || !pipesim_walk_begin(&s->walks[0], codes))
+		return G_MAXINT64;
+	return s->walks[0].makespan;
+}
+
+/* While the short one is searched the long one stands as it does. */
+static gboolean tell_short(const PipesimSearchNews *news, gpointer data)
+{
+	const PipesimSearchState *s = data;
+	const PipesimSearchNews own = {s->found->makespan, s->found->bound->time, news->moves};
+
+	return s->of->tell == NULL || s->of->tell(&own, s->of->data);
+}
+
+/* Searches the order of fewer micro-batches first, with a part of the effort: of enough to fill the pipeline twice, and
+ * what is missing can be divided in many ways. */
+static void add_short(PipesimSearchState *s)
+{
+	const guint m = s->shape.microbatches, step = PIPESIM_STRETCH_PARTS * s->shape.copies;
+	const guint least = 2 * s->shape.ranks * s->shape.copies;
+	PipesimScenario scenario = *s->of->scenario;
+	PipesimSearchOf of = *s->of;
+	const gint64 now = g_get_monotonic_time();
+	/* Where messages go by queues orders grow by these: what is short without is where a few begin. */
+	const guint part = s->queue_walks != NULL ? QUEUE_SHORT_PART : SHORT_PART;
+	g_autoptr(PipesimFound) found = NULL;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *codes = NULL, *stretched = NULL;
+	PipesimWalk walk;
+
+	if (m <= least + step || is_enough(s))
+		return;
+	scenario.microbatches = m - (m - least) / step * step;
+	scenario.runtime = NULL;
+	of.by_quantile = FALSE;
+	for (guint rank = 0; s->judge.weighs && rank < s->shape.ranks; rank++) {
+		const guint last = s->tight.n_rooms - 1;
+		const gint64 taken = (s->found->instance->room[last].limit[rank] -
+					     s->tight.room[last].limit[rank]) /
+				     s->tight.room[last].units;
+
+		scenario.memory_limit =
+			MIN(scenario.memory_limit, s->of->scenario->memory_limit - taken);
+	}
+	of.scenario = &scenario;
+	of.programs = NULL;
+	of.explain = FALSE;
+	of.tell = tell_short;
+	of.data = s;
+	of.moves /= part;
+	if (of.deadline > 0)
+		of.deadline = now + (of.deadline - now) / part;
+	found = pipesim_search_within(&of, NULL, NULL);
+	if (found == NULL)
+		return;
+	codes = g_new(guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+	stretched = g_new(guint8, s->n);
+	pipesim_walk_init(&walk, found->instance, 0, 0, arena);
+	if (pipesim_arena_check(arena, NULL, "ops") &&
+		pipesim_instance_codes(found->instance, found->program, codes) &&
+		pipesim_walk_begin(&walk, codes) &&
+		pipesim_stretch_best(&walk, s->found->instance, PIPESIM_STRETCH_UNIT,
+			judge_stretch, s, stretched) < G_MAXINT64)
+		add_codes(s, g_steal_pointer(&stretched), FALSE);
+	s->found->moves = s->moves_before += found->moves;
+}
+
 /* Search --------------------------------------------------------------------------------- */
 
 /* Walks that know of queues. */
@@ -331,6 +410,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		/* The shortest unit, repeated. */
 		codes = is_enough(s) ? NULL : pipesim_search_units(s);
 		add_if_fits(s, codes, codes != NULL, FALSE);
+		add_short(s);
 	}
 	if (found->program == NULL && s->leanest < G_MAXINT64)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

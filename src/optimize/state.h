@@ -116,5 +116,9 @@ void pipesim_search_justify(PipesimSearchState *s);
  * g_free(); NULL elsewhere, or where none is found. */
 guint8 *pipesim_search_units(PipesimSearchState *s);
 
+/** pipesim_search_grow: an order of the whole, grown from one of a few micro-batches by walks that know of queues, for
+ * g_free(); takes @part of what is left of the effort. NULL: none came of it. */
+guint8 *pipesim_search_grow(PipesimSearchState *s, double part);
+
 /** pipesim_search_run_queues: the same of walks that know of queues, where there are any. */
 void pipesim_search_run_queues(PipesimSearchState *s);

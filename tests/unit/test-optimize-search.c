@@ -2,6 +2,7 @@
 #include "exact.h"
 #include "grid.h"
 #include "optimize/search.h"
+#include "optimize/stretch.h"
 #include "optimize/walk.h"
 #include "optimize/within.h"
 #include "order/build.h"
@@ -20,7 +21,7 @@ static const struct {
 	{PIPESIM_WAVE, 3, 4, 4},
 	{PIPESIM_BIDIRECTIONAL, 4, 2, 8},
 	{PIPESIM_BIDIRECTIONAL, 4, 4, 8},
-	{PIPESIM_LOOPED, 2, 1, 40},
+	{PIPESIM_LOOPED, 2, 1, 40}, /* by a short order that is stretched */
 	{PIPESIM_V, 2, 2, 30},
 };
 
@@ -306,6 +307,54 @@ START_TEST(quantiles_hold_elsewhere)
 		sum_robust += of_robust;
 	}
 	ck_assert_int_lt(sum_robust, sum_plain - sum_plain / 1000);
+}
+END_TEST
+
+/* Whatever is repeated, all ops are there, and nothing is held above the limit. */
+START_TEST(stretched_orders_are_complete)
+{
+	const guint every = grid_every(2);
+	guint stretched = 0;
+
+	for (guint seed = (guint)_i % every; seed < 12; seed += every) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(1 + _i, seed, &scenario, &costs);
+		g_autoptr(PipesimFound) found = pipesim_search_within(&of, NULL, NULL),
+					longer = NULL;
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		g_autofree guint8 *codes = NULL, *stretch = NULL;
+		const PipesimInstance *x = found->instance;
+		PipesimWalk walk;
+
+		scenario.microbatches += 12 * x->shape.copies;
+		of.moves = 0;
+		longer = pipesim_search_within(&of, NULL, NULL);
+		codes = g_new(guint8, (gsize)x->ranks * x->per_rank);
+		stretch = g_new(guint8, (gsize)x->ranks * longer->instance->per_rank);
+		ck_assert(pipesim_instance_codes(x, found->program, codes));
+		pipesim_walk_init(&walk, x, 1, 0, arena);
+		ck_assert(pipesim_walk_begin(&walk, codes));
+		ck_assert(!pipesim_stretch(&walk, longer->instance, 5, 0, stretch));
+		for (guint unit = 1; unit <= 3; unit++) {
+			g_autoptr(PipesimOrder) order = NULL;
+			gboolean fits = TRUE;
+
+			if (!pipesim_stretch(
+				    &walk, longer->instance, unit, walk.makespan / 2, stretch))
+				continue;
+			stretched++;
+			order = pipesim_instance_order(longer->instance, stretch, NULL);
+			ck_assert_ptr_nonnull(order);
+			for (guint rank = 0; rank < x->ranks; rank++)
+				fits &= pipesim_instance_fits(longer->instance, rank,
+					stretch + (gsize)rank * longer->instance->per_rank);
+			/* What is held after each repetition is what was held before. */
+			ck_assert(fits);
+		}
+		pipesim_costs_free(costs);
+	}
+	ck_assert_uint_gt(stretched, 0);
 }
 END_TEST
 
@@ -679,6 +728,7 @@ Suite *optimize_search_suite(void)
 	tcase_add_loop_test(searches, found_by_rules, 0, 3);
 	tcase_add_loop_test(quantiles, found_by_quantile, 0, 3);
 	tcase_add_test(quantiles, quantiles_hold_elsewhere);
+	tcase_add_loop_test(searches, stretched_orders_are_complete, 0, 6);
 	tcase_add_test(searches, long_ones_are_solved);
 	tcase_add_loop_test(searches, pairs_come_together, 1, 3);
 	tcase_add_loop_test(searches, small_ones_are_solved, 0, 4);
