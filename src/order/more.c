@@ -146,26 +146,37 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 		linker->backward[at]);
 }
 
+/* Of a rank and a micro-batch that exists: both or neither, in this order. */
+static const struct {
+	guint8 first, then;
+} passes[] = {{PIPESIM_OP_BCAST_H, PIPESIM_OP_OUTPUT}, {PIPESIM_OP_OUTPUT, PIPESIM_OP_REDUCE_S},
+	{PIPESIM_OP_OUTPUT, PIPESIM_OP_OUTPUT_WEIGHT},
+	{PIPESIM_OP_LOSS, PIPESIM_OP_LOSS_BACKWARD}, {PIPESIM_OP_EMBED, PIPESIM_OP_ALLREDUCE_E},
+	{PIPESIM_OP_EMBED, PIPESIM_OP_EMBED_WEIGHT},
+	{PIPESIM_OP_BCAST_E, PIPESIM_OP_EMBED_WEIGHT}};
+
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 {
-	const guint32 s = *slot(linker, PIPESIM_OP_OUTPUT, rank, microbatch);
-	const guint32 t = *slot(linker, PIPESIM_OP_OUTPUT_WEIGHT, rank, microbatch);
 	PipesimNumber unit;
 
 	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
-	check_behind(linker, rank, s, t);
-	if (s != PIPESIM_NO_OP && t == PIPESIM_NO_OP)
-		pipesim_fault(linker->places, s,
-			"no %uT%s: %uS%s needs the weight gradient of its part of the "
-			"vocabulary; add it",
-			rank, unit, rank, unit);
-	if (t != PIPESIM_NO_OP && s == PIPESIM_NO_OP)
-		pipesim_fault(linker->places, t, "%uT%s without %uS%s before it; add it", rank,
-			unit, rank, unit);
+	for (guint i = 0; i < G_N_ELEMENTS(passes); i++) {
+		const guint32 first = *slot(linker, passes[i].first, rank, microbatch),
+			      then = *slot(linker, passes[i].then, rank, microbatch);
+		const char *words[] = {pipesim_op_rows[passes[i].first].word,
+			pipesim_op_rows[passes[i].then].word};
+		const guint lost = first == PIPESIM_NO_OP ? 0 : 1;
+
+		check_behind(linker, rank, first, then);
+		if ((first == PIPESIM_NO_OP) != (then == PIPESIM_NO_OP))
+			pipesim_fault(linker->places, lost == 0 ? then : first,
+				"%u%s%s without %u%s%s %s it; add it", rank, words[1 - lost],
+				unit, rank, words[lost], unit, lost == 0 ? "before" : "behind");
+	}
 }
 
-/* All ranks or none take part in a collective. */
-static void check_collective(const Linker *linker, guint kind, guint32 microbatch)
+/* All ranks or none take part in a collective, and pass over their part of the vocabulary. */
+static void check_together(const Linker *linker, guint kind, guint32 microbatch)
 {
 	const PipesimShape *shape = &linker->program->shape;
 	guint32 one = PIPESIM_NO_OP;
@@ -186,6 +197,80 @@ static void check_collective(const Linker *linker, guint kind, guint32 microbatc
 			missing, pipesim_op_rows[kind].word,
 			pipesim_shape_unit(shape, microbatch, unit), missing,
 			pipesim_op_rows[kind].word, unit);
+}
+
+/* A pass that one micro-batch makes is one of all that exist. */
+static void check_all(const Linker *linker, guint kind)
+{
+	const PipesimShape *shape = &linker->program->shape;
+	guint32 one = PIPESIM_NO_OP, missing = PIPESIM_NO_OP;
+	PipesimNumber unit;
+
+	for (guint32 b = shape->microbatches; b-- > 0;) {
+		const guint32 op = *slot(linker, kind, 0, b);
+
+		one = op != PIPESIM_NO_OP ? op : one;
+		if (op == PIPESIM_NO_OP)
+			missing = b;
+	}
+	if (one != PIPESIM_NO_OP && missing != PIPESIM_NO_OP)
+		pipesim_fault(linker->places, one,
+			"no %s%s: where one micro-batch passes over the parts of the "
+			"vocabulary, "
+			"all do; add it on every rank",
+			pipesim_op_rows[kind].word, pipesim_shape_unit(shape, missing, unit));
+}
+
+/* Ranks come to collectives of a kind in one order: each waits for all others in the one that it has begun. */
+static void check_turns(const Linker *linker, guint kind)
+{
+	const PipesimProgram *program = linker->program;
+	const guint ranks = program->shape.ranks;
+	g_autofree guint32 *turns = g_new(guint32, linker->m1);
+	PipesimNumber unit, other;
+	gsize first = 0;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		gsize n = 0;
+
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			if (op->kind != kind || n == linker->m1)
+				continue;
+			if (rank > 0 && n < first && op->microbatch != turns[n]) {
+				pipesim_fault(linker->places, i,
+					"rank %u comes to %s%s where rank 0 comes to %s%s: "
+					"each "
+					"waits for the other; put them in one order",
+					rank, pipesim_op_rows[kind].word,
+					pipesim_shape_unit(
+						&program->shape, op->microbatch, unit),
+					pipesim_op_rows[kind].word,
+					pipesim_shape_unit(&program->shape, turns[n], other));
+				return;
+			}
+			turns[n++] = op->microbatch;
+		}
+		first = rank == 0 ? n : first;
+	}
+}
+
+static void check_vocabulary(const Linker *linker)
+{
+	static const guint8 cut[] = {PIPESIM_OP_OUTPUT, PIPESIM_OP_EMBED};
+
+	for (guint i = 0; i < G_N_ELEMENTS(cut); i++) {
+		for (guint32 b = 0; b < linker->program->shape.microbatches; b++)
+			check_together(linker, cut[i], b);
+		check_all(linker, cut[i]);
+	}
+	for (guint kind = PIPESIM_OP_BCAST_H; kind < PIPESIM_N_OPS; kind++) {
+		for (guint32 b = 0; b < linker->m1; b++)
+			check_together(linker, kind, b);
+		check_turns(linker, kind);
+	}
 }
 
 /* Whoever begins a copy is met by the barrier of the rank that shares its link. */
@@ -235,7 +320,7 @@ static void check_rank(Linker *linker, guint rank)
 				rank)
 				check_activations(linker, rank, stage, b);
 	}
-	for (guint32 b = 0; b < linker->m1; b++)
+	for (guint32 b = 0; b < shape->microbatches; b++)
 		check_passes(linker, rank, b);
 }
 
@@ -258,9 +343,7 @@ gboolean pipesim_program_link_more(
 	find_ops(&linker);
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		check_rank(&linker, rank);
-	for (guint kind = PIPESIM_OP_BCAST_H; kind < PIPESIM_N_OPS; kind++)
-		for (guint32 b = 0; b < m1; b++)
-			check_collective(&linker, kind, b);
+	check_vocabulary(&linker);
 	check_barriers(&linker);
 	g_free(linker.at);
 	return pipesim_faults_done(faults, error);

@@ -3,8 +3,9 @@
 #include "order/program.h"
 
 /** pipesim_program_link_more: of the linked @program that has_more, checks that nothing is missing and all stands
- * where it can run: R between F and backward, copies out and back in order, a T for each S, collectives in
- * which all ranks take part, barriers that a copy of the rank beside meets. Marks forwards that are recomputed.
+ * where it can run: R between F and backward, copies out and back in order, passes over the vocabulary on all
+ * ranks and of all micro-batches with what comes before and behind each, collectives in which all ranks take
+ * part in one order, barriers that a copy of the rank beside meets. Marks forwards that are recomputed.
  * @locate: (nullable): for programs read from a file
  *
  * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, which names up to 20 ops, or PIPESIM_ERROR_LIMIT. */
