@@ -133,6 +133,19 @@ static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting
 	finish(run, footing);
 }
 
+/* What --offload-fraction asks for is not another part than @program has. */
+static gboolean check_part(PipesimRun *run, const PipesimProgram *program)
+{
+	const PipesimFraction asked = run->shape.offload_part,
+			      own = program->shape.offload_part;
+
+	return own.num == 0 || (asked.num == own.num && asked.den == own.den) ||
+	       pipesim_fail(&run->error, PIPESIM_ERROR_USAGE,
+		       "%s: its copies are of another part of the activations than "
+		       "--offload-fraction; leave that out",
+		       run->name);
+}
+
 static gboolean can_split(PipesimRun *run, const PipesimFooting *footing)
 {
 	if (pipesim_split_check(footing->costs, &run->shape, &run->error))
@@ -240,11 +253,16 @@ static guint stages_per_rank(const PipesimShape *shape)
 static PipesimOrder *order_of_file(PipesimRun *run, const PipesimProgram *program)
 {
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
-	PipesimOrder *with;
+	const gboolean asked =
+		run->shape.offload_part.num > 0 && program->shape.offload_part.num == 0;
+	PipesimOrder *with = NULL;
 
-	if (run->shape.offload_part.num == 0)
+	if (!asked && (!pipesim_program_has_copies(program) ||
+			      pipesim_times_check_copy(
+				      run->times, "an order with copies", &run->error)))
 		return g_steal_pointer(&order);
-	with = pipesim_order_offload_part(order, &run->shape, run->times, &run->error);
+	if (asked)
+		with = pipesim_order_offload_part(order, &run->shape, run->times, &run->error);
 	if (with == NULL)
 		g_prefix_error(&run->error, "%s: ", run->name);
 	return with;
@@ -257,7 +275,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	g_autoptr(PipesimOrder) order = NULL;
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	const PipesimShape *shape = &program->shape;
-	PipesimFooting footing;
+	PipesimFooting footing = {.own = NULL};
 	PipesimJob job;
 
 	run->name = g_strdup(name);
@@ -265,10 +283,12 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
 	run->shape = *shape;
-	run->shape.offload_part = scenario->offload_part;
+	if (scenario->offload_part.num > 0)
+		run->shape.offload_part = scenario->offload_part;
 	run->shape.offload_inflight = scenario->offload_inflight;
-	if (pipesim_footing_init(
-		    &footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
+	if (check_part(run, program) &&
+		pipesim_footing_init(
+			&footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
 		can_split(run, &footing)) {
 		run->times =
 			pipesim_times_new_placed(footing.costs, &run->shape, program->stage_of);

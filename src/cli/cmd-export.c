@@ -6,6 +6,25 @@
 #include "setup/choice.h"
 #include <string.h>
 
+/* The order of a file with the copies that --offload-fraction asks for, as a run at the costs of @setup has it. */
+static PipesimProgram *plan_copies(
+	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
+{
+	const PipesimShape *shape = &choice->file->program->shape;
+	PipesimProgram *program = NULL;
+	PipesimRun *run;
+
+	setup->scenario.ranks = shape->ranks;
+	setup->scenario.microbatches = pipesim_shape_whole(shape);
+	if (!pipesim_setup_costs(setup, NULL, error))
+		return NULL;
+	run = pipesim_choice_run(choice, &setup->scenario, setup->costs);
+	if (pipesim_run_check(run, error))
+		program = pipesim_program_ref(run->step->program);
+	pipesim_run_free(run);
+	return program;
+}
+
 /* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */
 static PipesimProgram *find_program(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
@@ -28,7 +47,9 @@ static PipesimProgram *find_program(
 	if (!pipesim_setup_check_used(setup, pipesim_choice_takes(choice, &scenario), error))
 		return NULL;
 	if (schedule == NULL)
-		return pipesim_program_ref(choice->file->program);
+		return scenario.offload_part.num > 0
+			       ? plan_copies(setup, choice, error)
+			       : pipesim_program_ref(choice->file->program);
 	scenario = pipesim_choice_scenario(choice, &setup->scenario);
 	return pipesim_best_program(schedule, &scenario, setup->costs, error);
 }

@@ -37,7 +37,7 @@ PipesimProgram *pipesim_program_offload(
  * other, back as the rank comes to the backward before the one that needs it, and freed by the first op that begins
  * once a copy is out. What the first backward of a rank needs stays, and what the next backward does as its F ends. Where
  * more than @shape->offload_inflight copies are on the way out the rank waits for the oldest.
- * An @order that has copies keeps them: those of a file, which says where they are but not of what part.
+ * An @order that has copies keeps them: those of a file that does not say of what part they are.
  * @shape: that of @order, but for what it asks of copies; of what is returned
  * @times: at which the copies end; those of the run, so that nothing waits for an end before its time
  *

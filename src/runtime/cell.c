@@ -50,6 +50,8 @@ static const char no_memory[] = "number too large for this machine's memory";
 static const char expected_data[] =
 	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, "
 	"0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
+static const char expected_copies[] = "write 0OFFLOAD_START2, 0OFFLOAD_START2:0.5, "
+				      "0OFFLOAD_END2, 0RELOAD_ALLOC2 or 0RELOAD_START2";
 
 /* Cells while they are read; what they say goes behind the other actions of @file. What reads a
  * part of a cell returns what comes after that part, or NULL and sets @wrong and @why. */
@@ -139,6 +141,28 @@ static INLINE const char *unit_number(Parser *parser, const char *at, PipesimCel
 	return see(&file->slices, slice) ? at : fail(parser, at, no_memory);
 }
 
+/* Behind a copy's micro-batch: of what part of the activations it is. All copies of a file are of one. */
+static const char *part(Parser *parser, const char *at)
+{
+	PipesimCells *file = parser->file;
+	guint num, den = 1;
+	const char *const begin = at;
+
+	at = number(parser, at, &num, "part missing");
+	if (at != NULL && *at == '.' && num <= 1)
+		for (at++; g_ascii_isdigit(*at) && den < 1000; at++, den *= 10)
+			num = num * 10 + (guint)(*at - '0');
+	if (at == NULL || num == 0 || num > den)
+		return fail(
+			parser, begin, "no part above 0 and up to 1 in at most three decimals");
+	for (; num % 10 == 0 && den > 1; num /= 10)
+		den /= 10;
+	if (file->n_parts++ > 0 && (file->part.num != num || file->part.den != den))
+		return fail(parser, begin, "another part than copies before it have");
+	file->part = (PipesimFraction){num, den};
+	return at;
+}
+
 /* A wait, or what is done to a whole stage, behind the number of the stage. */
 static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
 {
@@ -171,7 +195,10 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 		out->kind = (guint8)kind;
 		file->has_more = TRUE;
 		file->n_ops++;
-		return unit_number(parser, at + length, out);
+		at = unit_number(parser, at + length, out);
+		return at != NULL && kind == PIPESIM_OP_OFFLOAD_START && *at == ':'
+			       ? part(parser, at + 1)
+			       : at;
 	}
 	/* What looks like the name of one may be one. */
 	return fail(parser, at,
@@ -277,7 +304,10 @@ static void take_fault(const Parser *parser, const char *begin, const char *end,
 
 	pipesim_fail_at(&error, parser->file->path, pipesim_cells_ranks(parser->file) + 1,
 		parser->column + (guint)(parser->wrong - parser->text), "%s in '%.60s'; %s",
-		parser->why, text, data && !pair ? expected_data : expected);
+		parser->why, text,
+		strstr(text, "LOAD") != NULL ? expected_copies
+		: data && !pair              ? expected_data
+					     : expected);
 	pipesim_faults_take(parser->file->faults, error);
 	parser->file->n = n;
 }

@@ -35,6 +35,8 @@ typedef struct {
 	guint32 n_gathers, n_reduces; /* gathers and what lets go again, and reductions */
 	guint32 n_waits;              /* for messages and reductions */
 	gboolean has_more;            /* ops beyond PipesimKind */
+	PipesimFraction part;         /* of activations that copies take; num 0: not said */
+	guint32 n_parts;              /* copies that say it */
 	guint32 n_sliced;             /* ops, messages and waits that name a slice */
 	PipesimValues stages, microbatches, slices;
 	/* What is wrong; and empty cells, which are wrong beside messages alone: the first

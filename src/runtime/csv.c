@@ -169,6 +169,7 @@ static gboolean find_shape(PipesimCells *file, PipesimShape *shape, GError **err
 		.copies = 1,
 		.max_activations = {ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
+		.offload_part = file->part,
 	};
 	if ((guint64)microbatches.n * MAX(count(&file->slices).n, 1u) > PIPESIM_MAX_OPS)
 		return pipesim_fail_at(error, file->path, 1, 1, "too many slices");
@@ -676,12 +677,18 @@ PipesimScheduleFile *pipesim_schedule_file_parse(
 
 void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)
 {
+	const PipesimFraction part = program->shape.offload_part;
+	PipesimNumber text;
+
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
 			if (i > program->rank_begin[rank])
 				g_string_append_c(out, ',');
 			pipesim_op_print(program, rank, &program->ops[i], out);
+			if (part.num > 0 && program->ops[i].kind == PIPESIM_OP_OFFLOAD_START)
+				g_string_append_printf(out, ":%s",
+					pipesim_print_ms(text, part.num * 1000000 / part.den));
 		}
 		g_string_append_c(out, '\n');
 	}
