@@ -253,13 +253,12 @@ static guint stages_per_rank(const PipesimShape *shape)
 static PipesimOrder *order_of_file(PipesimRun *run, const PipesimProgram *program)
 {
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
-	const gboolean asked =
-		run->shape.offload_part.num > 0 && program->shape.offload_part.num == 0;
+	const gboolean told = program->shape.offload_part.num > 0;
+	const gboolean asked = run->shape.offload_part.num > 0 && !told;
 	PipesimOrder *with = NULL;
 
-	if (!asked && (!pipesim_program_has_copies(program) ||
-			      pipesim_times_check_copy(
-				      run->times, "an order with copies", &run->error)))
+	if (!asked && (!told || pipesim_times_check_copy(run->times,
+					"an order with copies of a part", &run->error)))
 		return g_steal_pointer(&order);
 	if (asked)
 		with = pipesim_order_offload_part(order, &run->shape, run->times, &run->error);
