@@ -72,9 +72,10 @@ typedef struct {
 		PIPESIM_SLICES_PLAN, /* looked for: a list once the shape is known */
 		PIPESIM_SLICES_LIST,
 	} how;
-	guint tokens; /* of a sequence; that of a list is its sum */
-	guint step;   /* of which lengths of equal work are multiples, 0 = 1 */
-	guint n;      /* of @length */
+	guint tokens;  /* of a sequence; that of a list is its sum */
+	gboolean told; /* these were given, not supposed */
+	guint step;    /* of which lengths of equal work are multiples, 0 = 1 */
+	guint n;       /* of @length */
 	guint32 length[PIPESIM_MAX_SLICES];
 } PipesimSlicing;
 

@@ -71,6 +71,21 @@ static gboolean fill_work(
 	return TRUE;
 }
 
+/* Frameworks cut sequences into equal slices of whole tokens. */
+static gboolean fail_uneven(guint tokens, guint n, GError **error)
+{
+	guint below = n, above = n;
+
+	while (tokens % below != 0)
+		below--;
+	while (tokens % above != 0 && above < PIPESIM_MAX_SLICES)
+		above++;
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u tokens cannot be cut into %u equal slices; nearest: --slices %u; "
+		"--slice-lengths gives unequal ones",
+		tokens, n, n - below <= above - n || tokens % above != 0 ? below : above);
+}
+
 gboolean pipesim_slicing_lengths(
 	const PipesimSlicing *slicing, guint n, double *lengths, GError **error)
 {
@@ -81,6 +96,8 @@ gboolean pipesim_slicing_lengths(
 			"--slice-lengths has %u lengths, but a sequence has %u slices; "
 			"nearest: --slices %u",
 			slicing->n, n, slicing->n);
+	if (slicing->how == PIPESIM_SLICES_EVEN && slicing->told && slicing->tokens % n != 0)
+		return fail_uneven(slicing->tokens, n, error);
 	for (guint i = 0; i < n; i++)
 		lengths[i] = slicing->how == PIPESIM_SLICES_LIST ? slicing->length[i]
 								 : (double)slicing->tokens / n;

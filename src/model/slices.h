@@ -14,12 +14,12 @@
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
 
-/** pipesim_slicing_lengths: tokens of each of @n slices, @lengths[0] to @lengths[n - 1]. Equal ones need not
- * be whole. Those of equal work follow from the last to the first: what ends at P and takes 1/n of the work
+/** pipesim_slicing_lengths: tokens of each of @n slices, @lengths[0] to @lengths[n - 1]. Equal ones of a
+ * supposed length need not be whole. Those of equal work follow from the last to the first: what ends at P and takes 1/n of the work
  * of all, rounded down to whole steps; the first has the rest.
  *
- * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where the list is of another number of slices, or a slice
- *   would have no token. */
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where the list is of another number of slices, a slice
+ *   would have no token, or equal ones no whole number. */
 gboolean pipesim_slicing_lengths(
 	const PipesimSlicing *slicing, guint n, double *lengths, GError **error);
 

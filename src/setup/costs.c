@@ -615,6 +615,7 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 					  ? (guint)pipesim_cutter_training(costs->cutter)->seq
 				  : setup->sizes.seq > 0 ? setup->sizes.seq
 							 : 4096;
+	slicing->told = costs->cutter != NULL || setup->sizes.seq > 0;
 	slicing->step = setup->sizes.tp;
 	if (slicing->how == PIPESIM_SLICES_PLAN && !plan_slices(scenario, slicing, error))
 		return FALSE;
