@@ -41,6 +41,8 @@ static void append_cut(GString *out, const PipesimCut *cut)
 {
 	const gsize before = out->len;
 
+	if (cut->encoders > 0)
+		g_string_append_printf(out, "v*%" G_GINT64_FORMAT, cut->encoders);
 	g_string_append(out, cut->embedding ? "E" : "");
 	if (cut->layers > 2)
 		g_string_append_printf(out, "t*%" G_GINT64_FORMAT, cut->layers);
@@ -691,8 +693,8 @@ const PipesimCommand pipesim_command_model = {
 	.operand = "a model",
 	.operands = PIPESIM_PATH_MODEL,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
-		PIPESIM_ALL_MODEL, PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS,
-		PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_ALL_MODEL, PIPESIM_ALL_ENCODER, PIPESIM_SET_MEMORY_MODEL,
+		PIPESIM_SET_TERMS, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
 		PIPESIM_SET_FROM_MEGATRON, PIPESIM_SET_FROM_TORCHTITAN},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: by the extension of -o, else text)",

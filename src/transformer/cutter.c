@@ -110,7 +110,8 @@ static gboolean is_alike(
 	const PipesimTransformer *model, const PipesimCut *a, const PipesimCut *b)
 {
 	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
-	       a->losses == b->losses && a->layers == b->layers &&
+	       a->losses == b->losses && a->layers == b->layers && a->encoders == b->encoders &&
+	       a->follows == b->follows &&
 	       (model->sparse == NULL || a->layers == 0 ||
 		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
 			       (gsize)a->layers) == 0);

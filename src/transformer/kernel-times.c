@@ -179,12 +179,14 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 {
 	g_autoptr(GArray) kernels = pipesim_kernels(model, training, part);
 	const PipesimDevice *device = rates->device;
+	PipesimTraining there = *training;
 	double busy = 0, launched = 0;
 	gboolean waits = FALSE;
 
+	pipesim_part_model(model, &there, &part);
 	memset(times, 0, sizeof *times);
 	pipesim_each (const PipesimKernel, kernel, kernels) {
-		const double seconds = pipesim_kernel_seconds(rates, training, kernel);
+		const double seconds = pipesim_kernel_seconds(rates, &there, kernel);
 		const double plain = device == NULL ? 0 : device->kernel[kernel->phase != F];
 		const double launch =
 			device == NULL || training->eager ? plain : device->launch;

@@ -283,9 +283,10 @@ static void add_attention(List *x)
 	const double seen = pipesim_transformer_seen(model, training->seq);
 	const double flops = (x->q + out) * x->T * seen / x->t;
 	/* Scores that are written compute the other half of the square too. */
-	const double phases[] = {training->unfused ? 2 * flops : flops,
-		training->unfused ? 4 * flops : 2.5 * flops};
-	const double scores = x->T * seen * (double)model->heads / x->t;
+	const double whole = model->both_ways ? 1 : 2;
+	const double phases[] = {training->unfused ? whole * flops : flops,
+		training->unfused ? 2 * whole * flops : 2.5 * flops};
+	const double scores = x->T * seen * whole / 2 * (double)model->heads / x->t;
 
 	/* A norm that is part of the linear layer behind it is not dropped. */
 	x->again = latent && drops(x, PIPESIM_RECOMPUTE_NORM);
@@ -532,8 +533,12 @@ GArray *pipesim_kernels(
 				(part == PIPESIM_PART_MTP &&
 					pipesim_transformer_is_sparse(model, model->layers));
 	List x = {.kernels = g_array_new(FALSE, FALSE, sizeof(PipesimKernel))};
+	PipesimTraining own = *training;
 
-	init(&x, model, training);
+	model = pipesim_part_model(model, &own, &part);
+	init(&x, model, &own);
+	if (part == PIPESIM_PART_ENCODER) /* there is none */
+		return x.kernels;
 	if (part == PIPESIM_PART_EMBEDDING) {
 		move(&x, "embedding", PIPESIM_MOVE_COPIES, 4 * x.h * x.T, 0, 1);
 		/* Its gradient is a whole matrix in BF16, cleared, filled and added. */

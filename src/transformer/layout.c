@@ -25,36 +25,60 @@ PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 	return copy;
 }
 
-PipesimStages *pipesim_stages_even(
-	const PipesimTransformer *model, guint stages, GError **error)
+/* Layers, embedding and head over those of @stages from @from on. */
+static void spread(const PipesimTransformer *model, PipesimStages *layout, guint from)
 {
-	const gint64 layers = model->layers;
-	const gboolean even = layers % stages == 0;
-	const gint64 all = even ? layers : layers + 2;
-	PipesimStages *layout;
+	const guint stages = layout->stages - from;
+	const gboolean even = model->layers % stages == 0;
+	const gint64 all = even ? model->layers : model->layers + 2;
+	PipesimCut *last = &layout->cut[layout->stages - 1];
 	gint64 first = 0;
 
-	if (all < stages) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u stages, but %s has %" G_GINT64_FORMAT
-			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
-			stages, model->name, layers, layers);
-		return NULL;
-	}
-	layout = g_new0(PipesimStages, 1);
-	layout->stages = stages;
-	layout->cut = g_new0(PipesimCut, stages);
-	layout->cut[0].embedding = TRUE;
-	layout->cut[stages - 1].head = TRUE;
-	layout->cut[stages - 1].mtp = layout->cut[stages - 1].losses = model->mtp;
+	layout->cut[from].embedding = TRUE;
+	last->head = TRUE;
+	last->mtp = last->losses = model->mtp;
 	for (guint stage = 0; stage < stages; stage++) {
-		PipesimCut *cut = &layout->cut[stage];
+		PipesimCut *cut = &layout->cut[from + stage];
 
 		cut->first = first;
 		cut->layers = all / stages + (stage < all % stages) -
 			      (even ? 0 : cut->embedding + cut->head);
 		first += cut->layers;
 	}
+}
+
+PipesimStages *pipesim_stages_even(
+	const PipesimTransformer *model, guint stages, GError **error)
+{
+	const gboolean encodes = pipesim_transformer_encodes(model);
+	const guint ahead = encodes && stages > 1 ? model->encoder_stages : 0;
+	const guint behind = stages - MIN(ahead, stages);
+	PipesimStages *layout;
+
+	if (behind == 0 || (ahead > 0 && model->encoder->layers < ahead)) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u of %u stages are for the encoder's %" G_GINT64_FORMAT
+			" layers; nearest: --encoder-stages %u",
+			ahead, stages, model->encoder->layers,
+			(guint)MIN(model->encoder->layers, MAX(stages, 2) - 1));
+		return NULL;
+	}
+	if (model->layers + (model->layers % behind == 0 ? 0 : 2) < behind) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u stages, but %s has %" G_GINT64_FORMAT
+			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
+			stages, model->name, model->layers, model->layers + ahead);
+		return NULL;
+	}
+	layout = g_new0(PipesimStages, 1);
+	layout->stages = stages;
+	layout->cut = g_new0(PipesimCut, stages);
+	for (guint stage = 0; encodes && stage < MAX(ahead, 1); stage++)
+		layout->cut[stage].encoders = model->encoder->layers / MAX(ahead, 1) +
+					      (stage < model->encoder->layers % MAX(ahead, 1));
+	for (guint stage = 1; encodes && stage < stages; stage++)
+		layout->cut[stage].follows = TRUE;
+	spread(model, layout, ahead);
 	return layout;
 }
 
@@ -165,7 +189,7 @@ static gboolean expand_groups(const Letters *from, Letters *to, GError **error)
 
 static gboolean is_letter(char c)
 {
-	return c != '\0' && strchr("EtmL|", c) != NULL;
+	return c != '\0' && strchr("vEtmL|", c) != NULL;
 }
 
 /* "x*n". */
@@ -183,8 +207,8 @@ static gboolean expand_letters(const Letters *from, Letters *to, GError **error)
 				letter == '*' || g_ascii_isdigit(letter)
 					? "a repetition is of one letter or group: t*4, (tt|)*2"
 					: "E (embedding), t (layer), m (multi-token "
-					  "prediction), L (head and loss) or | is expected "
-					  "here");
+					  "prediction), L (head and loss), v (layer of an "
+					  "encoder) or | is expected here");
 		at++;
 		if (text[at] == '*') {
 			at++;
@@ -204,10 +228,32 @@ typedef struct {
 	const PipesimTransformer *model;
 	const Letters *letters;
 	GArray *cuts;
-	gint64 layers, mtp, losses; /* letters so far */
-	guint heads;                /* stages with an L */
-	gboolean next;
+	gint64 encoders, layers, mtp, losses; /* letters so far */
+	guint heads;                          /* stages with an L */
+	gboolean next, embedded;
 } Cutting;
+
+/* Ahead of the embedding there are layers of the encoder alone; FALSE where @letter may not stand here. */
+static gboolean check_ahead(const Cutting *cutting, char letter, guint column, GError **error)
+{
+	const gboolean encodes = pipesim_transformer_encodes(cutting->model);
+	const char *what = cutting->letters->what;
+
+	if (letter == 'v' && !encodes)
+		return fail_at(what, column, error, "%s has no encoder, whose layers v are",
+			cutting->model->name);
+	if (letter == 'v' && cutting->embedded)
+		return fail_at(what, column, error,
+			"no layer of the encoder comes after E, the embedding of the decoder");
+	if (letter == 'E' && cutting->embedded)
+		return fail_at(what, column, error, "a second E; there is one embedding");
+	if (!cutting->embedded && letter != 'E' &&
+		!(encodes && (letter == 'v' || letter == '|')))
+		return fail_at(what, column, error,
+			encodes ? "v, layers of the encoder, and E, the embedding, come first"
+				: "the first letter is E, the embedding");
+	return TRUE;
+}
 
 static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 {
@@ -220,17 +266,17 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 		return fail_at(letters->what, column, error,
 			letter == 'L' ? "a second L; there is one head"
 				      : "nothing comes after L, the head");
-	if ((at == 0) != (letter == 'E'))
-		return fail_at(letters->what, column, error,
-			at == 0 ? "the first letter is E, the embedding"
-				: "a second E; there is one embedding");
+	if (!check_ahead(cutting, letter, column, error))
+		return FALSE;
 	if (letter == 't' && cutting->mtp > 0)
 		return fail_at(letters->what, column, error,
 			"no layer comes after m, multi-token prediction");
 	if (letter == 'm' && cutting->mtp > cut->mtp && !cutting->next)
 		return fail_at(letters->what, column, error, "all m stand in one stage");
 	if (letter == 'E')
-		cut->embedding = TRUE;
+		cut->embedding = cutting->embedded = TRUE;
+	else if (letter == 'v')
+		cutting->encoders += 1, cut->encoders++;
 	else if (letter == 't')
 		cutting->layers += 1, cut->layers++;
 	else if (letter == 'm')
@@ -238,7 +284,8 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	else if (letter == 'L')
 		cutting->heads += cut->losses == 0, cutting->losses += 1, cut->losses++;
 	else
-		g_array_append_val(cutting->cuts, ((PipesimCut){.first = cutting->layers}));
+		g_array_append_val(cutting->cuts, ((PipesimCut){.first = cutting->layers,
+							  .follows = cutting->encoders > 0}));
 	return TRUE;
 }
 
@@ -268,6 +315,13 @@ static PipesimStages *cut(
 			layers ? cutting.layers : cutting.mtp,
 			layers ? "layers (t)" : "layers for multi-token prediction (m)",
 			model->name, layers ? model->layers : model->mtp);
+		return NULL;
+	}
+	if (pipesim_transformer_encodes(model) && cutting.encoders != model->encoder->layers) {
+		fail_at(letters->what, end, error,
+			"%" G_GINT64_FORMAT
+			" layers of the encoder (v), but that of %s has %" G_GINT64_FORMAT,
+			cutting.encoders, model->name, model->encoder->layers);
 		return NULL;
 	}
 	if (cutting.heads > 1 && cutting.losses != 1 + model->mtp) {
@@ -347,10 +401,13 @@ void pipesim_stages_print(const PipesimStages *layout, GString *out)
 
 		next = stage + 1;
 		while (plain && next + 1 < layout->stages && !layout->cut[next].head &&
-			layout->cut[next].mtp == 0 && layout->cut[next].losses == 0 &&
+			!layout->cut[next].embedding && layout->cut[next].mtp == 0 &&
+			layout->cut[next].losses == 0 &&
+			layout->cut[next].encoders == cut->encoders &&
 			layout->cut[next].layers == cut->layers)
 			next++;
 		g_string_append(out, next > stage + 1 ? "(" : "");
+		print_repeated(out, 'v', cut->encoders);
 		g_string_append(out, cut->embedding ? "E" : "");
 		print_repeated(out, 't', cut->layers);
 		print_repeated(out, 'm', cut->mtp);

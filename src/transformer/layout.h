@@ -10,6 +10,9 @@ typedef struct {
 	gboolean embedding, head;
 	gint64 first, layers; /* decoder layers */
 	gint64 mtp, losses;   /* layers for multi-token prediction, and losses of these */
+	gint64 encoders;      /* layers of the encoder, ahead of the embedding */
+	gboolean
+		follows; /* another stage comes before it: its embedding or encoder is not the first of all */
 } PipesimCut;
 
 typedef struct {
@@ -17,7 +20,14 @@ typedef struct {
 	guint stages;
 } PipesimStages;
 
-/** pipesim_stages_even: whole layers over @stages. Where their number divides them each has as
+/** pipesim_cut_opens: whether the stage of @cut is the first of all: nobody wants gradients of what it gets. */
+static inline gboolean pipesim_cut_opens(const PipesimCut *cut)
+{
+	return (cut->embedding || cut->encoders > 0) && !cut->follows;
+}
+
+/** pipesim_stages_even: whole layers over @stages. Layers of an encoder that is in the pipeline are over its
+ * encoder_stages, the first ones having one more, and what follows is over those behind them. Where their number divides them each has as
  * many; else embedding and head count as a layer each and the first stages take what is left
  * over, as in torchtitan. Layers for multi-token prediction stand ahead of the head.
  *
@@ -27,7 +37,8 @@ PipesimStages *pipesim_stages_even(
 	const PipesimTransformer *model, guint stages, GError **error);
 
 /**
- * pipesim_stages_parse: Megatron's string for the layers of @model.
+ * pipesim_stages_parse: Megatron's string for the layers of @model; where its encoder is in the pipeline v is a layer
+ * of that, ahead of E.
  * @next: Megatron-LM's next version: m may stand in several stages, and L too, once for each loss then
  *   (NVIDIA/Megatron-LM, pull requests 5329 and 5318)
  * @what: how messages call @text

@@ -53,11 +53,19 @@ static const Family families[] = {
 	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS | YARN, "num_local_experts",
 		"intermediate_size", NULL, NULL, NULL, NULL, NULL},
 	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen2_vl", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen2_vl_text", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen2_5_vl", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen2_5_vl_text", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen3_vl_text", QK_NORM | HEAD_128 | GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL,
+		NULL},
 	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
 		"shared_expert_intermediate_size", NULL, NULL, "decoder_sparse_step"},
 	{"qwen3", QK_NORM | HEAD_128 | GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 	{"qwen3_moe", QK_NORM | GATED_OUTPUT, "num_experts", "moe_intermediate_size", NULL,
 		NULL, NULL, NULL, "decoder_sparse_step"},
+	{"qwen3_vl_moe_text", QK_NORM | GATED_OUTPUT, "num_experts", "moe_intermediate_size",
+		NULL, NULL, NULL, NULL, "decoder_sparse_step"},
 	{"deepseek_v2", LATENT | QK_NORM, "n_routed_experts", "moe_intermediate_size",
 		"n_shared_experts", NULL, "first_k_dense_replace", "moe_layer_freq", NULL},
 	{"deepseek_v3", LATENT | QK_NORM | ROUTER_BIAS, "n_routed_experts",
@@ -104,8 +112,12 @@ static gboolean read_array(PipesimJsonReader *json, Value *value, GError **error
 	return TRUE;
 }
 
-/* The value behind a key. */
-static Value *read_value(PipesimJsonReader *json, GError **error)
+static gboolean read_object(
+	Reader *reader, PipesimJsonReader *json, const char *prefix, GError **error);
+
+/* The value behind a key; where it is an object and @within is given, its keys are values too. */
+static Value *read_value(
+	Reader *reader, PipesimJsonReader *json, const char *within, GError **error)
 {
 	Value *value = g_new0(Value, 1);
 	gboolean ok = TRUE;
@@ -121,6 +133,8 @@ static Value *read_value(PipesimJsonReader *json, GError **error)
 		const char *raw = pipesim_json_raw(json, &length);
 
 		value->text = g_strndup(raw, length);
+	} else if (value->type == PIPESIM_JSON_OPEN_OBJECT && within != NULL) {
+		ok = read_object(reader, json, within, error);
 	} else {
 		ok = pipesim_json_skip(json, value->type, error);
 	}
@@ -130,7 +144,38 @@ static Value *read_value(PipesimJsonReader *json, GError **error)
 	return NULL;
 }
 
-/* The keys of the outermost object. */
+/* Objects within a configuration of several models: what their keys are called here. */
+static const struct {
+	const char *key, *prefix;
+} inner[] = {{"text_config", "text_config."}, {"llm_config", "text_config."},
+	{"vision_config", "vision_config."}};
+
+/* The keys of an object whose brace was the last token; @prefix is put before each. Of the outermost one those
+ * of models within it too. */
+static gboolean read_object(
+	Reader *reader, PipesimJsonReader *json, const char *prefix, GError **error)
+{
+	const gboolean outermost = *prefix == '\0';
+	PipesimJsonToken token;
+
+	while ((token = pipesim_json_next(json, error)) == PIPESIM_JSON_KEY) {
+		g_autofree char *key = g_strconcat(prefix, pipesim_json_text(json), NULL);
+		const char *within = NULL;
+		Value *value;
+
+		for (guint i = 0; outermost && i < G_N_ELEMENTS(inner); i++)
+			if (strcmp(key, inner[i].key) == 0)
+				within = inner[i].prefix;
+		value = read_value(reader, json, within, error);
+		if (value == NULL)
+			return FALSE;
+		if (!g_hash_table_replace(reader->values, g_steal_pointer(&key), value))
+			return pipesim_fail_at(error, reader->path, value->line, value->column,
+				"a key is given twice; leave out one of them");
+	}
+	return token == PIPESIM_JSON_CLOSE_OBJECT || token == PIPESIM_JSON_END;
+}
+
 static gboolean read_values(Reader *reader, const char *text, gsize length, GError **error)
 {
 	g_autoptr(PipesimJsonReader) json =
@@ -141,17 +186,7 @@ static gboolean read_values(Reader *reader, const char *text, gsize length, GErr
 		return token != PIPESIM_JSON_ERROR &&
 		       pipesim_fail_at(error, reader->path, 1, 1,
 			       "an object in braces is expected here");
-	while ((token = pipesim_json_next(json, error)) == PIPESIM_JSON_KEY) {
-		g_autofree char *key = g_strdup(pipesim_json_text(json));
-		Value *value = read_value(json, error);
-
-		if (value == NULL)
-			return FALSE;
-		if (!g_hash_table_replace(reader->values, g_steal_pointer(&key), value))
-			return pipesim_fail_at(error, reader->path, value->line, value->column,
-				"a key is given twice; leave out one of them");
-	}
-	if (token == PIPESIM_JSON_ERROR)
+	if (!read_object(reader, json, "", error))
 		return FALSE;
 	if (pipesim_json_truncated(json))
 		return pipesim_json_fail(json, error, "the file ends inside the object");
@@ -176,10 +211,14 @@ static void fault(Reader *reader, const Value *value, const char *format, ...)
 	va_end(args);
 }
 
+/* What the language model's own object says goes before what stands beside it. */
 static const Value *look_up(const Reader *reader, const char *key)
 {
-	const Value *value = g_hash_table_lookup(reader->values, key);
+	g_autofree char *own = g_strconcat("text_config.", key, NULL);
+	const Value *value = g_hash_table_lookup(reader->values, own);
 
+	if (value == NULL)
+		value = g_hash_table_lookup(reader->values, key);
 	return value != NULL && value->type == PIPESIM_JSON_LITERAL &&
 			       strcmp(value->text, "null") == 0
 		       ? NULL
@@ -374,6 +413,56 @@ static void read_experts(Reader *reader)
 	place_experts(reader);
 }
 
+/* The first of @keys, which end with NULL, that the encoder's object has. */
+static const char *first_key(const Reader *reader, const char *const *keys)
+{
+	while (keys[1] != NULL && look_up(reader, keys[0]) == NULL)
+		keys++;
+	return keys[0];
+}
+
+/* Of vision_config: a transformer without a mask, with biases unless it is gated. */
+static void read_encoder(Reader *reader)
+{
+	static const char *const layers[] = {
+		"vision_config.depth", "vision_config.num_hidden_layers", NULL};
+	static const char *const heads[] = {
+		"vision_config.num_heads", "vision_config.num_attention_heads", NULL};
+	static const char *const hidden[] = {
+		"vision_config.embed_dim", "vision_config.hidden_size", NULL};
+	PipesimTransformer *encoder = g_new0(PipesimTransformer, 1);
+	const Value *act = look_up(reader, "vision_config.hidden_act");
+	const Value *full = look_up(reader, "vision_config.fullatt_block_indexes");
+	gint64 image, patch;
+
+	reader->model->encoder = encoder;
+	encoder->name = g_strdup("the encoder");
+	encoder->both_ways = TRUE;
+	encoder->layers = number(reader, first_key(reader, layers), 1, PIPESIM_MAX_LAYERS, -1);
+	encoder->hidden = number(reader, first_key(reader, hidden), 1, PIPESIM_MAX_WIDTH, -1);
+	encoder->heads = number(reader, first_key(reader, heads), 1, PIPESIM_MAX_WIDTH, -1);
+	encoder->kv_heads = encoder->heads;
+	encoder->ffn = number(reader, "vision_config.intermediate_size", 1, PIPESIM_MAX_WIDTH,
+		encoder->hidden * number(reader, "vision_config.mlp_ratio", 1, 64, 4));
+	if (encoder->hidden > 1 && encoder->hidden % encoder->heads != 0)
+		fault(reader, look_up(reader, first_key(reader, heads)),
+			"the encoder's heads, %" G_GINT64_FORMAT
+			", do not divide its hidden size, %" G_GINT64_FORMAT,
+			encoder->heads, encoder->hidden);
+	encoder->head_dim = MAX(encoder->hidden / encoder->heads, 1);
+	encoder->gated = act != NULL && act->text != NULL && strcmp(act->text, "silu") == 0;
+	encoder->layer_norm = !encoder->gated;
+	encoder->qkv_bias = encoder->output_bias = encoder->ffn_bias = !encoder->gated;
+	image = number(reader, "vision_config.image_size", 0, PIPESIM_MAX_WIDTH, 0);
+	patch = number(reader, "vision_config.patch_size", 1, PIPESIM_MAX_WIDTH, 14);
+	encoder->patches = image / patch * (image / patch);
+	/* Windows of a square, but in the layers that are listed. */
+	image = number(reader, "vision_config.window_size", 0, PIPESIM_MAX_WIDTH, 0);
+	encoder->window = image / patch * (image / patch);
+	if (encoder->window > 0 && full != NULL && full->numbers != NULL)
+		encoder->windowed = MAX(encoder->layers - (gint64)full->numbers->len, 0);
+}
+
 PipesimTransformer *pipesim_transformer_read_config(
 	const char *text, gsize length, const char *path, GError **error)
 {
@@ -402,5 +491,7 @@ PipesimTransformer *pipesim_transformer_read_config(
 	}
 	if (reader.family->experts != NULL && has_experts(&reader))
 		read_experts(&reader);
+	if (look_up(&reader, "vision_config") != NULL)
+		read_encoder(&reader);
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&model) : NULL;
 }

@@ -1,5 +1,5 @@
 /* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention,
- * [experts]. */
+ * [experts], [encoder] of images. */
 #include "config.h"
 
 #include "transformer/transformer.h"
@@ -8,7 +8,8 @@
 #define MODEL   "pipesim-model"
 #define LATENT  "latent"
 #define EXPERTS "experts"
-#define GROUPS  "[" MODEL "], [" LATENT "] and [" EXPERTS "] are known"
+#define ENCODER "encoder"
+#define GROUPS  "[" MODEL "], [" LATENT "], [" EXPERTS "] and [" ENCODER "] are known"
 
 typedef enum {
 	KEY_TEXT,
@@ -19,6 +20,7 @@ typedef enum {
 /* What is read besides the fields of a model. */
 typedef struct {
 	PipesimTransformer model; /* first, for offsets */
+	PipesimTransformer encoder;
 	gint64 version, first, every;
 	char *name;
 } Fields;
@@ -34,8 +36,7 @@ typedef struct {
 
 #define NUMBER(field, least, most, required) \
 	KEY_NUMBER, G_STRUCT_OFFSET(Fields, field), least, most, NULL, required
-#define CHOICE(field, choices) \
-	KEY_CHOICE, G_STRUCT_OFFSET(Fields, model.field), 0, 0, choices, FALSE
+#define CHOICE(field, choices) KEY_CHOICE, G_STRUCT_OFFSET(Fields, field), 0, 0, choices, FALSE
 
 static const Key keys[] = {
 	{MODEL, "version", NUMBER(version, 1, 1, TRUE)},
@@ -50,17 +51,17 @@ static const Key keys[] = {
 	{MODEL, "positions", NUMBER(model.positions, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "window", NUMBER(model.window, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "windowed_layers", NUMBER(model.windowed, 1, PIPESIM_MAX_LAYERS, FALSE)},
-	{MODEL, "yarn", CHOICE(yarn, "no yes")},
+	{MODEL, "yarn", CHOICE(model.yarn, "no yes")},
 	{MODEL, "mtp_layers", NUMBER(model.mtp, 0, 64, FALSE)},
-	{MODEL, "activation", CHOICE(gated, "gelu swiglu")},
-	{MODEL, "norm", CHOICE(layer_norm, "rmsnorm layernorm")},
-	{MODEL, "tied", CHOICE(tied, "no yes")},
-	{MODEL, "qk_norm", CHOICE(qk_norm, "no yes")},
-	{MODEL, "qkv_bias", CHOICE(qkv_bias, "no yes")},
-	{MODEL, "output_bias", CHOICE(output_bias, "no yes")},
-	{MODEL, "ffn_bias", CHOICE(ffn_bias, "no yes")},
-	{MODEL, "hidden_dropout", CHOICE(dropout_hidden, "no yes")},
-	{MODEL, "attention_dropout", CHOICE(dropout_attention, "no yes")},
+	{MODEL, "activation", CHOICE(model.gated, "gelu swiglu")},
+	{MODEL, "norm", CHOICE(model.layer_norm, "rmsnorm layernorm")},
+	{MODEL, "tied", CHOICE(model.tied, "no yes")},
+	{MODEL, "qk_norm", CHOICE(model.qk_norm, "no yes")},
+	{MODEL, "qkv_bias", CHOICE(model.qkv_bias, "no yes")},
+	{MODEL, "output_bias", CHOICE(model.output_bias, "no yes")},
+	{MODEL, "ffn_bias", CHOICE(model.ffn_bias, "no yes")},
+	{MODEL, "hidden_dropout", CHOICE(model.dropout_hidden, "no yes")},
+	{MODEL, "attention_dropout", CHOICE(model.dropout_attention, "no yes")},
 	{LATENT, "q_rank", NUMBER(model.q_rank, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{LATENT, "kv_rank", NUMBER(model.kv_rank, 1, PIPESIM_MAX_WIDTH, TRUE)},
 	{LATENT, "nope", NUMBER(model.nope, 1, PIPESIM_MAX_WIDTH, TRUE)},
@@ -73,8 +74,21 @@ static const Key keys[] = {
 	{EXPERTS, "first_layer", NUMBER(first, 0, PIPESIM_MAX_LAYERS, FALSE)},
 	{EXPERTS, "every", NUMBER(every, 1, PIPESIM_MAX_LAYERS, FALSE)},
 	{EXPERTS, "node_limit", NUMBER(model.node_limit, 1, PIPESIM_MAX_EXPERTS, FALSE)},
-	{EXPERTS, "router_bias", CHOICE(router_bias, "no yes")},
-	{EXPERTS, "shared_gate", CHOICE(shared_gate, "no yes")},
+	{EXPERTS, "router_bias", CHOICE(model.router_bias, "no yes")},
+	{EXPERTS, "shared_gate", CHOICE(model.shared_gate, "no yes")},
+	{ENCODER, "layers", NUMBER(encoder.layers, 1, PIPESIM_MAX_LAYERS, TRUE)},
+	{ENCODER, "hidden", NUMBER(encoder.hidden, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{ENCODER, "ffn", NUMBER(encoder.ffn, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{ENCODER, "heads", NUMBER(encoder.heads, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{ENCODER, "head_dim", NUMBER(encoder.head_dim, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{ENCODER, "patches", NUMBER(encoder.patches, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{ENCODER, "window", NUMBER(encoder.window, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{ENCODER, "windowed_layers", NUMBER(encoder.windowed, 1, PIPESIM_MAX_LAYERS, FALSE)},
+	{ENCODER, "activation", CHOICE(encoder.gated, "gelu swiglu")},
+	{ENCODER, "norm", CHOICE(encoder.layer_norm, "rmsnorm layernorm")},
+	{ENCODER, "qkv_bias", CHOICE(encoder.qkv_bias, "no yes")},
+	{ENCODER, "output_bias", CHOICE(encoder.output_bias, "no yes")},
+	{ENCODER, "ffn_bias", CHOICE(encoder.ffn_bias, "no yes")},
 };
 
 static gboolean read_value(Fields *fields, const Key *key, const char *value, GError **error)
@@ -180,10 +194,36 @@ static void complete(PipesimIni *ini, Fields *fields)
 		}
 }
 
+/* What [encoder] says, ready for a model; NULL: there is none. */
+static PipesimTransformer *complete_encoder(PipesimIni *ini, const PipesimTransformer *read)
+{
+	PipesimTransformer encoder = *read;
+
+	if (encoder.layers == 0)
+		return NULL;
+	if (encoder.head_dim == 0 && encoder.hidden % encoder.heads != 0)
+		fault_at(ini, ENCODER, "heads", "heads does not divide hidden; give head_dim");
+	if (encoder.windowed > encoder.layers || (encoder.windowed > 0 && encoder.window == 0))
+		fault_at(ini, ENCODER, "windowed_layers",
+			"windowed_layers is more than there are layers, or there is no window");
+	if (encoder.window > 0 && encoder.windowed == 0)
+		encoder.windowed = encoder.layers;
+	encoder.name = g_strdup("the encoder");
+	encoder.kv_heads = encoder.heads;
+	if (encoder.head_dim == 0)
+		encoder.head_dim = encoder.hidden / encoder.heads;
+	encoder.both_ways = TRUE;
+	return g_memdup2(&encoder, sizeof encoder);
+}
+
 PipesimTransformer *pipesim_transformer_read_ini(PipesimIni *taken, GError **error)
 {
 	g_autoptr(PipesimIni) ini = taken;
-	Fields fields = {.model = {.gated = TRUE}};
+	Fields fields = {.model = {.gated = TRUE},
+		.encoder = {.layer_norm = TRUE,
+			.qkv_bias = TRUE,
+			.output_bias = TRUE,
+			.ffn_bias = TRUE}};
 	PipesimTransformer *model;
 
 	if (ini == NULL)
@@ -191,8 +231,10 @@ PipesimTransformer *pipesim_transformer_read_ini(PipesimIni *taken, GError **err
 	for (guint i = 0; i < ini->n_lines; i++)
 		read_line(ini, &ini->lines[i], &fields);
 	check_required(ini);
-	if (pipesim_faults_done(ini->faults, NULL))
+	if (pipesim_faults_done(ini->faults, NULL)) {
 		complete(ini, &fields);
+		fields.model.encoder = complete_encoder(ini, &fields.encoder);
+	}
 	fields.model.name = fields.name != NULL ? fields.name : g_strdup(ini->path);
 	model = g_memdup2(&fields.model, sizeof fields.model);
 	if (pipesim_faults_done(ini->faults, error))
@@ -209,7 +251,7 @@ void pipesim_transformer_print(const PipesimTransformer *model, GString *out)
 		const Key *key = &keys[i];
 		gconstpointer at = G_STRUCT_MEMBER_P(&fields, key->offset);
 
-		if (key->offset >= sizeof fields.model)
+		if (key->offset >= sizeof fields.model || strcmp(key->group, ENCODER) == 0)
 			continue;
 		g_string_append_printf(out, "%s.%s=%" G_GINT64_FORMAT " ", key->group,
 			key->name,
@@ -217,4 +259,8 @@ void pipesim_transformer_print(const PipesimTransformer *model, GString *out)
 	}
 	for (gint64 layer = 0; layer < model->layers; layer++)
 		g_string_append_c(out, pipesim_transformer_is_sparse(model, layer) ? 'e' : 'd');
+	if (model->encoder != NULL) {
+		g_string_append_printf(out, " %u stages of ", model->encoder_stages);
+		pipesim_transformer_print(model->encoder, out);
+	}
 }

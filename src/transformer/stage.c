@@ -121,6 +121,7 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 {
 	const gint64 kept = n - again;
 	const PipesimTermSum sum = *sums;
+	PipesimTraining own;
 
 	stage->parts |= 1u << part;
 	totals->until_input += kept * sum.of[PIPESIM_TERM_UNTIL_INPUT];
@@ -151,13 +152,16 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;
-	add_again(model, training, sums, again, totals);
+	own = *training;
+	model = pipesim_part_model(model, &own, &part);
+	add_again(model, &own, sums, again, totals);
 }
 
 void pipesim_stage_of_part(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *sums, PipesimPart part, PipesimStage *stage)
 {
-	const gboolean layer = part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE;
+	const gboolean layer = part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE ||
+			       part == PIPESIM_PART_ENCODER;
 	Totals totals = {0};
 
 	*stage = (PipesimStage){0};
@@ -237,12 +241,17 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 		sparse += pipesim_transformer_is_sparse(model, layer);
 	if (training->full)
 		again = training->first > 0 ? MIN(training->first, cut->layers) : cut->layers;
+	if (training->full)
+		redone[PIPESIM_PART_ENCODER] = training->first > 0
+						       ? MIN(training->first, cut->encoders)
+						       : cut->encoders;
 	counts[PIPESIM_PART_EMBEDDING] = cut->embedding;
 	counts[PIPESIM_PART_DENSE] = cut->layers - sparse;
 	counts[PIPESIM_PART_SPARSE] = sparse;
 	counts[PIPESIM_PART_MTP] = cut->mtp;
 	counts[PIPESIM_PART_HEAD] = cut->head;
 	counts[PIPESIM_PART_LOSS] = model->vocab > 0 ? cut->losses : 0;
+	counts[PIPESIM_PART_ENCODER] = cut->encoders;
 	for (gint64 layer = cut->first; layer < cut->first + again; layer++)
 		redone[pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
 								   : PIPESIM_PART_DENSE]++;
@@ -256,7 +265,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 	}
 	/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing,
 	 * its W is the whole backward. */
-	if (training->eager && cut->embedding) {
+	if (training->eager && pipesim_cut_opens(cut)) {
 		totals.until_weight += totals.until_input;
 		totals.until_input = totals.between = totals.early = 0;
 		totals.transient_weight = totals.transient;
@@ -265,7 +274,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 		return FALSE;
 	stage->updated = totals.updated;
 	stage->late = training->eager ? stage->gradients : 0;
-	stage->whole = training->eager && cut->embedding;
+	stage->whole = training->eager && pipesim_cut_opens(cut);
 	if (!training->eager)
 		stage->transient_forward = stage->transient;
 	return TRUE;
@@ -279,7 +288,7 @@ const char *pipesim_stage_transient(const PipesimTransformer *model,
 		PIPESIM_TERM_TRANSIENT, PIPESIM_TERM_TRANSIENT_WEIGHT};
 	/* Others need as much in F as in I, and nothing in W; PyTorch's first W is a whole
 	 * backward. */
-	const gboolean own = training->eager && (phase < 2 || !cut->embedding);
+	const gboolean own = training->eager && (phase < 2 || !pipesim_cut_opens(cut));
 	const guint of = own ? phase : 1;
 	const char *what = NULL;
 	PipesimWide most = 0;
@@ -315,7 +324,15 @@ gint64 pipesim_stage_fixed(
 
 gint64 pipesim_stage_message(const PipesimTransformer *model, const PipesimTraining *training)
 {
-	return (gint64)MIN(pipesim_terms_input(model, training), MOST);
+	PipesimWide bytes = pipesim_terms_input(model, training);
+
+	/* One size for all: the larger. */
+	if (pipesim_transformer_encodes(model)) {
+		const PipesimTraining own = pipesim_training_of_encoder(training);
+
+		bytes = MAX(bytes, pipesim_terms_input(model->encoder, &own));
+	}
+	return (gint64)MIN(bytes, MOST);
 }
 
 gint64 pipesim_transformer_parameters(const PipesimTransformer *model, gboolean active)

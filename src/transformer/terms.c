@@ -17,6 +17,8 @@
 #define PITH        "pith-train, tools/memory_estimator/activation_profile.py"
 #define FLASH \
 	"FlashAttention: five products in the backward for two forward, half of the square"
+#define FLASH_BOTH \
+	"FlashAttention: five products in the backward for two forward, without a mask"
 
 /* What formulae are written in. */
 typedef struct {
@@ -304,7 +306,10 @@ static void add_attention(Terms *x)
 		add_input(x, "dropout masks of both residual adds", "2 h T'", KORTHIKANTI,
 			2 * x->h * x->Tp);
 	compute(x, PIPESIM_WORK_CORE, "attention core",
-		latent ? "a (dn + dr + dv) s T/t" : "2 q s T/t", FLASH, flops,
+		latent             ? "a (dn + dr + dv) s T/t"
+		: model->both_ways ? "4 q s T/t"
+				   : "2 q s T/t",
+		model->both_ways ? FLASH_BOTH : FLASH, flops,
 		training->unfused ? 2 * flops : 5 * flops / 2, 0);
 }
 
@@ -637,34 +642,6 @@ static void add_loss(Terms *x)
 
 /* Parts ---------------------------------------------------------------------------------- */
 
-const char *pipesim_part_name(PipesimPart part)
-{
-	static const char *const names[PIPESIM_N_PARTS] = {
-		[PIPESIM_PART_EMBEDDING] = "embedding",
-		[PIPESIM_PART_DENSE] = "dense layer",
-		[PIPESIM_PART_SPARSE] = "layer with experts",
-		[PIPESIM_PART_MTP] = "multi-token prediction",
-		[PIPESIM_PART_HEAD] = "head and loss",
-		[PIPESIM_PART_LOSS] = "MTP head and loss"};
-
-	return names[part];
-}
-
-gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part)
-{
-	gint64 sparse = 0;
-
-	if (part == PIPESIM_PART_EMBEDDING || part == PIPESIM_PART_HEAD)
-		return 1;
-	if (part == PIPESIM_PART_MTP)
-		return model->mtp;
-	if (part == PIPESIM_PART_LOSS)
-		return model->vocab > 0 ? model->mtp : 0;
-	for (gint64 layer = 0; layer < model->layers; layer++)
-		sparse += pipesim_transformer_is_sparse(model, layer);
-	return part == PIPESIM_PART_SPARSE ? sparse : model->layers - sparse;
-}
-
 static void add_part(Terms *x, PipesimPart part)
 {
 	const gboolean behind = part == PIPESIM_PART_MTP &&
@@ -694,8 +671,10 @@ GArray *pipesim_terms(
 {
 	PipesimTermSum sum = {0};
 	Terms terms = {.terms = g_array_new(FALSE, FALSE, sizeof(PipesimTerm)), .sum = &sum};
+	PipesimTraining own = *training;
 
-	init(&terms, model, training);
+	model = pipesim_part_model(model, &own, &part);
+	init(&terms, model, &own);
 	add_part(&terms, part);
 	return terms.terms;
 }
@@ -704,9 +683,11 @@ void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *t
 	PipesimPart part, PipesimTermSum *sum)
 {
 	Terms terms = {.sum = sum};
+	PipesimTraining own = *training;
 
 	memset(sum, 0, sizeof *sum);
-	init(&terms, model, training);
+	model = pipesim_part_model(model, &own, &part);
+	init(&terms, model, &own);
 	add_part(&terms, part);
 }
 
@@ -786,8 +767,14 @@ static PipesimWide layer_dummies(
 PipesimWide pipesim_terms_dummies(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
 {
-	const PipesimWide layers = layer_dummies(model, training, parts);
+	PipesimWide layers = layer_dummies(model, training, parts);
 	Terms x = {0};
+
+	if ((parts & (1u << PIPESIM_PART_ENCODER)) != 0) {
+		const PipesimTraining own = pipesim_training_of_encoder(training);
+
+		layers += layer_dummies(model->encoder, &own, 1u << PIPESIM_PART_DENSE);
+	}
 
 	init(&x, model, training);
 	if ((parts & (1u << PIPESIM_PART_HEAD | 1u << PIPESIM_PART_LOSS)) == 0 ||

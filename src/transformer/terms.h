@@ -13,10 +13,11 @@
 typedef enum {
 	PIPESIM_PART_EMBEDDING,
 	PIPESIM_PART_DENSE,
-	PIPESIM_PART_SPARSE, /* a layer with experts */
-	PIPESIM_PART_MTP,    /* a layer for multi-token prediction with what leads to it */
-	PIPESIM_PART_HEAD,   /* final norm, head and loss */
-	PIPESIM_PART_LOSS,   /* the head once more, and the loss of multi-token prediction */
+	PIPESIM_PART_SPARSE,  /* a layer with experts */
+	PIPESIM_PART_MTP,     /* a layer for multi-token prediction with what leads to it */
+	PIPESIM_PART_HEAD,    /* final norm, head and loss */
+	PIPESIM_PART_LOSS,    /* the head once more, and the loss of multi-token prediction */
+	PIPESIM_PART_ENCODER, /* a layer of the encoder: a dense one of another model */
 	PIPESIM_N_PARTS,
 } PipesimPart;
 
@@ -82,6 +83,11 @@ const char *pipesim_part_name(PipesimPart part);
 
 /** pipesim_part_count: how many of them @model has. */
 gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part);
+
+/** pipesim_part_model: whose layer @part is: @model, or its encoder, of which it is a dense one.
+ * @training, @part: changed to those that it has there */
+const PipesimTransformer *pipesim_part_model(
+	const PipesimTransformer *model, PipesimTraining *training, PipesimPart *part);
 
 /** pipesim_terms: of one @part. @training has passed its check. Returns: (transfer full): of
  * PipesimTerm. */

@@ -126,6 +126,17 @@ gboolean pipesim_training_check(
 
 	if (!check_tensor(model, training, error) || !check_experts(model, training, error))
 		return FALSE;
+	if (pipesim_transformer_encodes(model)) {
+		const PipesimTraining own = pipesim_training_of_encoder(training);
+
+		if (own.microbatch > PIPESIM_MAX_SEQUENCES)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"--images: %" G_GINT64_FORMAT
+				" images in a micro-batch; at most %" G_GINT64_FORMAT,
+				own.microbatch, PIPESIM_MAX_SEQUENCES);
+		if (!pipesim_training_check(model->encoder, &own, error))
+			return FALSE;
+	}
 	if (training->seq % training->cp != 0)
 		return check_divides(
 			"--cp", training->cp, "the sequence", &training->seq, 1, 0, error);

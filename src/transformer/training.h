@@ -142,7 +142,21 @@ typedef struct {
 	gint64 node;           /* GPUs that links join */
 	gint64 node_bandwidth; /* bytes per second of a GPU to other nodes; 0 = the device's */
 	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
+	/* Images in a sequence, 0 = 1, and patches of one as the encoder sees them. */
+	gint64 images, patches;
 } PipesimTraining;
+
+/** pipesim_training_of_encoder: that of the encoder of a model: each image is a sequence, and every
+ * context-parallel rank encodes all of them. */
+static inline PipesimTraining pipesim_training_of_encoder(const PipesimTraining *training)
+{
+	PipesimTraining own = *training;
+
+	own.seq = training->patches;
+	own.microbatch = training->microbatch * MAX(training->images, 1);
+	own.cp = own.ep = own.etp = 1;
+	return own;
+}
 
 /** pipesim_training_on_one: of @microbatch sequences of @seq tokens on one rank, which shares
  * nothing. */

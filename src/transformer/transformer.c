@@ -8,6 +8,7 @@ void pipesim_transformer_free(PipesimTransformer *model)
 		return;
 	g_free(model->name);
 	g_free(model->sparse);
+	pipesim_transformer_free(model->encoder);
 	g_free(model);
 }
 
@@ -18,6 +19,8 @@ PipesimTransformer *pipesim_transformer_copy(const PipesimTransformer *model)
 	copy->name = g_strdup(model->name);
 	copy->sparse =
 		g_memdup2(model->sparse, model->sparse != NULL ? (gsize)model->layers : 0);
+	if (model->encoder != NULL)
+		copy->encoder = pipesim_transformer_copy(model->encoder);
 	return copy;
 }
 

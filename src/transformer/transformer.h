@@ -16,7 +16,8 @@ __extension__ typedef __int128 PipesimWide;
 #define PIPESIM_MAX_EXPERTS (G_GINT64_CONSTANT(1) << 20)
 
 /* Sizes are elements; what a model does not have is 0. */
-typedef struct {
+typedef struct _PipesimTransformer PipesimTransformer;
+struct _PipesimTransformer {
 	char *name; /* "llama-3-70b", or the path of its file; owned */
 	gint64 layers, hidden, vocab;
 	gint64 heads, kv_heads, head_dim; /* attention; of latent attention heads alone */
@@ -42,7 +43,13 @@ typedef struct {
 	gboolean yarn;    /* rotated q and k are scaled, as YaRN's attention factor has it */
 	/* In training; their masks are kept. */
 	gboolean dropout_hidden, dropout_attention;
-} PipesimTransformer;
+	gboolean both_ways; /* attention sees what comes after a token too: an encoder's */
+	gint64 patches;     /* of an image, of an encoder; 0 = not known */
+	/* Of images, ahead of the decoder that the rest describes: its layers, without what makes patches of images
+	 * and tokens of patches. NULL: none; owned. */
+	PipesimTransformer *encoder;
+	guint encoder_stages; /* the first ones of a pipeline, which hold its layers; 0 = none do */
+};
 
 /* Most bytes of a description. */
 #define PIPESIM_MAX_DESCRIPTION (1u << 20)
@@ -80,13 +87,22 @@ static inline gboolean pipesim_transformer_is_sparse(
 	return model->sparse != NULL && model->sparse[MIN(layer, model->layers - 1)];
 }
 
+/** pipesim_transformer_encodes: whether its encoder is in a pipeline. */
+static inline gboolean pipesim_transformer_encodes(const PipesimTransformer *model)
+{
+	return model->encoder != NULL && model->encoder_stages > 0;
+}
+
 /** pipesim_transformer_seen: tokens of @seq that attention's FLOPs count in the mean of all
- * layers: a window of w of them sees as many as w (2 s - w) / s of causal attention. */
+ * layers: a window of w of them sees as many as w (2 s - w) / s of causal attention, and without a
+ * mask twice as many are seen. */
 static inline double pipesim_transformer_seen(const PipesimTransformer *model, gint64 seq)
 {
 	const double s = (double)seq, w = (double)model->window;
 	const double share = (double)model->windowed / (double)model->layers;
 
+	if (model->both_ways)
+		return 2 * (w > 0 ? (1 - share) * s + share * MIN(w, s) : s);
 	return w > 0 && w < s ? s * (1 - share) + share * w * (2 * s - w) / s : s;
 }
 

@@ -4,6 +4,7 @@
 #include "transformer/cutter.h"
 #include "transformer/reserve.h"
 #include "transformer/theory.h"
+#include <string.h>
 
 static PipesimTraining plain(gint64 tokens)
 {
@@ -148,6 +149,61 @@ START_TEST(keeps_the_head)
 	training.megatron = PIPESIM_MEGATRON_NOW;
 	training.no_dummies = TRUE;
 	ck_assert_int_eq(pipesim_stage_fixed(model, &training, head), gathered);
+}
+END_TEST
+
+static PipesimTransformer *parse(const char *text)
+{
+	PipesimTransformer *model =
+		pipesim_transformer_parse(text, strlen(text), "text.ini", NULL);
+
+	ck_assert_ptr_nonnull(model);
+	return model;
+}
+
+/* A layer of an encoder is one of a model of its own that reads its images, but for attention without a mask, which
+ * computes the whole square; all of them are in the model's parts. */
+START_TEST(encodes_as_a_model_of_its_own)
+{
+	g_autoptr(PipesimTransformer) model =
+		parse("[pipesim-model]\nversion=1\nlayers=4\nhidden=1024\nffn=4096\nheads="
+		      "8\nvocab=32000\n"
+		      "[encoder]\nlayers=6\nhidden=512\nffn=2048\nheads=8\npatches=256\n");
+	g_autoptr(PipesimTransformer) own = parse(
+		"[pipesim-model]\nversion=1\nlayers=6\nhidden=512\nffn=2048\nheads=8\nvocab=0\n"
+		"activation=gelu\nnorm=layernorm\nqkv_bias=yes\noutput_bias=yes\nffn_bias="
+		"yes\n");
+	PipesimTraining training = plain(4096), images = plain(256);
+	const PipesimCut encoders = {.encoders = 6}, layers = {.layers = 6, .follows = TRUE};
+	PipesimStage a, b;
+
+	ck_assert_int_eq(pipesim_part_count(model, PIPESIM_PART_ENCODER), 0);
+	model->encoder_stages = 1;
+	ck_assert_int_eq(pipesim_part_count(model, PIPESIM_PART_ENCODER), 6);
+	training.images = 3;
+	training.patches = 256;
+	training.cp = 2;
+	images.microbatch = 3;
+	images.cp = 1;
+	ck_assert(pipesim_stage_sum(model, &training, &encoders, &a, NULL));
+	training.cp = 1;
+	ck_assert(pipesim_stage_sum(model, &training, &encoders, &a, NULL));
+	ck_assert(pipesim_stage_sum(own, &images, &layers, &b, NULL));
+	ck_assert_int_eq(a.elements, b.elements);
+	ck_assert_int_eq(a.until_input, b.until_input);
+	ck_assert_int_eq(a.until_weight, b.until_weight);
+	for (guint phase = 0; phase < 3; phase++) {
+		ck_assert_double_eq(
+			a.flops[PIPESIM_WORK_MLP][phase], b.flops[PIPESIM_WORK_MLP][phase]);
+		ck_assert_double_eq(a.flops[PIPESIM_WORK_CORE][phase],
+			2 * b.flops[PIPESIM_WORK_CORE][phase]);
+	}
+	training.full = TRUE;
+	images.full = TRUE;
+	ck_assert(pipesim_stage_sum(model, &training, &encoders, &a, NULL));
+	ck_assert(pipesim_stage_sum(own, &images, &layers, &b, NULL));
+	ck_assert_int_eq(a.until_input, b.until_input);
+	ck_assert_int_eq(a.transient, b.transient);
 }
 END_TEST
 
@@ -343,6 +399,7 @@ Suite *transformer_terms_suite(void)
 	tcase_add_test(tests, keeps_as_deepseek);
 	tcase_add_test(tests, keeps_the_head);
 	tcase_add_test(tests, copies_weights_to_fp8);
+	tcase_add_test(tests, encodes_as_a_model_of_its_own);
 	tcase_add_test(tests, counts_pytorch);
 	tcase_add_test(tests, recomputes_for_each_weight);
 	tcase_add_test(tests, prints_as_megatron);
