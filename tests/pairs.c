@@ -174,6 +174,10 @@ static const Option options[] = {
 	{"measured", {"--model=llama-3-8b --measured=input/steps.csv"}},
 	{"tp-overlap", {"--model=llama-3-8b --device=h100 --tp=8 --dp=2 --tp-overlap"}},
 	{"vocab-parallel", {"--model=llama-3-8b --device=h100 --vocab-parallel"}},
+	{"encoder-stages", {"--model=input/vision.ini --device=h100 --encoder-stages=1"}},
+	{"images", {"--model=input/vision.ini --device=h100 --encoder-stages=1 --images=2"}},
+	{"image-patches", {"--model=input/vision.ini --device=h100 --encoder-stages=1 "
+			   "--image-patches=64"}},
 	{"ep-overlap", {"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --ep-overlap"}},
 	{"dispatcher",
 		{"--model=mixtral-8x7b --device=h100 --ep=8 --dp=8 --dispatcher=deepep"}},

@@ -389,7 +389,7 @@ const PipesimCommand pipesim_command_explain = {
 		 "stage, the phases of each\nrank, and the published formulae. Phases and "
 		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others.",
 	.operand = "an operand",
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_ENCODER,
 		PIPESIM_SET_VOCAB_PARALLEL, PIPESIM_ALL_NETWORK},
 	.run = run,
 };

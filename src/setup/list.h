@@ -395,6 +395,14 @@ SETTING(VOCAB_PARALLEL, "--vocab-parallel", 0, NULL,
 	"also compare schedules with passes, over whose ranks the output layer and the "
 	"embedding are cut",
 	NO_GROUP, MODEL, FLAG(Training, vocab_parallel))
+SETTING(ENCODER_STAGES, "--encoder-stages", 0, "N",
+	"first stages of the pipeline, which hold the layers of the model's vision encoder",
+	ALL_ENCODER, MODEL, COUNT(sizes.encoder_stages, PIPESIM_MAX_STAGES), SWEPT(WHOLE))
+SETTING(IMAGES, "--images", 0, "N", "images in a sequence (default: 1)", ALL_ENCODER, MODEL,
+	COUNT(sizes.images, PIPESIM_MAX_SEQUENCES), SWEPT(WHOLE))
+SETTING(IMAGE_PATCHES, "--image-patches", 0, "N",
+	"patches of an image, as the encoder sees them (default: the model's)", ALL_ENCODER,
+	MODEL, COUNT(sizes.patches, PIPESIM_MAX_SEQ), SWEPT(WHOLE))
 SETTING(DISPATCHER, "--dispatcher", 0, "NAME",
 	"how tokens reach experts: auto, alltoall, deepep or hybridep (default: auto)",
 	ALL_MODEL, MODEL, WORD(Training, dispatcher), .values = "auto alltoall deepep hybridep")

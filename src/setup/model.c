@@ -170,6 +170,8 @@ gboolean pipesim_setup_training(
 		.ep = MAX(setup->sizes.ep, 1u),
 		.etp = MAX(setup->sizes.etp, 1u),
 		.dp = MAX(setup->sizes.dp, 1u),
+		.images = setup->sizes.images,
+		.patches = setup->sizes.patches,
 		.zero = PIPESIM_ZERO_1,
 		.node = PIPESIM_NODE_GPUS,
 		.workspace = WORKSPACE,
@@ -252,6 +254,52 @@ void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training
 		training->workspace = device->workspace;
 }
 
+/* The model with its encoder in the first stages, where --encoder-stages or the letters of a layout say so; else
+ * a notice says that it is left out. */
+static gboolean place_encoder(PipesimSetup *setup, PipesimTraining *training, GError **error)
+{
+	const char *layout = setup->text[PIPESIM_SET_LAYOUT];
+	const gboolean letters = layout != NULL && strcmp(layout, "auto") != 0 &&
+				 !pipesim_setup_layout_is_file(layout) &&
+				 strchr(layout, 'v') != NULL;
+	PipesimTransformer *model = setup->model;
+	const guint stages = setup->sizes.encoder_stages;
+
+	model->encoder_stages = stages > 0 || !letters ? stages : 1;
+	if (model->encoder == NULL && stages > 0)
+		return pipesim_refuse(error,
+			"--encoder-stages: %s describes no encoder (vision_config, or "
+			"[encoder]); "
+			"leave it out",
+			model->name);
+	if (!pipesim_transformer_encodes(model)) {
+		if (setup->sizes.images > 0 || setup->sizes.patches > 0)
+			return pipesim_refuse(error, "--images and --image-patches are of an "
+						     "encoder in the pipeline; "
+						     "give --encoder-stages, for example 1");
+		if (model->encoder != NULL)
+			pipesim_setup_notice(setup, "the model's vision encoder is left out; "
+						    "--encoder-stages puts it "
+						    "into the first stages");
+		return TRUE;
+	}
+	if (stages > 0 && layout != NULL)
+		return pipesim_refuse(error,
+			"--encoder-stages and --layout both say which stages hold the encoder; "
+			"give one of them: v is a layer of it in a layout, v*8|v*8|Et*9|...");
+	if (setup->flag[PIPESIM_SET_VOCAB_PARALLEL])
+		return pipesim_refuse(error, "--vocab-parallel: passes of the embedding come "
+					     "before the first stage, "
+					     "which is the encoder's; leave out one of them");
+	if (training->patches == 0)
+		training->patches = model->encoder->patches;
+	return training->patches > 0 || pipesim_refuse(error,
+						"%s does not say how many patches an image "
+						"has; give --image-patches, for "
+						"example 1024",
+						model->name);
+}
+
 static PipesimCutter *make_cutter(
 	PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
@@ -266,6 +314,8 @@ static PipesimCutter *make_cutter(
 
 	if (!pipesim_setup_training(setup, &training, error) ||
 		!pipesim_setup_load_model(setup, error))
+		return NULL;
+	if (!place_encoder(setup, &training, error))
 		return NULL;
 	if (setup->scenario.recompute_ops && !training.full && training.recompute == 0)
 		return pipesim_refuse_null(error, "--recompute-as-ops: nothing is recomputed; "
@@ -331,6 +381,7 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 				pipesim_settings[others[i]].name);
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+			    pipesim_settings[id].group == PIPESIM_ALL_ENCODER ||
 			    id == PIPESIM_SET_VOCAB_PARALLEL ||
 			    id == PIPESIM_SET_RECOMPUTE_AS_OPS) &&
 			(setup->text[id] != NULL || setup->flag[id]))

@@ -21,7 +21,8 @@ typedef enum {
 	PIPESIM_ALL_VIEW,
 	PIPESIM_ALL_RUNTIME,
 	PIPESIM_ALL_POWER,
-	PIPESIM_LAST_GROUP = PIPESIM_ALL_POWER,
+	PIPESIM_ALL_ENCODER,
+	PIPESIM_LAST_GROUP = PIPESIM_ALL_ENCODER,
 } PipesimSettingId;
 
 /* What a setting is about: "pipesim help TOPIC" shows it. */

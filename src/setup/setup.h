@@ -25,7 +25,7 @@ struct _PipesimSetup {
 	guint layers;             /* 0 = not given */
 	guint stages_per_rank;    /* a multiple of that of each schedule; 0 = not known */
 	struct {
-		guint seq, microbatch, tp, cp, ep, etp, dp;
+		guint seq, microbatch, tp, cp, ep, etp, dp, images, patches, encoder_stages;
 	} sizes;                                 /* of the training of a model; 0 = not given */
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
 	struct {
