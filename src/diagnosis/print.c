@@ -399,8 +399,9 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "First: the bubble of the schedule",
 	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work",
 	[PIPESIM_CAUSE_SLOW_RANK] = "First: rank %u is slower than the others at the same ops",
-	[PIPESIM_CAUSE_CONTENTION] = "First: receives that wait slow the ops of rank %u beside "
-				     "them; a runtime that issues them later would not",
+	[PIPESIM_CAUSE_CONTENTION] = ("First: receives that wait slow the ops of rank %u "
+				      "beside them; a runtime that "
+				      "issues them later would not"),
 	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
 	[PIPESIM_CAUSE_PEERS] = "First: collectives of rank %u wait for ",
