@@ -130,6 +130,7 @@ _pipesim_option 'optimize' '--offload-chunks' '' 'N' '' 'first stages of each ra
 _pipesim_option 'compare explain export diff steady sweep model' '--offload-chunks' '' 'N' '' 'first stages of each rank whose activations go to the host (default: the schedule'\''s)'
 _pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-fraction' '' 'F' '' 'part of these activations that goes to the host, in Megatron'\''s order, of any schedule: 0.5'
 _pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-inflight' '' 'N' '' 'copies to the host on their way before a rank waits for the oldest (default: any number)'
+_pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-delta' '' 'N' '' 'bytes that each rank copies to the host less than the one before it (default: 0)'
 _pipesim_option 'optimize' '--recompute-chunks' '' 'N' '' 'first stages of each rank whose forward may run again before the backward (default: 0)'
 _pipesim_option 'compare explain export diff steady sweep model' '--recompute-chunks' '' 'N' '' 'first stages of each rank whose forward runs again before the backward (default: 0)'
 _pipesim_option 'optimize' '--pipelines' '' 'N' '' 'pipelines of a bidirectional placement, over both directions (default: 2)'

@@ -107,6 +107,8 @@ static const Option options[] = {
 	{"offload-fraction", {"--offload-fraction=0.5 --times=F=1,B=2,COPY=1"}},
 	{"offload-inflight",
 		{"--offload-fraction=0.5 --offload-inflight=1 --times=F=1,B=2,COPY=1"}},
+	{"offload-delta", {"--offload-fraction=0.5 --offload-delta=1GB --times=F=1,B=2,COPY=1 "
+			   "--activation-bytes=1GB"}},
 	{"recompute-as-ops",
 		{"--model=llama-3-8b --recompute=full --recompute-as-ops --schedule=1f1b"}},
 	{"recompute-chunks", {"--schedule=gis-h --recompute-chunks=1"}},

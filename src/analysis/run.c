@@ -285,6 +285,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (scenario->offload_part.num > 0)
 		run->shape.offload_part = scenario->offload_part;
 	run->shape.offload_inflight = scenario->offload_inflight;
+	run->shape.offload_delta = scenario->offload_delta;
 	if (check_part(run, program) &&
 		pipesim_footing_init(
 			&footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&

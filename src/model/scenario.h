@@ -49,6 +49,7 @@ typedef struct {
 	PipesimFraction
 		offload_part;   /* of these activations; num 0 = as the schedule plans it */
 	guint offload_inflight; /* copies out that a rank does not wait for; 0 = any number */
+	gint64 offload_delta;   /* bytes that each rank copies less than the one before it */
 	guint pipelines;        /* of Chimera, both directions together; 0 = 2 */
 	/* Whole-stage activations that a rank may hold, for schedules that are found by a
 	 * search; num 0 = PP, as 1F1B. */

@@ -25,6 +25,7 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 		.pairs = scenario->pairs,
 		.offload_part = scenario->offload_part,
 		.offload_inflight = scenario->offload_inflight,
+		.offload_delta = scenario->offload_delta,
 		.max_activations = scenario->max_activations,
 		.placement = placement,
 	};
@@ -58,6 +59,7 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 	       a->exchange == b->exchange && a->group == b->group && a->pairs == b->pairs &&
 	       a->offload == b->offload && a->recompute == b->recompute &&
 	       a->offload_inflight == b->offload_inflight &&
+	       a->offload_delta == b->offload_delta &&
 	       a->offload_part.num == b->offload_part.num &&
 	       a->offload_part.den == b->offload_part.den &&
 	       a->max_activations.num == b->max_activations.num &&

@@ -38,6 +38,7 @@ typedef struct {
 	 * all of it, as the schedule plans it. */
 	PipesimFraction offload_part;
 	guint offload_inflight;
+	gint64 offload_delta; /* bytes that a rank copies less than the one before it */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;

@@ -448,6 +448,51 @@ static void choose_parcels(const Packing *x, guint rank)
 			.copied = FALSE;
 }
 
+/* Bytes of @stage that are copied of one micro-batch. */
+static gint64 parcel_bytes(const Packing *x, guint stage)
+{
+	const PipesimTimes *times = x->times;
+	const PipesimFraction part = x->shape->offload_part;
+	gint64 *const *of = times->bytes;
+
+	if (of[PIPESIM_UNTIL_INPUT] != NULL)
+		return pipesim_time_scale(
+			of[PIPESIM_UNTIL_INPUT][stage] + of[PIPESIM_UNTIL_WEIGHT][stage],
+			part.num, part.den);
+	return pipesim_time_scale(times->bytes_until_input + times->bytes_until_weight,
+		x->shape->ranks * part.num, (gint64)x->shape->stages * part.den);
+}
+
+/* Rank r keeps r times so many bytes: those that it needs first, until these are as many. FALSE where nothing
+ * says what they hold. */
+static gboolean keep_delta(const Packing *x, guint rank)
+{
+	const PipesimProgram *program = x->program;
+	const gint64 delta = x->shape->offload_delta;
+	gint64 keep = pipesim_time_scale(delta, rank, 1);
+
+	for (guint32 i = program->rank_begin[rank];
+		i < program->rank_begin[rank + 1] && keep > 0; i++) {
+		const PipesimOp *op = &program->ops[i];
+		Parcel *parcel =
+			pipesim_op_has_backward(op)
+				? &x->parcels[pipesim_op_backward_slot(program, rank, op)]
+				: NULL;
+		gint64 bytes;
+
+		if (parcel == NULL || !parcel->copied)
+			continue;
+		bytes = parcel_bytes(x, op->kind == PIPESIM_FB
+						? pipesim_op_b_stage(program, rank, op)
+						: pipesim_op_stage(program, rank, op));
+		if (bytes == 0)
+			return FALSE;
+		parcel->copied = FALSE;
+		keep -= bytes;
+	}
+	return TRUE;
+}
+
 /* The parcel that the backward @index of @rank needs, or NULL where nothing is to come back. */
 static Parcel *parcel_of(const Packing *x, guint rank, guint32 index)
 {
@@ -564,6 +609,7 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	guint32 *sequence = pipesim_arena_array(arena, guint32, program->n_ops);
 	Packing x = {.program = program, .shape = shape, .times = times};
+	gboolean known = TRUE;
 
 	if (!pipesim_times_check_copy(times, "--offload-fraction", error))
 		return NULL;
@@ -583,6 +629,13 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		x.lists[rank] = g_array_new(FALSE, FALSE, sizeof(Entry));
 		choose_parcels(&x, rank);
+		known &= keep_delta(&x, rank);
+	}
+	if (!known) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--offload-delta is in bytes, and nothing says how many activations "
+			"take; give --activation-bytes, or --model");
+		return make_program(program, shape, x.lists, FALSE, NULL);
 	}
 	for (guint32 i = 0; i < program->n_ops; i++)
 		pack_op(&x, sequence[i]);

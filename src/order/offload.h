@@ -36,13 +36,14 @@ PipesimProgram *pipesim_program_offload(
  * core/pipeline_parallel/fine_grained_activation_offload.py), a stage being one group: out as F ends, one after the
  * other, back as the rank comes to the backward before the one that needs it, and freed by the first op that begins
  * once a copy is out. What the first backward of a rank needs stays, and what the next backward does as its F ends. Where
- * more than @shape->offload_inflight copies are on the way out the rank waits for the oldest.
+ * more than @shape->offload_inflight copies are on the way out the rank waits for the oldest. Rank r keeps r times
+ * @shape->offload_delta bytes of what it needs first.
  * An @order that has copies keeps them: those of a file that does not say of what part they are.
  * @shape: that of @order, but for what it asks of copies; of what is returned
  * @times: at which the copies end; those of the run, so that nothing waits for an end before its time
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where @order has other ops, PIPESIM_ERROR_USAGE
- *   where a copy takes no time, or PIPESIM_ERROR_LIMIT. */
+ *   where a copy takes no time or bytes that are asked for are not known, or PIPESIM_ERROR_LIMIT. */
 PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);
 

@@ -64,7 +64,8 @@ typedef enum {
 		1 << 8, /* --offload-bandwidth: of the one before the last, and files */
 	PIPESIM_TAKES_EXCHANGE = 1 << 9, /* --context-exchange */
 	PIPESIM_TAKES_PART = 1 << 10,    /* --offload-fraction: all without passes, and files */
-	PIPESIM_TAKES_INFLIGHT = 1 << 11, /* --offload-inflight: where a part is asked for */
+	PIPESIM_TAKES_INFLIGHT =
+		1 << 11, /* --offload-inflight, --offload-delta: where a part is asked for */
 } PipesimTakes;
 
 #define PIPESIM_SLICES_PP G_MAXUINT

@@ -56,6 +56,11 @@ SETTING(OFFLOAD_INFLIGHT, "--offload-inflight", 0, "N",
 	SWEPT(WHOLE), USED(TAKES_INFLIGHT),
 	.users_called = "copies that --offload-fraction plans",
 	.brief = "copies to the host on their way")
+SETTING(OFFLOAD_DELTA, "--offload-delta", 0, "N",
+	"bytes that each rank copies to the host less than the one before it (default: 0)",
+	ALL_SHAPE, SHAPE, AMOUNT(Setup, scenario.offload_delta, bytes), SWEPT(WHOLE),
+	USED(TAKES_INFLIGHT), .users_called = "copies that --offload-fraction plans",
+	.brief = "bytes copied to the host less from rank to rank")
 SETTING(RECOMPUTE_CHUNKS, "--recompute-chunks", 0, "N",
 	"first stages of each rank whose forward runs again before the backward (default: 0)",
 	ALL_SHAPE, SHAPE, COUNT(scenario.recompute, PIPESIM_MAX_CHUNKS), SWEPT(WHOLE),
