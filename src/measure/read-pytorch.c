@@ -16,9 +16,9 @@
 /* The event being read. */
 typedef struct {
 	char phase;
-	guint category;        /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
-	GString *name, *group; /* of ranks that take part, and in what; "" = not told */
-	guint32 thread;
+	guint category;          /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
+	GString *name, *group;   /* of ranks that take part, and in what; "" = not told */
+	guint32 thread, process; /* by their hash; of the latter 0 = not told */
 	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
 	gint64 correlation;             /* <= 0 = none */
 } Event;
@@ -32,6 +32,7 @@ typedef struct {
 	/* PipesimEvent: operators of the host, until a GPU does something. */
 	GArray *operators;
 	GError **error;
+	guint32 process; /* whose ranges and launches these are; 0 = not known yet */
 } Reader;
 
 /* The last number or string of digits, times 10^@decimals. */
@@ -76,6 +77,7 @@ enum {
 	START,
 	DURATION,
 	THREAD,
+	PROCESS,
 	FIRST_ARGUMENT,
 	CORRELATION = FIRST_ARGUMENT,
 	STREAM,
@@ -83,9 +85,9 @@ enum {
 	DESCRIPTION = FIRST_OF_GROUP,
 	N_MEMBERS = FIRST_OF_GROUP + 5,
 };
-static const char *const members[] = {"ph", "cat", "name", "ts", "dur", "tid", "correlation",
-	"stream", "Process Group Description", "Process Group Name", "Process Group Ranks",
-	"In msg nelems", "Collective name"};
+static const char *const members[] = {"ph", "cat", "name", "ts", "dur", "tid", "pid",
+	"correlation", "stream", "Process Group Description", "Process Group Name",
+	"Process Group Ranks", "In msg nelems", "Collective name"};
 
 /* From the last string or number. */
 static gboolean keep_member(Reader *reader, guint member)
@@ -119,6 +121,9 @@ static gboolean keep_member(Reader *reader, guint member)
 		event->thread = g_str_hash(value);
 		return event->stream != PIPESIM_UNKNOWN || !g_ascii_isdigit(value[0]) ||
 		       read_number(reader, 0, &event->stream);
+	case PROCESS:
+		event->process = g_str_hash(pipesim_json_text(reader->json));
+		return TRUE;
 	case CORRELATION:
 		return read_number(reader, 0, &event->correlation);
 	case STREAM:
@@ -162,6 +167,25 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 	return *token != PIPESIM_JSON_ERROR;
 }
 
+/* What hosts do is of one process in what the profiler of a rank wrote; files of ranks that were put into one cannot be
+ * told apart, as their GPUs have the same numbers. */
+static gboolean check_process(Reader *reader)
+{
+	const Event *event = &reader->event;
+	const gboolean host = event->category == PIPESIM_LAUNCHES ||
+			      event->category == PIPESIM_HOST_RANGES ||
+			      event->category == OPERATORS;
+
+	if (!host || event->process == 0)
+		return TRUE;
+	if (reader->process == 0)
+		reader->process = event->process;
+	return reader->process == event->process ||
+	       pipesim_json_fail(reader->json, reader->error,
+		       "a second process: this file merges those of several ranks; give them "
+		       "as the profiler wrote them, one a rank");
+}
+
 static gboolean keep_event(Reader *reader)
 {
 	const Event *event = &reader->event;
@@ -171,6 +195,8 @@ static gboolean keep_event(Reader *reader)
 
 	if (!ends && (category == PIPESIM_N_EVENTS || (event->phase != 'X' && !begins)))
 		return TRUE;
+	if (!check_process(reader))
+		return FALSE;
 	/* A time that is wrong would otherwise be found in a sum much later. */
 	if (event->start == PIPESIM_UNKNOWN)
 		return pipesim_json_fail(
@@ -374,7 +400,7 @@ static PipesimTrace *read_trace(
 	g_autoptr(GString) name = g_string_new(NULL), group = g_string_new(NULL);
 	g_autoptr(GArray) operators = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
 	Reader reader = {json, profile, trace, {.name = name, .group = group}, open,
-		g_array_ref(operators), error};
+		g_array_ref(operators), error, 0};
 	const PipesimJsonToken token = pipesim_json_next(json, error);
 
 	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {
