@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "order/cycle.h"
+#include "runtime/between.h"
 #include "runtime/cell.h"
 #include "runtime/rounds.h"
 #include "runtime/rules.h"
@@ -422,12 +423,19 @@ gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntim
 	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error)
 {
 	g_autoptr(PipesimLowering) lowering = NULL;
+	PipesimFate fate;
 
 	if (!runtime->waits)
 		return TRUE;
 	if (!program->has_more && pipesim_rounds_apply(runtime, issuing))
 		return pipesim_rounds_check(program->shape.ranks,
 			pipesim_program_has_pairs(program), issuing, error);
+	fate = pipesim_between_play(program, runtime, issuing);
+	if (fate == PIPESIM_FATE_RUNS)
+		return TRUE;
+	if (fate == PIPESIM_FATE_HANGS && locate == NULL)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_DEADLOCK, "deadlock under %s", runtime->name);
 	lowering = pipesim_lower(program, runtime, issuing, error);
 	return lowering != NULL &&
 	       pipesim_lowering_check(lowering, issuing->communicators, locate, data, error);

@@ -165,16 +165,24 @@ static guint32 issue_steps(Issuer *issuer, const Steps *steps)
 	return op + 2;
 }
 
+static gboolean has_steps(const PipesimProgram *program)
+{
+	Steps steps;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		if (!find_steps(program, rank, &steps))
+			return FALSE;
+	return TRUE;
+}
+
 static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
-	gboolean eight_steps = TRUE;
+	const gboolean eight_steps = has_steps(program);
 	Steps steps;
 
 	if (!pipesim_lower_begin(lowerer, 0, error))
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks && eight_steps; rank++)
-		eight_steps = find_steps(program, rank, &steps);
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		Issuer issuer = {.lowerer = lowerer, .program = program, .rank = rank};
 		guint32 op = program->rank_begin[rank];
@@ -192,6 +200,13 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	return TRUE;
 }
 
+static PipesimBetween between(
+	const PipesimProgram *program, const PipesimIssuing *issuing G_GNUC_UNUSED)
+{
+	return has_steps(program) ? PIPESIM_BETWEEN_MORE
+				  : PIPESIM_BETWEEN_JOINED | PIPESIM_BETWEEN_WAITED;
+}
+
 const PipesimRuntime pipesim_runtime_deepseek = {
 	.name = "deepseek",
 	.alias = "grouped",
@@ -200,4 +215,5 @@ const PipesimRuntime pipesim_runtime_deepseek = {
 	.waits = TRUE,
 	.waits_for_groups = TRUE,
 	.lower = lower,
+	.between = between,
 };

@@ -227,6 +227,21 @@ static gboolean check_order(
 	return TRUE;
 }
 
+/* Reads what @rank runs and where it begins; rank after rank. */
+static gboolean read_rank(Teller_listed *t, PipesimMegatron *all, guint rank,
+	PipesimMegatronSeat *seat, GError **error)
+{
+	if (all->n == 0)
+		return refuse(error, 0, "there are no ops");
+	if (all->pairs && all->chunks == 1 && all->ranks > 1)
+		return refuse(
+			error, rank, "there are pairs, which need several stages per rank");
+	if (!read_order(t, all, rank, error))
+		return FALSE;
+	*seat = pipesim_megatron_seat(all, rank);
+	return check_order(t, seat, error);
+}
+
 static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -242,20 +257,12 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
-	if (all.n == 0)
-		return refuse(error, 0, "there are no ops");
-	if (!pipesim_lower_begin(lowerer, 0, error))
-		return FALSE;
 	for (guint rank = 0; rank < ranks; rank++) {
 		PipesimMegatronSeat seat;
 
-		if (all.pairs && all.chunks == 1 && ranks > 1)
-			return refuse(error, rank,
-				"there are pairs, which need several stages per rank");
-		if (!read_order(&teller, &all, rank, error))
-			return FALSE;
-		seat = pipesim_megatron_seat(&all, rank);
-		if (!check_order(&teller, &seat, error))
+		/* Most orders that are not Megatron's are so on the first rank. */
+		if (!read_rank(&teller, &all, rank, &seat, error) ||
+			(rank == 0 && !pipesim_lower_begin(lowerer, 0, error)))
 			return FALSE;
 		if (all.chunks > 1 && lowerer->issuing->no_overlap && ranks <= 2)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -265,6 +272,27 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 		tell_listed(&teller, &seat);
 	}
 	return TRUE;
+}
+
+/* Without virtual stages, where every rank has a steady phase, all are batches, which go through one queue. */
+static PipesimBetween between(const PipesimProgram *program, const PipesimIssuing *issuing)
+{
+	const PipesimShape *shape = &program->shape;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimMegatron all = pipesim_megatron_new(program, issuing, FALSE, arena);
+	Teller_listed teller = {.all = &all,
+		.ops = {pipesim_arena_array(arena, guint32, all.n),
+			pipesim_arena_array(arena, guint32, all.n)}};
+	PipesimMegatronSeat seat;
+
+	if (!pipesim_arena_check(arena, NULL, "%u ops", program->n_ops) || shape->chunks > 1 ||
+		shape->microbatches < shape->ranks ||
+		issuing->communicators > PIPESIM_COMMUNICATOR_PAIR)
+		return PIPESIM_BETWEEN_MORE;
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		if (!read_rank(&teller, &all, rank, &seat, NULL))
+			return PIPESIM_BETWEEN_MORE;
+	return PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_WAITED;
 }
 
 const PipesimRuntime pipesim_runtime_megatron = {
@@ -280,4 +308,5 @@ const PipesimRuntime pipesim_runtime_megatron = {
 		 PIPESIM_ASK_OVERLAP_FLUSH | PIPESIM_ASK_KEEP_OUTPUTS |
 		 PIPESIM_ASK_NO_HOST_SYNC | PIPESIM_ASK_HOST_TIME | PIPESIM_ASK_DELAY_WGRAD,
 	.lower = lower,
+	.between = between,
 };

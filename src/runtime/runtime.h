@@ -29,6 +29,16 @@ typedef enum {
 				input that it is of, to the end of the step */
 } PipesimSent;
 
+/* What stands between two ops of a rank: what the first one sends, then what the second one needs, each waited for where
+ * it is needed. */
+typedef enum {
+	PIPESIM_BETWEEN_MORE, /* something else, or not everywhere */
+	/* Of a forward and a backward both go as one, of others one by one. */
+	PIPESIM_BETWEEN_PLAIN = 1 << 0,
+	PIPESIM_BETWEEN_JOINED = 1 << 1, /* both always go as one */
+	PIPESIM_BETWEEN_WAITED = 1 << 2, /* whatever comes behind waits for both */
+} PipesimBetween;
+
 struct _PipesimRuntime {
 	const char *name;  /* after --runtime */
 	const char *alias; /* the same; NULL: none */
@@ -59,6 +69,8 @@ struct _PipesimRuntime {
 		communicators; /* unasked; PIPESIM_COMMUNICATOR_OWN: as PIPESIM_COMMUNICATOR_RANK */
 	/* Fills the lists of all ranks. FALSE with PIPESIM_ERROR_LIMIT. */
 	gboolean (*lower)(PipesimLowerer *lowerer, GError **error);
+	/* Of an order without pairs: what its lists hold, all of a rank in one queue; NULL: something else. */
+	PipesimBetween (*between)(const PipesimProgram *program, const PipesimIssuing *issuing);
 };
 
 #define RUNTIME(id) extern const PipesimRuntime pipesim_runtime_##id;
@@ -110,6 +122,6 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 
 /** pipesim_runtime_runs: whether @program, as pipesim_lower() takes it, runs as @runtime issues it over the communicators of
  * @issuing, which pipesim_runtime_asked() gave: pipesim_lower() and pipesim_lowering_check(), where rules do not
- * settle it. Errors as of both. */
+ * settle it. Errors as of both; a deadlock without @locate need not name its cycle. */
 gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error);

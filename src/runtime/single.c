@@ -49,6 +49,13 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	return TRUE;
 }
 
+static PipesimBetween between(
+	const PipesimProgram *program G_GNUC_UNUSED, const PipesimIssuing *issuing)
+{
+	return issuing->communicators == PIPESIM_COMMUNICATOR_RANK ? PIPESIM_BETWEEN_PLAIN
+								   : PIPESIM_BETWEEN_MORE;
+}
+
 const PipesimRuntime pipesim_runtime_single = {
 	.name = "single",
 	.rule = "a rank receives just before the op that needs it",
@@ -59,4 +66,5 @@ const PipesimRuntime pipesim_runtime_single = {
 	.gradients = PIPESIM_SENT_NEXT,
 	.takes = PIPESIM_ASK_COMMUNICATORS,
 	.lower = lower,
+	.between = between,
 };

@@ -4,6 +4,7 @@
 #include "comm-oracle.h"
 #include "engine/comm.h"
 #include "grid.h"
+#include "order/cycle.h"
 #include "reference-engine.h"
 #include "runtime/csv.h"
 #include "suites.h"
@@ -275,6 +276,58 @@ START_TEST(rounds_run)
 			ck_assert(pipesim_runtime_runs(
 				program, of[i], &issuing, NULL, NULL, NULL));
 		}
+	}
+}
+END_TEST
+
+/* Whether @program runs is the same with its lists written and without. */
+static void assert_fate(const PipesimProgram *program)
+{
+	const PipesimRuntime *const *all = pipesim_runtime_list();
+
+	for (guint i = 0; all[i] != NULL; i++) {
+		g_autoptr(PipesimLowering) lowering =
+			all[i]->waits ? pipesim_lower(program, all[i], NULL, NULL) : NULL;
+
+		for (guint communicators = PIPESIM_COMMUNICATOR_RANK;
+			lowering != NULL && communicators <= PIPESIM_COMMUNICATOR_EDGE;
+			communicators++) {
+			const PipesimIssuing issuing = {.communicators = communicators};
+
+			ck_assert_int_eq(pipesim_lowering_check(
+						 lowering, communicators, NULL, NULL, NULL),
+				pipesim_runtime_runs(
+					program, all[i], &issuing, NULL, NULL, NULL));
+		}
+	}
+}
+
+/* Orders of the grid, and with neighbours exchanged, of which some hang. */
+START_TEST(fates_agree)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(GRand) random = g_rand_new_with_seed((guint32)_i);
+	g_autoptr(PipesimProgram) program = NULL;
+
+	if (point->ranks * point->microbatches > 128)
+		return;
+	program = grid_program(point);
+	if (program->has_more)
+		return;
+	assert_fate(program);
+	for (guint i = 0; i < 8; i++) {
+		const guint32 at = (guint32)g_rand_int_range(random, 0, (gint32)program->n_ops);
+		PipesimProgram *changed =
+			at + 1 < program->rank_begin[pipesim_program_rank(program, at) + 1]
+				? pipesim_program_exchanged(program, at)
+				: NULL;
+
+		if (changed != NULL && pipesim_program_runs(changed)) {
+			pipesim_program_unref(program);
+			program = pipesim_program_ref(changed);
+			assert_fate(program);
+		}
+		pipesim_program_unref(changed);
 	}
 }
 END_TEST
@@ -629,6 +682,7 @@ Suite *engine_comm_suite(void)
 	tcase_set_timeout(grid, 60);
 	tcase_add_loop_test(grid, equals_oracle, 0, count);
 	tcase_add_loop_test(grid, rounds_run, 0, count);
+	tcase_add_loop_test(grid, fates_agree, 0, count);
 	tcase_add_loop_test(grid, waiting_never_shortens, 0, count);
 	tcase_add_loop_test(grid, latency_never_shortens, 0, count);
 	tcase_add_loop_test(grid, native_runs, 0, count);

@@ -1,0 +1,174 @@
+#include "config.h"
+
+#include "runtime/between.h"
+#include "runtime/rounds.h"
+#include <string.h>
+
+/* A message where both of its ends have been issued; where one has, 1 + the rank of that. */
+#define MOVED G_MAXUINT32
+
+/* Messages of a stage by micro-batch: [0] activations, [1] gradients; [0] received, [1] sent. NULL: none, or on its rank. */
+typedef struct {
+	guint32 *ends[2][2];
+} Place;
+
+typedef struct {
+	guint32 ran; /* its next op, by index */
+	/* Its queue has come to what is between op `at` - 1 and op `at`; behind `ran` that is not issued yet. */
+	guint32 at;
+	guint32 *send, *receive; /* what is there; NULL: nothing */
+	gboolean joined;         /* both go as one */
+	gboolean issued;         /* what comes first there, or both */
+	gboolean sent;           /* what comes first there is done: the receive is issued */
+} Seat;
+
+typedef struct {
+	const PipesimProgram *program;
+	PipesimBetween how;
+	PipesimRounds rounds;
+	Place *places; /* by rank and chunk */
+	Seat *seats;   /* by rank */
+} Play;
+
+/* What @op of @rank sends, or else receives; NULL: nothing. */
+static inline guint32 *message_of(const Play *play, guint rank, guint32 op, gboolean send)
+{
+	const PipesimOp *own = &play->program->ops[op];
+	const Place *place =
+		&play->places[(gsize)rank * play->program->shape.chunks + own->chunk];
+	guint32 *first;
+
+	if (own->kind == PIPESIM_W)
+		return NULL;
+	first = place->ends[own->kind != PIPESIM_F][send];
+	return first != NULL ? first + own->microbatch : NULL;
+}
+
+/* The queue of @rank goes on to what is before op @at. */
+static inline void come_to(Play *play, guint rank, guint32 at)
+{
+	const PipesimProgram *program = play->program;
+	Seat *seat = &play->seats[rank];
+
+	*seat = (Seat){.ran = seat->ran, .at = at};
+	if (at > program->rank_begin[rank + 1])
+		return;
+	if (at > program->rank_begin[rank])
+		seat->send = message_of(play, rank, at - 1, TRUE);
+	if (at < program->rank_begin[rank + 1])
+		seat->receive = message_of(play, rank, at, FALSE);
+	seat->joined = seat->send != NULL && seat->receive != NULL &&
+		       ((play->how & PIPESIM_BETWEEN_JOINED) ||
+			       pipesim_op_has_forward(&program->ops[at - 1]) !=
+				       pipesim_op_has_forward(&program->ops[at]));
+	seat->sent = seat->send == NULL;
+}
+
+static inline void issue(Play *play, guint rank, guint32 *message)
+{
+	if (*message == 0) {
+		*message = rank + 1;
+		return;
+	}
+	pipesim_rounds_call(&play->rounds, rank, *message - 1);
+	*message = MOVED;
+}
+
+/* What the queue of @rank has come to is issued; whether it is done. */
+static inline gboolean move(Play *play, guint rank)
+{
+	Seat *seat = &play->seats[rank];
+
+	if (!seat->issued && seat->send != NULL)
+		issue(play, rank, seat->send);
+	if (!seat->issued && seat->receive != NULL && (seat->joined || seat->sent))
+		issue(play, rank, seat->receive);
+	seat->issued = TRUE;
+	if (!seat->sent && *seat->send != MOVED)
+		return FALSE;
+	if (!seat->sent && !seat->joined && seat->receive != NULL)
+		issue(play, rank, seat->receive);
+	seat->sent = TRUE;
+	return seat->receive == NULL || *seat->receive == MOVED;
+}
+
+/* As far as @rank comes. */
+static inline gboolean act(gpointer data, guint rank)
+{
+	Play *play = data;
+	Seat *seat = &play->seats[rank];
+	const guint32 end = play->program->rank_begin[rank + 1];
+
+	for (;;) {
+		while (seat->at <= seat->ran && seat->at <= end && move(play, rank))
+			come_to(play, rank, seat->at + 1);
+		if (seat->ran == end)
+			return FALSE;
+		/* Not all of what stands before it is there. */
+		if (seat->at <= seat->ran &&
+			((play->how & PIPESIM_BETWEEN_WAITED) ||
+				message_of(play, rank, seat->ran, FALSE) != NULL))
+			return FALSE;
+		seat->ran++;
+	}
+}
+
+/* Who sends what to whom; every stage stands on one rank. */
+static void lay_out(Play *play, PipesimArena *arena)
+{
+	const PipesimShape *shape = &play->program->shape;
+	const guint32 *stage_of = play->program->stage_of;
+	const gsize m = shape->microbatches, n_places = (gsize)shape->ranks * shape->chunks;
+	guint32 *messages = pipesim_arena_array(arena, guint32, 2 * shape->stages * m);
+	guint32 *rank_of = pipesim_arena_array(arena, guint32, shape->stages);
+
+	play->places = pipesim_arena_array(arena, Place, n_places);
+	for (gsize i = 0; play->places != NULL && i < n_places; i++)
+		if (stage_of[i] != PIPESIM_NO_OP)
+			rank_of[stage_of[i]] = (guint32)(i / shape->chunks);
+	for (gsize i = 0; play->places != NULL && i < n_places; i++) {
+		const guint32 rank = (guint32)(i / shape->chunks), stage = stage_of[i];
+		/* That between a stage and the next one stands with the former. */
+		guint32 *own = messages + 2 * m * stage, *last = own - 2 * m;
+		Place *place = &play->places[i];
+
+		if (stage == PIPESIM_NO_OP)
+			continue;
+		if (stage + 1 < shape->stages && rank_of[stage + 1] != rank)
+			*place = (Place){{{NULL, own}, {own + m, NULL}}};
+		if (stage > 0 && rank_of[stage - 1] != rank) {
+			place->ends[0][0] = last;
+			place->ends[1][1] = last + m;
+		}
+	}
+}
+
+PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing)
+{
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	const guint ranks = program->shape.ranks;
+	Play play = {.program = program};
+
+	if (runtime->between == NULL || program->has_more || program->shape.copies > 1 ||
+		pipesim_program_has_pairs(program))
+		return PIPESIM_FATE_UNKNOWN;
+	play.how = runtime->between(program, issuing);
+	play.rounds = pipesim_rounds_begin(ranks, arena);
+	play.seats = pipesim_arena_array(arena, Seat, ranks);
+	lay_out(&play, arena);
+	if (play.how == PIPESIM_BETWEEN_MORE ||
+		!pipesim_arena_check(arena, NULL, "%u ranks", ranks))
+		return PIPESIM_FATE_UNKNOWN;
+	for (guint rank = 0; rank < ranks; rank++) {
+		play.seats[rank].ran = program->rank_begin[rank];
+		come_to(&play, rank, program->rank_begin[rank]);
+	}
+	pipesim_rounds_run(&play.rounds, act, &play);
+	for (guint rank = 0; rank < ranks; rank++)
+		if (play.seats[rank].ran < program->rank_begin[rank + 1] ||
+			((play.how & PIPESIM_BETWEEN_WAITED) &&
+				play.seats[rank].at <= program->rank_begin[rank + 1]))
+			return PIPESIM_FATE_HANGS;
+	return PIPESIM_FATE_RUNS;
+}
