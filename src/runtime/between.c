@@ -4,13 +4,7 @@
 #include "runtime/rounds.h"
 #include <string.h>
 
-/* A message where both of its ends have been issued; where one has, 1 + the rank of that. */
-#define MOVED G_MAXUINT32
-
-/* Messages of a stage by micro-batch: [0] activations, [1] gradients; [0] received, [1] sent. NULL: none, or on its rank. */
-typedef struct {
-	guint32 *ends[2][2];
-} Place;
+#define MOVED PIPESIM_MOVED
 
 typedef struct {
 	guint32 ran; /* its next op, by index */
@@ -26,21 +20,21 @@ typedef struct {
 	const PipesimProgram *program;
 	PipesimBetween how;
 	PipesimRounds rounds;
-	Place *places; /* by rank and chunk */
-	Seat *seats;   /* by rank */
+	PipesimEnds *places; /* by rank and chunk */
+	Seat *seats;         /* by rank */
 } Play;
 
 /* What @op of @rank sends, or else receives; NULL: nothing. */
 static inline guint32 *message_of(const Play *play, guint rank, guint32 op, gboolean send)
 {
 	const PipesimOp *own = &play->program->ops[op];
-	const Place *place =
+	const PipesimEnds *place =
 		&play->places[(gsize)rank * play->program->shape.chunks + own->chunk];
 	guint32 *first;
 
 	if (own->kind == PIPESIM_W)
 		return NULL;
-	first = place->ends[own->kind != PIPESIM_F][send];
+	first = place->of[own->kind != PIPESIM_F][send];
 	return first != NULL ? first + own->microbatch : NULL;
 }
 
@@ -113,34 +107,33 @@ static inline gboolean act(gpointer data, guint rank)
 	}
 }
 
-/* Who sends what to whom; every stage stands on one rank. */
-static void lay_out(Play *play, PipesimArena *arena)
+PipesimEnds *pipesim_between_ends(const PipesimProgram *program, PipesimArena *arena)
 {
-	const PipesimShape *shape = &play->program->shape;
-	const guint32 *stage_of = play->program->stage_of;
+	const PipesimShape *shape = &program->shape;
+	const guint32 *stage_of = program->stage_of;
 	const gsize m = shape->microbatches, n_places = (gsize)shape->ranks * shape->chunks;
 	guint32 *messages = pipesim_arena_array(arena, guint32, 2 * shape->stages * m);
 	guint32 *rank_of = pipesim_arena_array(arena, guint32, shape->stages);
+	PipesimEnds *places = pipesim_arena_array(arena, PipesimEnds, n_places);
 
-	play->places = pipesim_arena_array(arena, Place, n_places);
-	for (gsize i = 0; play->places != NULL && i < n_places; i++)
+	for (gsize i = 0; places != NULL && i < n_places; i++)
 		if (stage_of[i] != PIPESIM_NO_OP)
 			rank_of[stage_of[i]] = (guint32)(i / shape->chunks);
-	for (gsize i = 0; play->places != NULL && i < n_places; i++) {
+	for (gsize i = 0; places != NULL && i < n_places; i++) {
 		const guint32 rank = (guint32)(i / shape->chunks), stage = stage_of[i];
-		/* That between a stage and the next one stands with the former. */
-		guint32 *own = messages + 2 * m * stage, *last = own - 2 * m;
-		Place *place = &play->places[i];
+		/* Between a stage and the next one. */
+		guint32 *next = messages + 2 * m * stage, *last = next - 2 * m;
 
 		if (stage == PIPESIM_NO_OP)
 			continue;
 		if (stage + 1 < shape->stages && rank_of[stage + 1] != rank)
-			*place = (Place){{{NULL, own}, {own + m, NULL}}};
+			places[i] = (PipesimEnds){{{NULL, next}, {next + m, NULL}}};
 		if (stage > 0 && rank_of[stage - 1] != rank) {
-			place->ends[0][0] = last;
-			place->ends[1][1] = last + m;
+			places[i].of[0][0] = last;
+			places[i].of[1][1] = last + m;
 		}
 	}
+	return places;
 }
 
 PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
@@ -154,9 +147,11 @@ PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRun
 		pipesim_program_has_pairs(program))
 		return PIPESIM_FATE_UNKNOWN;
 	play.how = runtime->between(program, issuing);
+	if (play.how == PIPESIM_BETWEEN_RUNS)
+		return PIPESIM_FATE_RUNS;
 	play.rounds = pipesim_rounds_begin(ranks, arena);
 	play.seats = pipesim_arena_array(arena, Seat, ranks);
-	lay_out(&play, arena);
+	play.places = pipesim_between_ends(program, arena);
 	if (play.how == PIPESIM_BETWEEN_MORE ||
 		!pipesim_arena_check(arena, NULL, "%u ranks", ranks))
 		return PIPESIM_FATE_UNKNOWN;

@@ -13,3 +13,16 @@ typedef enum {
  * so also has the right messages meet, as ops that send or receive two are left to lists. */
 PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing);
+
+/* Of a message, where both of its ends have been issued. */
+#define PIPESIM_MOVED G_MAXUINT32
+
+/* What a stage exchanges with other ranks, by micro-batch: [0] activations, [1] gradients; [0] received, [1] sent. Both
+ * ends are one word, 0 at first. NULL: nothing. */
+typedef struct {
+	guint32 *of[2][2];
+} PipesimEnds;
+
+/** pipesim_between_ends: by rank and chunk of @program, each of whose stages stands on one rank. Memory from @arena, which
+ * says whether it sufficed. */
+PipesimEnds *pipesim_between_ends(const PipesimProgram *program, PipesimArena *arena);

@@ -2,7 +2,9 @@
 #include "config.h"
 
 #include "base/arena.h"
+#include "runtime/between.h"
 #include "runtime/megatron.h"
+#include "runtime/rounds.h"
 
 typedef struct {
 	PipesimLowerer *lowerer;
@@ -274,6 +276,126 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	return TRUE;
 }
 
+/* Lists with virtual stages played as they are told ------------------------------------------------ */
+
+/* Ends of a communicator that have been come to, by kind of message. */
+typedef struct {
+	PipesimMegatronSeat seat;
+	guint32 n[4];
+	const guint32 *waits; /* for that message */
+} Member;
+
+typedef struct {
+	const PipesimMegatron *all;
+	const PipesimEnds *places; /* by rank and chunk */
+	PipesimRounds rounds;
+	Member *members; /* by rank */
+	gboolean edges;  /* each direction is a communicator */
+	guint n_ended;   /* lists */
+	gboolean other;  /* messages cross, or ops wait for them: for lists to tell */
+} Teller_played;
+
+static inline guint32 *message_of(
+	const Teller_played *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+{
+	const guint backward = pipesim_action_is_backward(kind);
+	const PipesimMegatronOp *op;
+	guint32 *first;
+
+	if (k == PIPESIM_NONE)
+		return NULL;
+	op = &t->all->ops[backward][k];
+	first = t->places[s->rank * t->all->chunks + op->chunk]
+			.of[backward][pipesim_action_is_send(kind)];
+	return first != NULL ? first + op->microbatch : NULL;
+}
+
+static gboolean wait_played(
+	Teller_played *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+{
+	const guint32 *message = message_of(t, s, kind, k);
+
+	if (message == NULL || *message == PIPESIM_MOVED)
+		return TRUE;
+	t->members[s->rank].waits = message;
+	return FALSE;
+}
+
+static void run_played(
+	Teller_played *t, const PipesimMegatronSeat *s, guint32 forward, guint32 backward)
+{
+	t->other |= !wait_played(t, s, PIPESIM_ACTION_RECV_F, forward) ||
+		    !wait_played(t, s, PIPESIM_ACTION_RECV_B, backward);
+}
+
+/* What both ends of a communicator come to as the same in their lines moves. */
+static void issue_played(Teller_played *t, const PipesimMegatronSeat *s, PipesimExchange what)
+{
+	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
+	const guint ranks = t->all->ranks;
+
+	for (guint i = 0; i < 4; i++) {
+		const guint kind = kinds[i], at = kind - PIPESIM_ACTION_SEND_F;
+		const gboolean behind = at == 0 || at == 3;
+		const guint other = (s->rank + (behind ? 1 : ranks - 1)) % ranks;
+		guint32 *message = message_of(t, s, kind, what.ops[at]);
+		guint32 turn;
+
+		if (message == NULL)
+			continue;
+		turn = ++t->members[s->rank]
+				 .n[!t->edges         ? (guint)behind
+					 : ranks == 2 ? (guint)pipesim_action_is_send(kind)
+						      : at];
+		t->other |= *message != 0 && *message != turn;
+		*message = *message == 0 ? turn : PIPESIM_MOVED;
+		if (t->members[other].waits == message)
+			pipesim_rounds_call(&t->rounds, s->rank, other);
+	}
+}
+
+static gboolean ended_played(Teller_played *t, const PipesimMegatronSeat *s)
+{
+	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
+
+	for (guint i = 0; i < 4; i++)
+		if (!wait_played(t, s, kinds[i], s->what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]))
+			return FALSE;
+	return TRUE;
+}
+
+#define MAKE(name) name##_played
+#include "runtime/megatron.inc"
+#undef MAKE
+
+static gboolean act(gpointer data, guint rank)
+{
+	Teller_played *t = data;
+
+	if (!t->other && tell_played(t, &t->members[rank].seat))
+		t->n_ended++;
+	return FALSE;
+}
+
+/* Whether all come to their end, of an order that has been read. */
+static gboolean play(const PipesimMegatron *all, PipesimArena *arena)
+{
+	const PipesimCommunicators communicators = all->issuing->communicators;
+	Teller_played t = {.all = all,
+		.places = pipesim_between_ends(all->program, arena),
+		.rounds = pipesim_rounds_begin(all->ranks, arena),
+		.members = pipesim_arena_array(arena, Member, all->ranks),
+		.edges = all->ranks == 2 || communicators == PIPESIM_COMMUNICATOR_EDGE};
+
+	if (!pipesim_arena_check(arena, NULL, "%u ranks", all->ranks) || all->batched ||
+		(!t.edges && communicators != PIPESIM_COMMUNICATOR_PAIR))
+		return FALSE;
+	for (guint rank = 0; rank < all->ranks; rank++)
+		t.members[rank].seat = pipesim_megatron_seat(all, rank);
+	pipesim_rounds_run(&t.rounds, act, &t);
+	return !t.other && t.n_ended == all->ranks;
+}
+
 /* Without virtual stages, where every rank has a steady phase, all are batches, which go through one queue. */
 static PipesimBetween between(const PipesimProgram *program, const PipesimIssuing *issuing)
 {
@@ -285,14 +407,17 @@ static PipesimBetween between(const PipesimProgram *program, const PipesimIssuin
 			pipesim_arena_array(arena, guint32, all.n)}};
 	PipesimMegatronSeat seat;
 
-	if (!pipesim_arena_check(arena, NULL, "%u ops", program->n_ops) || shape->chunks > 1 ||
-		shape->microbatches < shape->ranks ||
-		issuing->communicators > PIPESIM_COMMUNICATOR_PAIR)
+	if (!pipesim_arena_check(arena, NULL, "%u ops", program->n_ops))
 		return PIPESIM_BETWEEN_MORE;
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		if (!read_rank(&teller, &all, rank, &seat, NULL))
 			return PIPESIM_BETWEEN_MORE;
-	return PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_WAITED;
+	if (shape->chunks > 1)
+		return play(&all, arena) ? PIPESIM_BETWEEN_RUNS : PIPESIM_BETWEEN_MORE;
+	return shape->microbatches >= shape->ranks &&
+			       issuing->communicators <= PIPESIM_COMMUNICATOR_PAIR
+		       ? PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_WAITED
+		       : PIPESIM_BETWEEN_MORE;
 }
 
 const PipesimRuntime pipesim_runtime_megatron = {

@@ -37,6 +37,7 @@ typedef enum {
 	PIPESIM_BETWEEN_PLAIN = 1 << 0,
 	PIPESIM_BETWEEN_JOINED = 1 << 1, /* both always go as one */
 	PIPESIM_BETWEEN_WAITED = 1 << 2, /* whatever comes behind waits for both */
+	PIPESIM_BETWEEN_RUNS = 1 << 3,   /* something else, which runs to its end */
 } PipesimBetween;
 
 struct _PipesimRuntime {
