@@ -8,6 +8,9 @@ typedef struct {
 	guint until_input, until_weight; /* pieces of chunks */
 	guint pieces, copied;            /* of a chunk, and those of them that go to the host */
 	guint host;                      /* what is there, pieces */
+	guint slices;                    /* of a sequence */
+	const gint64 *tokens;            /* of each; NULL: of equal length */
+	gint64 all;                      /* of a sequence */
 	__extension__ __int128 host_bytes;
 	/* By PipesimBytes: what a micro-batch holds of each chunk of the rank, NULL where all are alike or
 	 * nothing is known of it; and what is held of each sort, bytes. */

@@ -19,13 +19,26 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 	PipesimHeld held = {.rank = rank,
 		.pieces = report->held.pieces,
 		.copied = report->held.copied,
+		.slices = MAX(memory->slices, 1),
+		.tokens = memory->tokens,
 		.besides = memory->besides,
 		.absent = memory->absent != NULL ? memory->absent[rank] : 0};
 
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		if (memory->of[sort] != NULL)
 			held.of[sort] = &memory->of[sort][first];
+	for (guint i = 0; held.tokens != NULL && i < held.slices; i++)
+		held.all += held.tokens[i];
 	return held;
+}
+
+/* @bytes of a slice of mean length, in that of @unit. */
+static gint64 of_unit(const PipesimHeld *held, gint64 bytes, guint unit)
+{
+	return held->tokens == NULL
+		       ? bytes
+		       : pipesim_time_scale(bytes,
+				 held->tokens[unit % held->slices] * held->slices, held->all);
 }
 
 /* What @op needs while it runs. */
@@ -38,19 +51,36 @@ static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 
 	if (of == NULL || (op->kind >= PIPESIM_N_KINDS && op->kind != PIPESIM_OP_RECOMPUTE))
 		return 0;
-	return MAX(of[op->chunk], of[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk]);
+	return MAX(of_unit(held, of[op->chunk], op->microbatch),
+		op->kind == PIPESIM_FB ? of_unit(held, of[op->b_chunk], op->b_microbatch) : 0);
 }
 
-/* @n pieces more are held of what a micro-batch holds of @chunk until what frees @sort. */
-static void add(PipesimHeld *held, PipesimBytes sort, guint chunk, gint n)
+/* @n pieces more are held of what micro-batch, or slice, @unit holds of @chunk until what frees @sort. */
+static void add(PipesimHeld *held, PipesimBytes sort, guint chunk, guint unit, gint n)
 {
 	const gint64 *of = held->of[sort];
 
 	if (of != NULL && held->pieces == 1)
-		held->bytes[sort] += n * of[chunk];
+		held->bytes[sort] += n * of_unit(held, of[chunk], unit);
 	else if (of != NULL)
 		held->bytes[sort] +=
-			(n > 0 ? 1 : -1) * pipesim_time_scale(of[chunk], ABS(n), held->pieces);
+			(n > 0 ? 1 : -1) * pipesim_time_scale(of_unit(held, of[chunk], unit),
+						   ABS(n), held->pieces);
+}
+
+/* Gradients of keys and values that later slices add to: of all but the last slice from its backward on, of each
+ * until its own is over. */
+static void add_keys(PipesimHeld *held, const PipesimOp *op, gboolean after)
+{
+	const guint chunk = pipesim_op_backward_chunk(op);
+	const guint unit = pipesim_op_backward_microbatch(op), slice = unit % held->slices;
+
+	if (held->of[PIPESIM_KEYS] == NULL || !pipesim_op_has_backward(op))
+		return;
+	if (after && slice + 1 < held->slices)
+		add(held, PIPESIM_KEYS, chunk, unit, -(gint)held->pieces);
+	for (guint i = 0; !after && slice + 1 == held->slices && i < slice; i++)
+		add(held, PIPESIM_KEYS, chunk, i, (gint)held->pieces);
 }
 
 /* What of @op's chunk is copied goes to the host, or from it. */
@@ -66,8 +96,10 @@ static void move(PipesimHeld *held, const PipesimOp *op)
 	held->host += to ? held->copied : -held->copied;
 	if (input != NULL)
 		held->host_bytes +=
-			(to ? 1 : -1) * pipesim_time_scale(input[op->chunk] + weight[op->chunk],
-						held->copied, held->pieces);
+			(to ? 1 : -1) *
+			pipesim_time_scale(of_unit(held, input[op->chunk] + weight[op->chunk],
+						   op->microbatch),
+				held->copied, held->pieces);
 }
 
 /* What a forward leaves whose R comes later, if that is known; as R runs it is part of all. */
@@ -91,28 +123,31 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		held->absent = held->besides[index].absent[0];
 	}
 	held->transient = transient_bytes(held, op);
+	add_keys(held, op, FALSE);
 	if (op->kind == PIPESIM_F && op->b_chunk == PIPESIM_RECOMPUTED) {
 		keep(held, op->chunk, 1);
 		return TRUE;
 	}
 	if (pipesim_op_rows[op->kind].takes == 0)
-		return held->besides != NULL || held->transient > 0;
+		return held->besides != NULL || held->transient > 0 ||
+		       held->of[PIPESIM_KEYS] != NULL;
 	if (op->kind == PIPESIM_OP_RECOMPUTE)
 		keep(held, op->chunk, -1);
 	back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
 	n = back ? held->copied : held->pieces;
 	held->until_input += n;
 	held->until_weight += n;
-	add(held, PIPESIM_UNTIL_INPUT, op->chunk, (gint)n);
-	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, (gint)n);
+	add(held, PIPESIM_UNTIL_INPUT, op->chunk, op->microbatch, (gint)n);
+	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, op->microbatch, (gint)n);
 	if (!back)
-		add(held, PIPESIM_UNTIL_STEP, op->chunk, (gint)n);
+		add(held, PIPESIM_UNTIL_STEP, op->chunk, op->microbatch, (gint)n);
 	return TRUE;
 }
 
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
 	const guint chunk = pipesim_op_backward_chunk(op);
+	const guint unit = pipesim_op_backward_microbatch(op);
 	const gboolean transient = held->transient > 0;
 	/* What goes to the host. */
 	const gboolean frees =
@@ -127,14 +162,16 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 	}
 	if (pipesim_op_has_backward(op) || frees) {
 		held->until_input -= n;
-		add(held, PIPESIM_UNTIL_INPUT, chunk, -(gint)n);
+		add(held, PIPESIM_UNTIL_INPUT, chunk, unit, -(gint)n);
 	}
 	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
-		add(held, PIPESIM_BETWEEN, chunk, op->kind == PIPESIM_I ? (gint)n : -(gint)n);
+		add(held, PIPESIM_BETWEEN, chunk, unit,
+			op->kind == PIPESIM_I ? (gint)n : -(gint)n);
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB || frees) {
 		held->until_weight -= n;
-		add(held, PIPESIM_UNTIL_WEIGHT, chunk, -(gint)n);
+		add(held, PIPESIM_UNTIL_WEIGHT, chunk, unit, -(gint)n);
 	}
+	add_keys(held, op, TRUE);
 	return op->kind != PIPESIM_F || held->besides != NULL || transient;
 }
 
@@ -167,8 +204,9 @@ gint64 pipesim_held_host_bytes(
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD])
 {
-	__extension__ const __int128 *bytes = held->bytes,
-				     waits = bytes[PIPESIM_BETWEEN] + bytes[PIPESIM_UNTIL_STEP];
+	__extension__ const __int128 *bytes = held->bytes, waits = bytes[PIPESIM_BETWEEN] +
+								   bytes[PIPESIM_UNTIL_STEP] +
+								   bytes[PIPESIM_KEYS];
 
 	if (held->of[PIPESIM_UNTIL_INPUT] != NULL) {
 		parts[PIPESIM_HELD_UNTIL_INPUT] =
@@ -393,7 +431,9 @@ static void name_transients(const PipesimSubject *subject, PipesimMemory *memory
 					moments[i]->stage, moments[i]->kind);
 }
 
-static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
+/* @program: (nullable): op by op in place of loops */
+static void walk_rank(const PipesimSubject *subject, const PipesimProgram *program, guint rank,
+	PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
 	const PipesimOrder *order = step->job.order;
@@ -406,8 +446,11 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	if (report->memory.peak != NULL)
 		weigh(&walk, NULL, 0);
 	/* There are no loops, or pairs of theirs have been taken apart. */
-	if (order->program != NULL || step->program != step->whole ||
-		report->memory.besides != NULL)
+	if (program != NULL)
+		walk_ops(&walk, &program->ops[program->rank_begin[rank]],
+			program->rank_begin[rank + 1] - program->rank_begin[rank], index);
+	else if (order->program != NULL || step->program != step->whole ||
+		 report->memory.besides != NULL)
 		walk_ops(&walk, &step->program->ops[index],
 			step->program->rank_begin[rank + 1] - (guint32)index, index);
 	else
@@ -429,6 +472,24 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 			MAX(report->memory.max_host, report->memory.host[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
+}
+
+/* The same where they are not, but slices are: all chunks hold as much. */
+static void place_slices(
+	const PipesimStep *step, const PipesimCosts *costs, PipesimReport *report)
+{
+	const gint64 bytes[] = {costs->bytes_until_input, costs->bytes_until_weight};
+	const PipesimShape *shape = &step->job.order->shape;
+	const PipesimFraction *unit = &report->held.unit;
+	const gsize n = (gsize)shape->ranks * shape->chunks;
+
+	report->memory.chunks = shape->chunks;
+	for (guint sort = 0; sort < G_N_ELEMENTS(bytes); sort++) {
+		report->memory.of[sort] = g_new(gint64, n);
+		for (gsize i = 0; i < n; i++)
+			report->memory.of[sort][i] = pipesim_time_scale(
+				bytes[sort], unit->num * report->held.pieces, unit->den);
+	}
 }
 
 /* What chunks of ranks hold, and their parameters, where stages are told apart. */
@@ -481,6 +542,9 @@ gboolean pipesim_report_memory(
 	PipesimMemory *memory = &report->memory;
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
+	const PipesimTimes *times = step->job.times;
+	const gboolean told = times->bytes[PIPESIM_PARAMETERS] != NULL;
+	g_autoptr(PipesimProgram) program = NULL;
 
 	report->held.pieces = shape->offload_part.num > 0 ? (guint)shape->offload_part.den : 1;
 	report->held.copied = shape->offload_part.num > 0 ? (guint)shape->offload_part.num : 1;
@@ -503,11 +567,25 @@ gboolean pipesim_report_memory(
 			memory->host = g_new0(gint64, report->ranks);
 		if (subject->memory_limit > 0)
 			memory->over = g_new0(PipesimMoment, report->ranks);
-		if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
+		memory->slices = pipesim_shape_slices(shape);
+		if (times->tokens != NULL)
+			memory->tokens = g_memdup2(
+				times->tokens, memory->slices * sizeof *times->tokens);
+		if (told)
 			place_stages(step, subject->costs, memory);
+		else if (memory->tokens != NULL)
+			place_slices(step, subject->costs, report);
+		/* Loops do not say which slice an op is of. */
+		if (memory->tokens != NULL || memory->of[PIPESIM_KEYS] != NULL) {
+			program = step->program != NULL
+					  ? pipesim_program_ref(step->program)
+					  : pipesim_order_expand(step->job.order, error);
+			if (program == NULL)
+				return FALSE;
+		}
 	}
 	for (guint rank = 0; memory->peak != NULL && rank < report->ranks; rank++) {
-		if (memory->of[PIPESIM_UNTIL_INPUT] == NULL)
+		if (!told)
 			memory->parameters[rank] = pipesim_time_scale(
 				subject->costs->parameter_bytes, shape->copies, 1);
 		memory->max_parameters = MAX(memory->max_parameters, memory->parameters[rank]);
@@ -515,7 +593,7 @@ gboolean pipesim_report_memory(
 	if (!pipesim_report_besides(subject, report, error))
 		return FALSE;
 	for (guint rank = 0; rank < report->ranks; rank++)
-		walk_rank(subject, rank, report);
+		walk_rank(subject, program, rank, report);
 	memory->fits = subject->memory_limit == 0 || memory->max <= subject->memory_limit;
 	return TRUE;
 }

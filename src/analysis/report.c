@@ -75,11 +75,11 @@ void pipesim_report_free(PipesimReport *report)
 		return;
 	gpointer const own[] = {report->bubble.busy, report->bubble.idle,
 		report->bubble.span_idle, report->held.peak, report->held.peak_until_input,
-		report->held.host, report->memory.host, report->held.peak_op,
-		report->held.peak_name, report->memory.peak, report->memory.besides,
-		report->memory.parameters, report->memory.fullest, report->memory.over,
-		report->memory.absent, report->path.ops, report->comm, report->links,
-		report->power, report->exposed,
+		report->held.host, report->memory.host, report->memory.tokens,
+		report->held.peak_op, report->held.peak_name, report->memory.peak,
+		report->memory.besides, report->memory.parameters, report->memory.fullest,
+		report->memory.over, report->memory.absent, report->path.ops, report->comm,
+		report->links, report->power, report->exposed,
 		report->period != NULL ? report->period->between : NULL, report->period};
 
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)

@@ -134,6 +134,8 @@ typedef struct {
 	/* By PipesimBytes: what a micro-batch holds of each stage, [rank * chunks + chunk]; NULL where
 	 * all hold the same, or where that is known only of a model that is described and none is. */
 	gint64 *of[PIPESIM_N_STAGE_BYTES];
+	gint64 *tokens; /* of each of @slices of a sequence, which bytes of ops follow; NULL = all have as many */
+	guint slices;
 	gint64 *host; /* most on the host of each rank; NULL with peak, and where nothing is copied there */
 	gint64 max_host;
 	gint64 *absent; /* by rank: of gradients what no op has brought yet as the step begins; NULL = none */

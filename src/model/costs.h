@@ -39,6 +39,9 @@ typedef enum {
 	PIPESIM_TRANSIENT_FORWARD, /* and while F runs */
 	PIPESIM_TRANSIENT_WEIGHT,  /* and while W runs */
 	PIPESIM_UNTIL_STEP,        /* of a micro-batch from its forward until the step ends */
+	/* Where sequences are cut: gradients of keys and values of a slice, from the first backward of its
+	 * micro-batch until its own. */
+	PIPESIM_KEYS,
 	/* Of the first two what a forward leaves whose R comes later. Both or neither are there. */
 	PIPESIM_KEPT_INPUT,
 	PIPESIM_KEPT_WEIGHT,
@@ -368,6 +371,7 @@ struct _PipesimTimes {
 	 * NULL = all alike. */
 	gint64 *each;
 	guint microbatches; /* of @each */
+	gint64 *tokens;     /* of each slice of a sequence; NULL = all have as many */
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and

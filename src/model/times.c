@@ -263,9 +263,16 @@ static void fill_slices(
 	const guint n = shape->microbatches, slices = pipesim_shape_slices(shape);
 	g_autofree double *shares = g_new(double, slices);
 	g_autofree double *attention = g_new(double, slices);
+	g_autofree double *lengths = g_new(double, slices);
 
 	if (slices == 1 || !pipesim_slicing_shares(slicing, slices, shares, attention, NULL))
 		return;
+	if (slicing->how != PIPESIM_SLICES_EVEN &&
+		pipesim_slicing_lengths(slicing, slices, lengths, NULL)) {
+		times->tokens = g_new(gint64, slices);
+		for (guint i = 0; i < slices; i++)
+			times->tokens[i] = (gint64)rint(lengths[i]);
+	}
 	times->microbatches = n;
 	times->equal_stages = FALSE;
 	times->each = g_new(gint64, (gsize)times->stages * n * PIPESIM_FB);
@@ -386,8 +393,8 @@ void pipesim_times_free(PipesimTimes *times)
 		return;
 	gpointer const owned[] = {times->unshard, times->reduce, times->gathered,
 		times->moved[0], times->moved[1], times->late, times->early, times->tail,
-		times->each, times->sorts, times->again, times->slow, times->first_layer,
-		times->contention};
+		times->each, times->tokens, times->sorts, times->again, times->slow,
+		times->first_layer, times->contention};
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		g_free(times->stage[kind]);
 		g_free(times->launch[kind]);

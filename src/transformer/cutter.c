@@ -293,6 +293,8 @@ static void take_bytes(const PipesimStage *stage, guint i, guint pieces, Pipesim
 	times->bytes[PIPESIM_TRANSIENT][i] = stage->transient / pieces;
 	times->bytes[PIPESIM_TRANSIENT_WEIGHT][i] = stage->transient_weight / pieces;
 	times->bytes[PIPESIM_UNTIL_STEP][i] = stage->until_step / pieces;
+	if (times->bytes[PIPESIM_KEYS] != NULL)
+		times->bytes[PIPESIM_KEYS][i] = stage->keys / pieces;
 	times->bytes[PIPESIM_TRANSIENT_FORWARD][i] = stage->transient_forward / pieces;
 	if (times->late != NULL) {
 		times->late[i] = stage->late;
@@ -338,7 +340,8 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	const gboolean alone = own->training.ep_overlap && shape->ranks == 1;
 
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
-		if (sort < PIPESIM_KEPT_INPUT || own->sparing != NULL)
+		if ((sort != PIPESIM_KEYS || shape->sliced) &&
+			(sort < PIPESIM_KEPT_INPUT || own->sparing != NULL))
 			times->bytes[sort] = g_new0(gint64, shape->stages);
 	if (own->sparing != NULL && own->timed)
 		times->again = g_new0(gint64, shape->stages);

@@ -13,6 +13,7 @@ typedef struct {
 	/* Of a micro-batch: until I, until W, from the one to the other. */
 	gint64 until_input, until_weight, between;
 	gint64 until_step; /* and what stays until the step ends */
+	gint64 keys;       /* gradients of keys and values */
 	gint64 transient, transient_forward, transient_weight;
 	/* Of the gradients: what the first weight gradient brings, and what of that is there
 	 * before it ends. */

@@ -700,6 +700,14 @@ PipesimWide pipesim_terms_input(
 	return 2 * terms.h * terms.Tp;
 }
 
+PipesimWide pipesim_terms_keys(const PipesimTransformer *model, const PipesimTraining *training)
+{
+	Terms x = {0};
+
+	init(&x, model, training);
+	return 2 * (x.rk > 0 ? x.a * (x.dn + x.dr + x.dv) : 2 * x.kv) * x.T / x.t;
+}
+
 /* Dummies -------------------------------------------------------------------------------- */
 
 typedef struct {

@@ -103,6 +103,10 @@ void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *t
 PipesimWide pipesim_terms_input(
 	const PipesimTransformer *model, const PipesimTraining *training);
 
+/** pipesim_terms_keys: bytes of the keys and values of a layer, or of their gradients, of a micro-batch on a rank. */
+PipesimWide pipesim_terms_keys(
+	const PipesimTransformer *model, const PipesimTraining *training);
+
 /** pipesim_terms_dummies: bytes of the tensors that a rank with @parts, a set of 1 <<
  * PipesimPart, keeps for the run: TransformerEngine's for each distinct shape of a weight
  * (get_dummy_wgrad()), and that of the gathered input of the head under sequence parallelism
