@@ -295,13 +295,13 @@ typedef struct {
 
 /* What takes longest stands first. Where values have a model of their own, that of the last counts. */
 static const Command commands[] = {
+	{"compare", "--pp=4 --microbatches=8", 1, {"", "--schedule=all"}},
 	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
 		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
 		1, {""}},
 	{"sweep", "--microbatches=8 --pp=4", 1,
 		{"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1", "--schedule=all"}},
-	{"compare", "--pp=4 --microbatches=8", 1, {"", "--schedule=all"}},
 	{"diff", "--pp=4 --microbatches=8", 0,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
 	{"steady", "--pp=4", 0, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
