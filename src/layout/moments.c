@@ -15,8 +15,8 @@
 #define EARLY  1
 #define DIGITS (62 / BITS)
 
-/* What a rank holds while an op runs. Behind it 5 counts of each chunk: micro-batches until I, until W, between both, whether its
- * stage is gathered, and its digit of gradients. */
+/* What a rank holds while an op runs. Behind it 6 counts of each chunk: micro-batches until I, until W, between both, slices whose
+ * keys and values have gradients, whether its stage is gathered, and its digit of gradients. */
 typedef struct {
 	gint32 messages; /* first: what is alike may differ in it */
 	guint8 kind, chunk, b_chunk;
@@ -27,6 +27,7 @@ enum {
 	UNTIL_INPUT,
 	UNTIL_WEIGHT,
 	BETWEEN,
+	KEYS,
 	GATHERED,
 	ABSENT,
 	N_COUNTS
@@ -219,7 +220,8 @@ static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 {
 	const guint n = program->rank_begin[rank + 1] - program->rank_begin[rank];
 	const guint bits = g_bit_storage(2 * MAX(n, 1));
-	const guint chunks = moments->shape.chunks;
+	const guint chunks = moments->shape.chunks,
+		    slices = pipesim_shape_slices(&moments->shape);
 	g_autofree guint *seats = g_new0(guint, (gsize)1 << bits);
 	g_autofree guint *last = g_new0(guint, (gsize)PIPESIM_N_KINDS * chunks * chunks);
 	Walk walk = {.now = now, .seats = seats, .mask = (1u << bits) - 1, .last = last};
@@ -229,6 +231,7 @@ static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
 		const PipesimOp *op = &program->ops[i];
 		const guint back = pipesim_op_backward_chunk(op);
+		const guint slice = pipesim_op_backward_microbatch(op) % slices;
 
 		now->kind = op->kind;
 		now->chunk = op->chunk;
@@ -239,7 +242,11 @@ static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 			move(&walk, op->chunk, UNTIL_INPUT, 1);
 			move(&walk, op->chunk, UNTIL_WEIGHT, 1);
 		}
+		if (pipesim_op_has_backward(op) && slice + 1 == slices)
+			move(&walk, back, KEYS, (gint)slice);
 		add(moments, rank, &walk);
+		if (pipesim_op_has_backward(op) && slice + 1 < slices)
+			move(&walk, back, KEYS, -1);
 		if (pipesim_op_has_backward(op))
 			move(&walk, back, UNTIL_INPUT, -1);
 		if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
@@ -315,6 +322,7 @@ static gboolean weights_of(
 		*own = (Weights){.of = {bytes_of(times, PIPESIM_UNTIL_INPUT, stage),
 					 bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage),
 					 bytes_of(times, PIPESIM_BETWEEN, stage),
+					 bytes_of(times, PIPESIM_KEYS, stage),
 					 times->gathered != NULL ? times->gathered[stage] : 0,
 					 times->late != NULL ? times->late[stage] : 0},
 			.early = times->early != NULL ? times->early[stage] : 0};
@@ -348,7 +356,7 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 			const gint16 *n = &moment->counts[N_COUNTS * chunk];
 			const Weights *of = &weights[chunk];
 
-			for (guint sort = UNTIL_INPUT; sort <= BETWEEN; sort++)
+			for (guint sort = UNTIL_INPUT; sort <= KEYS; sort++)
 				held += n[sort] * of->of[sort];
 			if (!moments->list)
 				continue;
