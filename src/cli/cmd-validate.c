@@ -70,8 +70,8 @@ static void append_name(GString *names, const char *name)
 /* Sorts one way of communicating, of @runtime or by @file's own @lowering, into @fates; says on standard error where
  * messages hang or meet the wrong ones and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, const char *path,
-	const PipesimRuntime *runtime, const PipesimLowering *lowering, GString *const *fates,
-	GError **error)
+	const PipesimRuntime *runtime, const PipesimLowering *lowering, PipesimProven *proven,
+	GString *const *fates, GError **error)
 {
 	const char *name = lowering != NULL ? "the messages of the file" : runtime->name;
 	g_autoptr(GError) fault = NULL;
@@ -86,7 +86,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, cons
 	const gboolean runs =
 		lowering != NULL ? pipesim_lowering_check(lowering, asked.communicators,
 					   pipesim_schedule_file_locate_action, file, &fault)
-				 : pipesim_runtime_runs(file->program, runtime, &asked,
+				 : pipesim_runtime_runs(file->program, runtime, &asked, proven,
 					   decides ? pipesim_schedule_file_locate_op : NULL,
 					   file, &fault);
 	const gboolean none = g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT);
@@ -142,6 +142,7 @@ static gboolean report(
 	GString *const fates[N_FATES] = {run, hang, cross, none};
 	GString *out = validation->out;
 	const PipesimExit before = *validation->worst;
+	PipesimProven proven = PIPESIM_PROVEN_NONE;
 	gboolean failed;
 
 	*validation->worst = PIPESIM_EXIT_DONE;
@@ -149,14 +150,15 @@ static gboolean report(
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 
 		if (wanted && (file->lowering == NULL || !runtimes[i]->waits) &&
-			!try_comm(validation, file, path, runtimes[i], NULL, fates, error))
+			!try_comm(validation, file, path, runtimes[i], NULL, &proven, fates,
+				error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && !is_for(validation, file->lowering, path))
 		*validation->worst = PIPESIM_EXIT_NO;
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
 		!try_comm(validation, file, path, file->lowering->runtime, file->lowering,
-			fates, error))
+			&proven, fates, error))
 		return FALSE;
 	failed = *validation->worst != PIPESIM_EXIT_DONE;
 	*validation->worst = MAX(before, *validation->worst);

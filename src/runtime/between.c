@@ -136,24 +136,17 @@ PipesimEnds *pipesim_between_ends(const PipesimProgram *program, PipesimArena *a
 	return places;
 }
 
-PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
-	const PipesimIssuing *issuing)
+static PipesimFate play(const PipesimProgram *program, PipesimBetween how)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	const guint ranks = program->shape.ranks;
-	Play play = {.program = program};
+	Play play = {.program = program,
+		.how = how,
+		.rounds = pipesim_rounds_begin(ranks, arena),
+		.places = pipesim_between_ends(program, arena),
+		.seats = pipesim_arena_array(arena, Seat, ranks)};
 
-	if (runtime->between == NULL || program->has_more || program->shape.copies > 1 ||
-		pipesim_program_has_pairs(program))
-		return PIPESIM_FATE_UNKNOWN;
-	play.how = runtime->between(program, issuing);
-	if (play.how == PIPESIM_BETWEEN_RUNS)
-		return PIPESIM_FATE_RUNS;
-	play.rounds = pipesim_rounds_begin(ranks, arena);
-	play.seats = pipesim_arena_array(arena, Seat, ranks);
-	play.places = pipesim_between_ends(program, arena);
-	if (play.how == PIPESIM_BETWEEN_MORE ||
-		!pipesim_arena_check(arena, NULL, "%u ranks", ranks))
+	if (!pipesim_arena_check(arena, NULL, "%u ranks", ranks))
 		return PIPESIM_FATE_UNKNOWN;
 	for (guint rank = 0; rank < ranks; rank++) {
 		play.seats[rank].ran = program->rank_begin[rank];
@@ -162,8 +155,37 @@ PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRun
 	pipesim_rounds_run(&play.rounds, act, &play);
 	for (guint rank = 0; rank < ranks; rank++)
 		if (play.seats[rank].ran < program->rank_begin[rank + 1] ||
-			((play.how & PIPESIM_BETWEEN_WAITED) &&
+			((how & PIPESIM_BETWEEN_WAITED) &&
 				play.seats[rank].at <= program->rank_begin[rank + 1]))
 			return PIPESIM_FATE_HANGS;
 	return PIPESIM_FATE_RUNS;
+}
+
+PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing, PipesimProven *proven)
+{
+	const PipesimBetween strictest = PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_WAITED;
+	PipesimBetween how;
+
+	if (*proven == PIPESIM_PROVEN_NONE && (program->has_more || program->shape.copies > 1 ||
+						      pipesim_program_has_pairs(program)))
+		*proven = PIPESIM_PROVEN_LISTS;
+	if (runtime->between == NULL || *proven == PIPESIM_PROVEN_LISTS)
+		return PIPESIM_FATE_UNKNOWN;
+	how = runtime->between(program, issuing);
+	if (how == PIPESIM_BETWEEN_MORE)
+		return PIPESIM_FATE_UNKNOWN;
+	if (how == PIPESIM_BETWEEN_RUNS)
+		return PIPESIM_FATE_RUNS;
+	if (*proven == PIPESIM_PROVEN_NONE) {
+		const PipesimFate fate = play(program, strictest);
+
+		*proven = fate == PIPESIM_FATE_RUNS    ? PIPESIM_PROVEN_RUNS
+			  : fate == PIPESIM_FATE_HANGS ? PIPESIM_PROVEN_HANGS
+						       : PIPESIM_PROVEN_LISTS;
+	}
+	return *proven == PIPESIM_PROVEN_RUNS    ? PIPESIM_FATE_RUNS
+	       : *proven == PIPESIM_PROVEN_LISTS ? PIPESIM_FATE_UNKNOWN
+	       : how == strictest                ? PIPESIM_FATE_HANGS
+						 : play(program, how);
 }

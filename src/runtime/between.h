@@ -10,9 +10,10 @@ typedef enum {
 } PipesimFate;
 
 /** pipesim_between_play: whether @program runs under @runtime as @issuing asks, by the rules of lowering.h; a list that runs
- * so also has the right messages meet, as ops that send or receive two are left to lists. */
+ * so also has the right messages meet, as ops that send or receive two are left to lists.
+ * @proven: (inout): of @program */
 PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
-	const PipesimIssuing *issuing);
+	const PipesimIssuing *issuing, PipesimProven *proven);
 
 /* Of a message, where both of its ends have been issued. */
 #define PIPESIM_MOVED G_MAXUINT32

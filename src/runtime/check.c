@@ -420,7 +420,8 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 }
 
 gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,
-	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error)
+	const PipesimIssuing *issuing, PipesimProven *proven, PipesimLocate locate,
+	gpointer data, GError **error)
 {
 	g_autoptr(PipesimLowering) lowering = NULL;
 	PipesimFate fate;
@@ -430,7 +431,7 @@ gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntim
 	if (!program->has_more && pipesim_rounds_apply(runtime, issuing))
 		return pipesim_rounds_check(program->shape.ranks,
 			pipesim_program_has_pairs(program), issuing, error);
-	fate = pipesim_between_play(program, runtime, issuing);
+	fate = pipesim_between_play(program, runtime, issuing, proven);
 	if (fate == PIPESIM_FATE_RUNS)
 		return TRUE;
 	if (fate == PIPESIM_FATE_HANGS && locate == NULL)

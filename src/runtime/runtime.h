@@ -40,6 +40,16 @@ typedef enum {
 	PIPESIM_BETWEEN_RUNS = 1 << 3,   /* something else, which runs to its end */
 } PipesimBetween;
 
+/* What is known of one order for all runtimes. */
+typedef enum {
+	PIPESIM_PROVEN_NONE, /* at first */
+	/* It runs where messages go one by one and are all waited for. Each other rule lets things go sooner than that,
+	 * never later: it runs by these too. */
+	PIPESIM_PROVEN_RUNS,
+	PIPESIM_PROVEN_HANGS, /* by that one */
+	PIPESIM_PROVEN_LISTS, /* it is of another kind */
+} PipesimProven;
+
 struct _PipesimRuntime {
 	const char *name;  /* after --runtime */
 	const char *alias; /* the same; NULL: none */
@@ -123,6 +133,8 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 
 /** pipesim_runtime_runs: whether @program, as pipesim_lower() takes it, runs as @runtime issues it over the communicators of
  * @issuing, which pipesim_runtime_asked() gave: pipesim_lower() and pipesim_lowering_check(), where rules do not
- * settle it. Errors as of both; a deadlock without @locate need not name its cycle. */
+ * settle it. Errors as of both; a deadlock without @locate need not name its cycle.
+ * @proven: (inout): from one runtime to the next */
 gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,
-	const PipesimIssuing *issuing, PipesimLocate locate, gpointer data, GError **error);
+	const PipesimIssuing *issuing, PipesimProven *proven, PipesimLocate locate,
+	gpointer data, GError **error);

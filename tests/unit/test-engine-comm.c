@@ -263,6 +263,7 @@ START_TEST(rounds_run)
 	static const PipesimRuntime *const of[] = {
 		&pipesim_runtime_pytorch_2_11, &pipesim_runtime_pytorch_2_15};
 	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
+	PipesimProven proven = PIPESIM_PROVEN_NONE;
 
 	for (guint i = 0; i < G_N_ELEMENTS(of) && !program->has_more; i++) {
 		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, of[i], NULL, NULL);
@@ -274,7 +275,7 @@ START_TEST(rounds_run)
 			ck_assert(pipesim_lowering_check(
 				lowering, communicators, NULL, NULL, NULL));
 			ck_assert(pipesim_runtime_runs(
-				program, of[i], &issuing, NULL, NULL, NULL));
+				program, of[i], &issuing, &proven, NULL, NULL, NULL));
 		}
 	}
 }
@@ -284,6 +285,7 @@ END_TEST
 static void assert_fate(const PipesimProgram *program)
 {
 	const PipesimRuntime *const *all = pipesim_runtime_list();
+	PipesimProven shared = PIPESIM_PROVEN_NONE;
 
 	for (guint i = 0; all[i] != NULL; i++) {
 		g_autoptr(PipesimLowering) lowering =
@@ -294,10 +296,14 @@ static void assert_fate(const PipesimProgram *program)
 			communicators++) {
 			const PipesimIssuing issuing = {.communicators = communicators};
 
-			ck_assert_int_eq(pipesim_lowering_check(
-						 lowering, communicators, NULL, NULL, NULL),
-				pipesim_runtime_runs(
-					program, all[i], &issuing, NULL, NULL, NULL));
+			const gboolean runs = pipesim_lowering_check(
+				lowering, communicators, NULL, NULL, NULL);
+			PipesimProven own = PIPESIM_PROVEN_NONE;
+
+			ck_assert_int_eq(runs, pipesim_runtime_runs(program, all[i], &issuing,
+						       &own, NULL, NULL, NULL));
+			ck_assert_int_eq(runs, pipesim_runtime_runs(program, all[i], &issuing,
+						       &shared, NULL, NULL, NULL));
 		}
 	}
 }
