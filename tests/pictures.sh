@@ -84,6 +84,15 @@ draw pairs --pp 4 -m 8 -s dualpipe --timeline pairs.svg
 holds pairs.gp 'light, italic: reverse direction' 'directions'
 holds pairs.gp "data index 'pairs' @framed" 'frames of pairs'
 
+# Slices: ops and copies both say of which micro-batch they are.
+draw slices --pp 2 -m 3 -s seq1f1b --slices 2 --offload-fraction 0.5 --times F=1,B=2,COPY=0.5 --timeline slices.svg
+if awk '/^# / { index_of = $2 } /^[0-9]/ { n[index_of]++; if ($2 > 2) bad = 1; if ($2 == 2) last[index_of] = 1 }
+	END { exit bad || !last["F1"] || !last["copies-out"] || !last["copies-in"] }' slices.dat; then
+	pass
+else
+	fail 'copies of slices are not numbered by their micro-batch'
+fi
+
 # Memory: a line a rank, from nothing or from what is always held, to the peak ------------------------
 draw held --pp 4 -m 8 -s 1f1b --with-memory --timeline held.svg
 if awk '/^# memory/ { on = 1 } on && /^[0-9]/ { if ($2 > most[$1]) most[$1] = $2 }
@@ -267,6 +276,11 @@ holds win.gp "its lead, and the next" "a title"
 holds win.dat '^0 0 0x[0-9A-F]* "zb-h1" "+11.8 % 1f1b"$' 'the lead of ZB-H1, 51 against 57 ms'
 draw tie sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --winners tie.svg
 holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" "ties with [a-z0-9-]*"$' 'a tie'
+# Of two of a family that nearly tie the faster is named, and the tint is that of the first; not where one leads.
+draw near-tie sweep --pp 4,8 -m 16,32 --times P2P=0.0001 -s interleaved-1f1b,looped-bfs --winners near-tie.svg
+draw lead sweep --pp 4,8 -m 16,32 --times P2P=0.3 -s interleaved-1f1b,looped-bfs --winners lead.svg
+holds near-tie.dat '^0 0 0xECB88F "looped-bfs" "ties with interleaved-1f1b"$' 'a near tie'
+holds lead.dat '^0 0 0xF7E0CF "looped-bfs" "+4.4 % interleaved-1f1b"$' 'a lead within a family'
 draw limit sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --activation-bytes 1GB --memory-limit 5GB --winners limit.svg
 holds limit.dat '"none fits"' 'no schedule fits'
 holds limit.dat '"1f1b" "alone"' 'GPipe does not fit'

@@ -37,6 +37,13 @@ READER(count)
 	return TRUE;
 }
 
+static gboolean is_within(PipesimFraction x, double least, double most)
+{
+	const double value = (double)x.num / (double)x.den;
+
+	return least <= value && value <= most;
+}
+
 READER(time)
 {
 	return pipesim_parse_time(text, setting->name, place_of(to, setting), error);
@@ -384,7 +391,7 @@ READER(routing)
 	if (!pipesim_parse_fraction(text, setting->name, &factor, error))
 		return FALSE;
 	to->training->routing = factor;
-	return (factor.num >= factor.den && factor.num / factor.den <= 1000) ||
+	return is_within(factor, 1, 1000) ||
 	       pipesim_refuse(error,
 		       "%s: '%s'; the fullest rank has the mean or more, from 1 to 1000",
 		       setting->name, text);
@@ -448,7 +455,7 @@ READER(interference)
 			to->costs, setting->name, to->network->slowdown, error);
 	if (!pipesim_parse_fraction(text, setting->name, &factor, error))
 		return FALSE;
-	if (factor.num < factor.den || factor.num / factor.den >= 1000)
+	if (!is_within(factor, 1, 1000))
 		return pipesim_refuse(error,
 			"%s: '%s' is out of range; the slowdown of compute while a message is "
 			"in flight, from 1 to 1000, or 'measured'",

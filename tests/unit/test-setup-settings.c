@@ -138,6 +138,66 @@ START_TEST(texts_are_refused)
 }
 END_TEST
 
+/* The last value of a range that is taken, and the first beyond it, which is not. */
+static const struct {
+	PipesimSettingId id;
+	const char *last, *beyond;
+} ranges[] = {
+	{PIPESIM_SET_OFFLOAD_FRACTION, "1", "1.001"},
+	{PIPESIM_SET_OFFLOAD_FRACTION, "0.001", "0"},
+	{PIPESIM_SET_COPY_ENGINES, "2", "3"},
+	{PIPESIM_SET_COPY_ENGINES, "1", "0"},
+	{PIPESIM_SET_JITTER, "0.3", "0.301"},
+	{PIPESIM_SET_JITTER, "30%", "30.1%"},
+	{PIPESIM_SET_ROUTING, "1", "0.999"},
+	{PIPESIM_SET_ROUTING, "1000", "1000.001"},
+	{PIPESIM_SET_INTERFERENCE, "1", "0.999"},
+	{PIPESIM_SET_INTERFERENCE, "1000", "1000.001"},
+	{PIPESIM_SET_MFU, "1", "1.001"},
+	{PIPESIM_SET_MFU, "100%", "100.1%"},
+	{PIPESIM_SET_MFU, "0.001", "0.0009"},
+	{PIPESIM_SET_TIME_FACTORS, "10,0.1", "10.1,0.1"},
+	{PIPESIM_SET_TIME_FACTORS, "0.1,10", "0.1,10.1"},
+	{PIPESIM_SET_TIME_FACTORS, "0.1,0.1", "0.09,0.1"},
+	{PIPESIM_SET_TIME_FACTORS, "0.1,0.1", "0.1,0.09"},
+	{PIPESIM_SET_WINDOW, "1:1.001", "1:1"},
+	{PIPESIM_SET_RANKS, "3:3", "3:2"},
+};
+
+static gboolean is_read(const PipesimTarget *to, PipesimSettingId id, const char *text)
+{
+	return pipesim_settings[id].read(to, &pipesim_settings[id], text, NULL);
+}
+
+START_TEST(ranges_end_where_they_say)
+{
+	g_auto(PipesimSetup) setup = {0};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimTraining training = {0};
+	PipesimNetwork network = {0};
+	const PipesimTarget to = {&setup, &training, costs, &network, 8};
+
+	for (guint i = 0; i < G_N_ELEMENTS(ranges); i++) {
+		ck_assert_msg(is_read(&to, ranges[i].id, ranges[i].last), "%u: %s", i,
+			ranges[i].last);
+		ck_assert_msg(!is_read(&to, ranges[i].id, ranges[i].beyond), "%u: %s", i,
+			ranges[i].beyond);
+	}
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		g_autofree char *last = g_strdup_printf("%" G_GUINT64_FORMAT, setting->most);
+		g_autofree char *beyond =
+			g_strdup_printf("%" G_GUINT64_FORMAT, setting->most + 1);
+
+		if (setting->most == 0)
+			continue;
+		ck_assert_msg(is_read(&to, id, last), "%s %s", setting->name, last);
+		ck_assert_msg(!is_read(&to, id, beyond), "%s %s", setting->name, beyond);
+		ck_assert_msg(!is_read(&to, id, "0"), "%s 0", setting->name);
+	}
+}
+END_TEST
+
 START_TEST(heed_names_the_schedules)
 {
 	g_auto(PipesimSetup) setup = {0};
@@ -280,6 +340,7 @@ Suite *setup_settings_suite(void)
 	tcase_add_loop_test(tcase, swept_settings_are_read, 1, PIPESIM_N_SETTINGS);
 	tcase_add_test(tcase, texts_are_read);
 	tcase_add_loop_test(tcase, texts_are_refused, 0, G_N_ELEMENTS(refused));
+	tcase_add_test(tcase, ranges_end_where_they_say);
 	tcase_add_test(tcase, heed_names_the_schedules);
 	tcase_add_loop_test(tcase, paths_are_named_once, 0, G_N_ELEMENTS(named));
 	tcase_add_test(tcase, inputs_are_kept);
