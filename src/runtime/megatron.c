@@ -282,6 +282,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 typedef struct {
 	PipesimMegatronSeat seat;
 	guint32 n[4];
+	guint beside[2];      /* the ranks before it and behind it */
 	const guint32 *waits; /* for that message */
 } Member;
 
@@ -310,7 +311,7 @@ static inline guint32 *message_of(
 	return first != NULL ? first + op->microbatch : NULL;
 }
 
-static gboolean wait_played(
+static inline gboolean wait_played(
 	Teller_played *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
 {
 	const guint32 *message = message_of(t, s, kind, k);
@@ -329,32 +330,31 @@ static void run_played(
 }
 
 /* What both ends of a communicator come to as the same in their lines moves. */
-static void issue_played(Teller_played *t, const PipesimMegatronSeat *s, PipesimExchange what)
+static inline void issue_played(
+	Teller_played *t, const PipesimMegatronSeat *s, PipesimExchange what)
 {
 	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
-	const guint ranks = t->all->ranks;
+	Member *member = &t->members[s->rank];
 
 	for (guint i = 0; i < 4; i++) {
 		const guint kind = kinds[i], at = kind - PIPESIM_ACTION_SEND_F;
 		const gboolean behind = at == 0 || at == 3;
-		const guint other = (s->rank + (behind ? 1 : ranks - 1)) % ranks;
 		guint32 *message = message_of(t, s, kind, what.ops[at]);
 		guint32 turn;
 
 		if (message == NULL)
 			continue;
-		turn = ++t->members[s->rank]
-				 .n[!t->edges         ? (guint)behind
-					 : ranks == 2 ? (guint)pipesim_action_is_send(kind)
-						      : at];
+		turn = ++member->n[!t->edges            ? (guint)behind
+				   : t->all->ranks == 2 ? (guint)pipesim_action_is_send(kind)
+							: at];
 		t->other |= *message != 0 && *message != turn;
 		*message = *message == 0 ? turn : PIPESIM_MOVED;
-		if (t->members[other].waits == message)
-			pipesim_rounds_call(&t->rounds, s->rank, other);
+		if (t->members[member->beside[behind]].waits == message)
+			pipesim_rounds_call(&t->rounds, s->rank, member->beside[behind]);
 	}
 }
 
-static gboolean ended_played(Teller_played *t, const PipesimMegatronSeat *s)
+static inline gboolean ended_played(Teller_played *t, const PipesimMegatronSeat *s)
 {
 	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
 
@@ -391,7 +391,9 @@ static gboolean play(const PipesimMegatron *all, PipesimArena *arena)
 		(!t.edges && communicators != PIPESIM_COMMUNICATOR_PAIR))
 		return FALSE;
 	for (guint rank = 0; rank < all->ranks; rank++)
-		t.members[rank].seat = pipesim_megatron_seat(all, rank);
+		t.members[rank] = (Member){.seat = pipesim_megatron_seat(all, rank),
+			.beside = {
+				(rank + all->ranks - 1) % all->ranks, (rank + 1) % all->ranks}};
 	pipesim_rounds_run(&t.rounds, act, &t);
 	return !t.other && t.n_ended == all->ranks;
 }
