@@ -214,6 +214,7 @@ _pipesim_option 'diagnose' '--layers' '' 'N' '' 'layers on each rank, which are 
 _pipesim_option 'compare explain export diff steady optimize sweep' '--layers' '' 'N' '' 'layers on each rank, or with --model-times of the model (default: as stages of the trace need)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--split' '' 'HOW' 'even layers' 'share layers evenly or in whole layers (default: even)'
 _pipesim_option 'compare explain export diff steady optimize sweep phases' '--costs' '' 'FILE.ini' '@ini' 'take times and bytes from a file that '\''pipesim calibrate'\'' wrote'
+_pipesim_option 'compare explain export diff steady optimize sweep' '--pair-time' '' 'HOW' 'measured phases sum' 'time of an overlapped F and B: measured, phases (simulated) or sum (default: measured)'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--stage-scale' '' 'LIST' '' 'scale the times of stages: 0=1.3 makes stage 0 30 % slower'
 _pipesim_option 'compare explain export diff steady optimize sweep' '--stage-times' '' 'FILE' '@csv' 'times of each stage in ms: a CSV with columns stage,F,I,W'
 _pipesim_option 'compare diff optimize sweep' '--op-times' '' 'FILE' '@csv' 'times of each micro-batch in ms: a CSV with columns stage,microbatch,F,I,W'

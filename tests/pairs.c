@@ -93,6 +93,7 @@ static const Option options[] = {
 	{"layers", {"--trace=input/trace-small.csv --layers=4", "--layers=2"}},
 	{"split", {"--layers=3 --split=layers", "--split=layers", "--split=even"}},
 	{"costs", {"--costs=input/costs-plain.ini"}},
+	{"pair-time", {"--trace=input/trace-small.csv --pair-time=phases", "--pair-time=sum"}},
 	{"stage-scale", {"--stage-scale=0=1.3,2=0.5"}},
 	{"stage-times", {"--stage-times=input/stages.csv"}},
 	{"slow-rank", {"--slow-rank=1=1.1"}},

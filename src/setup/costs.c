@@ -5,6 +5,7 @@
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
+#include "model/phases.h"
 #include "model/slice-plan.h"
 #include "setup/setup.h"
 #include "transformer/sequences.h"
@@ -29,7 +30,7 @@ static gboolean repeats_layers(const PipesimSetup *setup)
 	       (times == NULL || strstr(times, "F=") == NULL);
 }
 
-PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
+static PipesimCosts *read_base(const PipesimSetup *setup, GError **error)
 {
 	const char *file = setup->text[PIPESIM_SET_COSTS];
 	const gboolean traces = setup->list[PIPESIM_SET_TRACE] != NULL;
@@ -72,6 +73,55 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 		pipesim_setup_notice(setup, shown);
 	}
 	return costs;
+}
+
+enum {
+	PAIR_MEASURED,
+	PAIR_PHASES,
+	PAIR_SUM
+};
+
+/* What an overlapped forward and backward take, as asked for: layer beside layer, as they are measured. */
+static gboolean choose_pair(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	gint64 *const pair = &costs->time[PIPESIM_FB];
+	const gint64 measured = *pair, both = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
+	const gboolean phases = setup->pair_time == PAIR_PHASES, known = costs->has_pair;
+	PipesimNodeTimes times = {0};
+
+	if (!phases && !known)
+		return pipesim_refuse(error,
+			"--pair-time: no pair was measured, so that it takes what F and B do; "
+			"leave it out, or take times from a trace that has pairs, for example "
+			"traces/h200.csv.gz");
+	if (setup->pair_time == PAIR_MEASURED)
+		return TRUE;
+	if (phases && !pipesim_node_times_measured(&times, costs, TRUE, error)) {
+		g_prefix_error_literal(error, "--pair-time phases: ");
+		return FALSE;
+	}
+	g_autoptr(GArray) ops = pipesim_phases_new(&times, 1, 1, FALSE);
+	const gint64 simulated =
+		pipesim_time_scale(pipesim_phases_end(ops), MAX(costs->layers, 1u), 1);
+
+	costs->has_pair = phases;
+	*pair = phases ? MIN(simulated, PIPESIM_MAX_TIME_NS) : both;
+	g_autofree char *notice = g_strdup_printf(
+		"the overlapped pair takes %s ms, %s (measured: %s; one after the other: %s)",
+		pipesim_ms_fixed(*pair, 3), phases ? "simulated from its phases" : "as F and B",
+		known ? pipesim_ms_fixed(measured, 3) : "no", pipesim_ms_fixed(both, 3));
+	pipesim_setup_notice(setup, notice);
+	return TRUE;
+}
+
+PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
+{
+	g_autoptr(PipesimCosts) costs = read_base(setup, error);
+
+	if (costs == NULL || (setup->text[PIPESIM_SET_PAIR_TIME] != NULL &&
+				     !choose_pair(setup, costs, error)))
+		return NULL;
+	return g_steal_pointer(&costs);
 }
 
 /* What other settings say ---------------------------------------------------------------- */
@@ -213,6 +263,7 @@ static gboolean read_layers(
 static gboolean read_costs(
 	const PipesimSetup *setup, PipesimCosts *costs, gboolean *replaced, GError **error)
 {
+	const gint64 pair = costs->time[PIPESIM_FB];
 	gint64 before[PIPESIM_FB];
 
 	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL &&
@@ -226,6 +277,11 @@ static gboolean read_costs(
 		return FALSE;
 	costs->has_optimizer = setup->text[PIPESIM_SET_OPTIMIZER_TIME] != NULL;
 	*replaced = memcmp(before, costs->time, sizeof before) != 0;
+	if (setup->text[PIPESIM_SET_PAIR_TIME] != NULL && costs->time[PIPESIM_FB] != pair)
+		return pipesim_refuse(error,
+			"--pair-time and %s both say what an overlapped pair takes; give one "
+			"of them",
+			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--model-times");
 	if (costs->part == NULL || !*replaced)
 		return TRUE;
 	return pipesim_refuse(error,

@@ -221,6 +221,10 @@ SETTING(SPLIT, "--split", 0, "HOW", "share layers evenly or in whole layers (def
 SETTING(COSTS, "--costs", 0, "FILE.ini",
 	"take times and bytes from a file that 'pipesim calibrate' wrote", ALL_COSTS, TIMES,
 	PATH(READ), .values = "ini")
+SETTING(PAIR_TIME, "--pair-time", 0, "HOW",
+	"time of an overlapped F and B: measured, phases (simulated) or sum (default: "
+	"measured)",
+	ALL_COSTS, TIMES, WORD(Setup, pair_time), .values = "measured phases sum")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
 	"scale the times of stages: 0=1.3 makes stage 0 30 % slower", ALL_COSTS, TIMES,
 	READ(Costs, scale), SWEPT(WITHIN))

@@ -35,6 +35,7 @@ struct _PipesimSetup {
 	gint64 memory;  /* of a GPU of a plan, bytes; 0 = not given */
 	gint64 reserve; /* of that not for tensors, bytes */
 	guint memory_model, placement, objective, order; /* words of their settings, from 0 */
+	guint pair_time;                                 /* the same */
 	guint resident_sms, threads;                     /* 0 = not given */
 	PipesimView view;                                /* of timelines; borrows the texts */
 	PipesimTransformer *model;                       /* pipesim_setup_load_model(); owned */
