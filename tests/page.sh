@@ -31,6 +31,7 @@ make_page messages --pp 4 --microbatches 8 -s zb-h1 --times P2P=0.15 --runtime p
 make_page speeds --pp 4 --microbatches 8 --costs "$sources/tests/input/costs-power.ini" --runtime native -s zb-v
 make_page large --pp 16 --microbatches 128 -s 1f1b,zb-h1,zb-v
 make_page beside --pp 4 --microbatches 8 -s po-h,vocab-2 --times F=1,B=2,COPY=0.5,S=0.1,T=0.1,BCAST_H=0.3,REDUCE_S=0.3
+make_page copies --pp 4 --microbatches 8 -s 1f1b --offload-fraction 0.5 --times F=1,B=2,COPY=0.5
 make_page left-out --pp 64 --microbatches 800 -s 1f1b,zb-h1
 mkdir '<' && cp "$sources/tests/input/one-rank.csv" '</script><b onclick="x()">&.csv'
 "$PIPESIM" diagnose "$sources/tests/input/run/ops.csv" --full --report diagnosis.html >diagnosis.txt 2>err || fail "diagnose: $(head -n 2 err)"

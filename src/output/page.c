@@ -122,6 +122,12 @@ static void write_colours(PipesimJson *json)
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
+	/* What else ranks do, and as which of these it is drawn. */
+	pipesim_json_open_line(json, "drawn");
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
+		PIPESIM_MEMBER(json, pipesim_op_rows[kind].word, TEXT,
+			pipesim_kind_letter(pipesim_look_of(kind)));
+	pipesim_json_close(json);
 	PIPESIM_LIST(json, "asides", TEXT, G_N_ELEMENTS(pipesim_theme(0)->asides),
 		pipesim_theme(PIPESIM_THEME_LIGHT)->asides[i]);
 	pipesim_json_open_object(json, "speeds");

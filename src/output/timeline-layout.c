@@ -12,8 +12,7 @@ gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *
 	return *start < *end;
 }
 
-/* As what an op is drawn. */
-static PipesimKind look_of(guint kind)
+PipesimKind pipesim_look_of(guint kind)
 {
 	return kind < PIPESIM_N_KINDS         ? (PipesimKind)kind
 	       : kind == PIPESIM_OP_RECOMPUTE ? PIPESIM_F
@@ -46,7 +45,7 @@ guint pipesim_layout_boxes(const PipesimLayout *layout, const PipesimRun *run, g
 		.start = run->step->timeline->start[index],
 		.end = run->step->timeline->end[index],
 		.rank = rank,
-		.kind = look_of(op->kind),
+		.kind = pipesim_look_of(op->kind),
 		.paired = op->kind == PIPESIM_FB,
 	};
 	show_unit(&program->shape, op->chunk, op->microbatch, &boxes[0]);

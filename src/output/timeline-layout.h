@@ -73,6 +73,9 @@ PipesimLayout *pipesim_layout_new(
 	const PipesimComparison *comparison, const PipesimView *view, guint max_lanes);
 void pipesim_layout_free(PipesimLayout *layout);
 
+/** pipesim_look_of: as what an op of PipesimKind or of what else ranks do is drawn; PIPESIM_FB as its halves. */
+PipesimKind pipesim_look_of(guint kind);
+
 /** pipesim_layout_cut: to the window of @layout the time from @start to @end. Returns whether
  * that leaves any. */
 gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *end);

@@ -294,6 +294,13 @@ def check_other(window, folder):
     page = Page(window, folder + '/beside.html')
     for run in range(2):
         check_asides(page, run, run)
+    legend = 'document.querySelector(".legend").innerText'
+    said = window.run(legend).split('\n')
+    check('passes are in the legend', any('backward for weights' in words for words in said), said)
+    page = Page(window, folder + '/copies.html')
+    said = window.run(legend).split('\n')
+    equal('the legend has what is drawn', said, ['forward', 'full backward', 'copies to the host', 'copies back'])
+    page.quiet('copies')
     page = Page(window, folder + '/all.html')
     rows = window.run('Array.from(document.querySelectorAll("#schedules tbody tr")).map(row => row.className)')
     check('refusals are rows', 'refused' in rows and 'best' in rows, rows)

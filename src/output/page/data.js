@@ -3,16 +3,14 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 
 const KINDS = ['F', 'I', 'W', 'B'];
-const F = 0, I = 1, W = 2, B = 3;
 const NONE = -1;
 
-/* "3F12", "3F12.1" of a slice, or a pair "(3F12;4B2)OVERLAP_F_B" as its two halves. A forward once more (R) is drawn as
- * one, passes over the vocabulary as W; copies and collectives take no time among ops, but have lanes below. */
+/* "3F12", "3F12.1" of a slice, or a pair "(3F12;4B2)OVERLAP_F_B" as its two halves. Copies and collectives take no
+ * time among ops, but have lanes below. */
 function readOpName(name) {
   const half = text => {
     const [, stage, letters, microbatch] = /^(\d+)([A-Z_]+)(\d*)(?:\.\d+)?$/.exec(text) ?? [null, 0, text, 0];
-    const kind = KINDS.indexOf(letters);
-    return {stage: +stage, kind: kind >= 0 ? kind : letters === 'R' ? F : W, microbatch: +microbatch};
+    return {stage: +stage, kind: KINDS.indexOf(data.drawn[letters] ?? letters), microbatch: +microbatch};
   };
   return name.startsWith('(') ? name.slice(1, name.indexOf(')')).split(';').map(half) : [half(name)];
 }

@@ -323,8 +323,9 @@ function makeSpeedLegend() {
 function makeLegend() {
   if (view.speed)
     return makeSpeedLegend();
-  const kinds = KINDS.map((kind, i) => [kind, i]).filter(([, i]) =>
-    drawable.some(run => run.timeline.kind.includes(i) || [...run.timeline.second.values()].some(half => half.kind === i)));
+  const has = (t, kind) => t.kind.some((of, op) => of === kind && t.end[op] > t.start[op]) ||
+    [...t.second.values()].some(half => half.kind === kind);
+  const kinds = KINDS.map((kind, i) => [kind, i]).filter(([, i]) => drawable.some(run => has(run.timeline, i)));
   const shades = new Set(drawable.map(run => run.timeline.chunkName).filter(name => name !== null));
   const box = colour => {
     const drawn = make('i');
