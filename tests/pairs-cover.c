@@ -342,22 +342,26 @@ static gboolean disagree(const char *a, const char *b)
 	return FALSE;
 }
 
-static void keep_apart(Work *work)
+static void begin_pairs(Work *work)
 {
 	const Item *items = work->items;
 	const guint n = work->n_items;
 
 	for (guint i = 0; i < n; i++)
-		for (guint j = i + 1; j < n; j++)
+		for (guint j = i + 1; j < n; j++) {
 			*pair_of(work->apart, work, i, j) =
 				disagree(items[i].words, items[j].words);
+			*pair_of(work->covered, work, i, j) =
+				items[i].elsewhere && items[j].elsewhere;
+		}
 }
 
 static gboolean is_pair(const Work *work, guint a, guint b)
 {
 	const Item *items = work->items;
 
-	return items[a].paired && items[b].paired && items[a].option != items[b].option;
+	return items[a].paired && items[b].paired && items[a].option != items[b].option &&
+	       !(items[a].elsewhere && items[b].elsewhere);
 }
 
 void cover_pairs(
@@ -371,7 +375,7 @@ void cover_pairs(
 	Work all = {items, n_items, each_refused, run, data, covered, apart, why, refused};
 	Work *work = &all;
 
-	keep_apart(work);
+	begin_pairs(work);
 	for (guint i = 0; i < n_items; i++) {
 		*pair_of(apart, work, i, i) = !run(data, &i, 1, &why[i]);
 		if (why[i] == NULL)

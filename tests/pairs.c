@@ -6,7 +6,8 @@
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
  * what compare reads run their pairs too; else each of their options runs alone and in company. Schedules that are
- * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. */
+ * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. What compare
+ * takes too is then paired in sweep with what only sweep has: its points run as those of compare do. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>
@@ -520,23 +521,37 @@ static void find_generated(void)
 
 /* What a command has ---------------------------------------------------------------------- */
 
-static void add_values(Work *work, guint option, const char *const values[])
+static void add_values(Work *work, guint option, const char *const values[], gboolean elsewhere)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(options[0].values) && values[i] != NULL; i++) {
-		const Item item = {option, values[i], option == 0 || i < work->values};
+		const Item item = {
+			option, values[i], option == 0 || i < work->values, elsewhere};
 
 		g_array_append_val(work->items, item);
 	}
+}
+
+/* Whether @help shows --@name, but for what says where an answer goes: each command writes its own. */
+static gboolean is_of_compare(const char *help, const char *name)
+{
+	g_autofree char *with = g_strdup_printf("--%s=", name);
+	g_autofree char *flag = g_strdup_printf("--%s ", name);
+
+	return strcmp(name, "output") != 0 && strcmp(name, "format") != 0 &&
+	       (strstr(help, with) != NULL || strstr(help, flag) != NULL);
 }
 
 /* The options of --help, "  -p, --pp=N  pipeline ranks", and their values. */
 static void find_options(Work *work)
 {
 	const char *argv[] = {"pipesim", work->command->name, "--help", NULL};
+	const char *other[] = {"pipesim", "compare", "--help", NULL};
+	const gboolean points = strcmp(work->command->name, "sweep") == 0 && !full && !every;
 	g_auto(GStrv) lines = NULL;
-	PairsResult help = {0};
+	PairsResult help = {0}, compare = {0};
 
 	pairs_run((char **)argv, work->folder, &help);
+	pairs_run((char **)other, work->folder, &compare);
 	lines = g_strsplit(help.out, "\n", 0);
 	for (guint i = 0; lines[i] != NULL; i++) {
 		const char *dashes = strstr(lines[i], "--");
@@ -552,12 +567,14 @@ static void find_options(Work *work)
 		while (found < G_N_ELEMENTS(options) && strcmp(options[found].name, name) != 0)
 			found++;
 		if (found < G_N_ELEMENTS(options)) {
-			add_values(work, found + 1, options[found].values);
+			add_values(work, found + 1, options[found].values,
+				points && is_of_compare(compare.out, name));
 			continue;
 		}
 		count_check(TRUE, "--%s of %s has no values in tests/pairs.c", name, argv[1]);
 	}
 	pairs_result_clear(&help);
+	pairs_result_clear(&compare);
 }
 
 /* The last file that @words name; NULL: none. */
@@ -594,7 +611,7 @@ static void check_input(
 	g_autofree char *whole = g_build_filename(work->folder, name, NULL);
 	g_autofree char *words = g_strdup_printf("%.*s./%s%s --%s=%s",
 		(int)(from - item->words), item->words, name, from + length, writer, target);
-	const Item own = {item->option, words, TRUE};
+	const Item own = {item->option, words, TRUE, FALSE};
 	Work one = *work;
 	PairsResult result = {0};
 
@@ -663,7 +680,7 @@ static void check_command(const Command *command)
 	work.values = full    ? G_MAXUINT
 		      : every ? MAX(1, work.command->values)
 			      : work.command->values;
-	add_values(&work, 0, work.command->operands);
+	add_values(&work, 0, work.command->operands, FALSE);
 	find_options(&work);
 	cover_pairs((const Item *)(gpointer)work.items->data, work.items->len, full || every,
 		check_row, &work);
