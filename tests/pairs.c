@@ -6,8 +6,8 @@
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
  * what compare reads run their pairs too; else each of their options runs alone and in company. Schedules that are
- * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. What compare
- * takes too is then paired in sweep with what only sweep has: its points run as those of compare do. */
+ * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. Without
+ * PIPESIM_LONG options of compare are paired in sweep with its own alone: points run as rows of compare do. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>

@@ -6,7 +6,8 @@
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/all"
-for suite in optimize-search plan-search schedule-search engine-equal optimize-bound analysis-report diagnosis-executed layout-search optimize-limits; do
+for suite in optimize-search plan-search engine-ruled optimize-mixed optimize-bound schedule-offload diagnosis-executed \
+	engine-equal schedule-search optimize-limits analysis-report layout-search; do
 	grep -x "$suite" "$scratch/all"
 done >"$scratch/suites"
 grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
