@@ -71,6 +71,7 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		{training->overlap, " --overlap-grad-reduce"},
 		{training->overlap && zero != PIPESIM_ZERO_0, " --overlap-param-gather"},
 		{training->unfused, " --attention-backend unfused"},
+		{training->unfused_rope, " --no-rope-fusion"},
 		{loss == PIPESIM_LOSS_TE,
 			" --cross-entropy-loss-fusion --cross-entropy-fusion-impl te"},
 		{loss == PIPESIM_LOSS_NATIVE,

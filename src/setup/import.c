@@ -332,6 +332,7 @@ static void read_megatron(Reading *reading)
 	const char *comm = value_of(reading, "cp-comm-type"),
 		   *loss = value_of(reading, "cross-entropy-fusion-impl");
 	const gboolean fused = !has(reading, "no-gradient-accumulation-fusion");
+	const gboolean rotated = !has(reading, "no-rope-fusion");
 	const gboolean permuted = experts == 0 || has(reading, "moe-permute-fusion");
 
 	read_same(reading, same, G_N_ELEMENTS(same));
@@ -356,11 +357,13 @@ static void read_megatron(Reading *reading)
 	if (has(reading, "cross-entropy-loss-fusion"))
 		set(reading, PIPESIM_SET_LOSS, NULL,
 			g_strcmp0(loss, "te") == 0 ? "te" : "native");
-	if (!fused || !permuted)
-		set(reading, PIPESIM_SET_UNFUSED, NULL,
-			fused      ? "permutation"
-			: permuted ? "gradients"
-				   : "permutation,gradients");
+	if (!fused || !permuted || !rotated) {
+		g_autofree char *list = g_strconcat(permuted ? "" : "permutation,",
+			fused ? "" : "gradients,", rotated ? "" : "rope,", NULL);
+
+		list[strlen(list) - 1] = '\0';
+		set(reading, PIPESIM_SET_UNFUSED, NULL, list);
+	}
 	read_recompute(reading);
 	read_optimizer(reading);
 	describe_megatron(reading);

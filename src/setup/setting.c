@@ -375,12 +375,19 @@ READER(precision)
 READER(unfused)
 {
 	PipesimTraining *training = to->training;
+	gboolean *const places[] = {
+		&training->unfused_permutation, &training->no_dummies, &training->unfused_rope};
+	g_auto(GStrv) words = g_strsplit(text, ",", -1);
+	gboolean given[G_N_ELEMENTS(places)] = {FALSE};
 	guint word;
 
-	if (!find_word(setting, text, &word, error))
-		return FALSE;
-	training->unfused_permutation = word != 1;
-	training->no_dummies = word != 0;
+	for (guint i = 0; i == 0 || words[i] != NULL; i++) {
+		if (!find_word(setting, words[i] != NULL ? words[i] : "", &word, error))
+			return FALSE;
+		given[word] = TRUE;
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+		*places[i] = given[i];
 	return TRUE;
 }
 

@@ -192,6 +192,18 @@ static void add_tensor(List *x, double out, double in)
 
 /* Attention -------------------------------------------------------------------------------- */
 
+/* What Megatron-Core does where TransformerEngine's one kernel does not. */
+static void rotate_by_ops(List *x, double rotated)
+{
+	for (guint phase = F; phase <= I; phase++)
+		add(x, (PipesimKernel){.what = "rope",
+			       .kind = PIPESIM_KERNEL_MOVE,
+			       .phase = phase,
+			       .move = PIPESIM_MOVE_ELEMENTS,
+			       .bytes = 20 * rotated,
+			       .plain = 10});
+}
+
 /* Multi-head latent attention: projections down on every rank, up over TP. */
 static void add_latent(List *x)
 {
@@ -216,6 +228,9 @@ static void add_latent(List *x)
 	add_linear(x, PIPESIM_WORK_PROJECTION, "k and v up", x->T, rk, up);
 	/* q and k are put together of their parts, with RoPE. */
 	move(x, "rope", PIPESIM_MOVE_ELEMENTS, 8 * qk * x->T, 8 * qk * x->T, 4);
+	/* The key's part is one for all heads. */
+	if (x->training->unfused_rope && !x->training->eager)
+		rotate_by_ops(x, (heads + 1) * rope * x->T);
 	x->again = FALSE;
 }
 
@@ -235,14 +250,8 @@ static void add_heads(List *x)
 			move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
 		move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
 			4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
-	} else if (x->model->yarn) {
-		for (guint phase = F; phase <= I; phase++)
-			add(x, (PipesimKernel){.what = "rope",
-				       .kind = PIPESIM_KERNEL_MOVE,
-				       .phase = phase,
-				       .move = PIPESIM_MOVE_ELEMENTS,
-				       .bytes = 20 * rotated,
-				       .plain = 10});
+	} else if (x->model->yarn || x->training->unfused_rope) {
+		rotate_by_ops(x, rotated);
 	} else {
 		move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
 	}

@@ -76,6 +76,9 @@ static void init(Terms *terms, const PipesimTransformer *model, const PipesimTra
 static void add(Terms *terms, PipesimTermSort sort, const char *what, const char *formula,
 	const char *source, PipesimWide amount)
 {
+	static const guint most[] = {1, 0, 2};
+	const gboolean transient =
+		sort >= PIPESIM_TERM_TRANSIENT && sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
 	PipesimWide *sum = &terms->sum->of[sort];
 	const PipesimTerm term = {.what = what,
 		.formula = formula,
@@ -85,16 +88,10 @@ static void add(Terms *terms, PipesimTermSort sort, const char *what, const char
 
 	if (amount == 0)
 		return;
-	if (sort == PIPESIM_TERM_TRANSIENT && amount > *sum)
-		terms->sum->most[1] = what;
-	if (sort == PIPESIM_TERM_TRANSIENT_FORWARD && amount > *sum)
-		terms->sum->most[0] = what;
-	if (sort == PIPESIM_TERM_TRANSIENT_WEIGHT && amount > *sum)
-		terms->sum->most[2] = what;
+	if (transient && amount > *sum)
+		terms->sum->most[most[sort - PIPESIM_TERM_TRANSIENT]] = what;
 	/* Of transient tensors only those of one moment are there together. */
-	*sum = sort >= PIPESIM_TERM_TRANSIENT && sort <= PIPESIM_TERM_TRANSIENT_WEIGHT
-		       ? MAX(*sum, amount)
-		       : *sum + amount;
+	*sum = transient ? MAX(*sum, amount) : *sum + amount;
 	if (terms->terms != NULL)
 		g_array_append_val(terms->terms, term);
 }
@@ -166,9 +163,19 @@ static PipesimWide attention_weights(const Terms *x)
 	return x->h * (x->q + 2 * x->kv) + x->q * x->h;
 }
 
+/* Rotated op by op, q and k each keep the table of cosines and that of sines that they were multiplied by. */
+static void add_angles(Terms *x, PipesimWide width, const char *formula)
+{
+	if (!x->eager && x->model->positions == 0 &&
+		(x->training->unfused_rope || x->model->yarn))
+		add_input(x, "cosines and sines of RoPE", formula, AUTOGRAD,
+			8 * width * x->T / x->training->microbatch);
+}
+
 static void add_heads_attention(Terms *x)
 {
 	const PipesimTransformer *model = x->model;
+	const PipesimWide each = 2 * attention_weights(x) * x->T / x->t;
 
 	add_weights(x, PIPESIM_TERM_PARAMETERS, "q, k, v and output projections",
 		"(h (q + 2 kv) + q h) / t", SHAPES, attention_weights(x) / x->t);
@@ -180,14 +187,14 @@ static void add_heads_attention(Terms *x)
 			2 * model->head_dim);
 	add_input(x, "q, k and v after RoPE", "2 (q + 2 kv) T/t", AUTOGRAD,
 		2 * (x->q + 2 * x->kv) * x->T / x->t);
+	add_angles(x, model->head_dim, "8 head_dim s/cp");
 	if (model->qk_norm)
 		add_input(x, "q and k ahead of their norms", "2 (q + kv) T/t",
 			"derived: inputs of the norms", 2 * (x->q + x->kv) * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of q, k and v", "2 (q + 2 kv) T/t", GRADIENTS,
 		2 * (x->q + 2 * x->kv) * x->T / x->t);
 	compute(x, PIPESIM_WORK_PROJECTION, "projections of attention",
-		"2 (h (q + 2 kv) + q h) T/t", COUNTED, 2 * attention_weights(x) * x->T / x->t,
-		2 * attention_weights(x) * x->T / x->t, 2 * attention_weights(x) * x->T / x->t);
+		"2 (h (q + 2 kv) + q h) T/t", COUNTED, each, each, each);
 }
 
 /* Elements that are cut over TP, and those that each of its ranks has. */
@@ -202,6 +209,7 @@ static void add_latent_attention(Terms *x)
 	const PipesimWide direct = x->rq == 0 ? x->h * qk : 0;
 	const PipesimWide down = x->h * x->rq + x->h * (x->rk + x->dr);
 	const PipesimWide cut = latent_up(x) + direct + v * x->h;
+	const PipesimWide each = 2 * cut * x->T / x->t + 2 * down * x->Tp;
 	const gboolean norms = x->model->qk_norm;
 
 	add_weights(x, PIPESIM_TERM_PARAMETERS, "up projections and output",
@@ -217,21 +225,20 @@ static void add_latent_attention(Terms *x)
 	if (!x->deepseek || !norms)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "latents", "2 (rq + rk) T'", AUTOGRAD,
 			x->bytes * (x->rq + x->rk) * x->Tp);
-	if (!drops(x, PIPESIM_RECOMPUTE_MLA_UP))
+	if (!drops(x, PIPESIM_RECOMPUTE_MLA_UP)) {
 		add_input(x, "q, k and v", "2 a (2 (dn + dr) + dv) T/t", AUTOGRAD,
 			2 * (2 * qk + v) * x->T / x->t);
-	else
+		add_angles(x, x->dr, "8 dr s/cp");
+	} else {
 		again(x, PIPESIM_WORK_PROJECTION, "up projections",
 			2 * latent_up(x) * x->T / x->t);
+	}
 	add(x, PIPESIM_TERM_BETWEEN, "gradients of latents, q, k and v",
 		"2 a (2 dn + dr + dv) T/t + 2 (rq + rk + dr) T'", GRADIENTS,
 		2 * (qk + x->a * (x->dn + x->dv)) * x->T / x->t +
 			2 * (x->rq + x->rk + x->dr) * x->Tp);
 	compute(x, PIPESIM_WORK_PROJECTION, "projections of attention",
-		"2 (up + output) T/t + 2 down T'", COUNTED,
-		2 * cut * x->T / x->t + 2 * down * x->Tp,
-		2 * cut * x->T / x->t + 2 * down * x->Tp,
-		2 * cut * x->T / x->t + 2 * down * x->Tp);
+		"2 (up + output) T/t + 2 down T'", COUNTED, each, each, each);
 }
 
 /* What both sorts of attention have: norm 1, the core, its output. */

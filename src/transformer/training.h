@@ -115,6 +115,7 @@ typedef struct {
 	 * bits, and multi-token prediction looks tokens up in the embedding of its rank. */
 	gboolean deepseek;
 	gboolean unfused_permutation;
+	gboolean unfused_rope; /* q and k are rotated op by op, whatever the model is */
 	PipesimLoss loss;
 	gboolean no_dummies; /* without gradient-accumulation fusion */
 	PipesimMegatron megatron;

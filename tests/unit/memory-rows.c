@@ -184,6 +184,7 @@ static void train(MemoryRow *row)
 		.megatron = version(row),
 		.unfused_permutation =
 			number(row, "experts", 0) > 0 && number(row, "permute_fusion", 1) == 0,
+		.unfused_rope = says(row, "rope_fusion", "0"),
 		.workspace = workspace(row),
 		.grouped_workspace = grouped_workspace(row),
 		.vocab_multiple = 1};

@@ -52,6 +52,45 @@ START_TEST(counts_as_korthikanti)
 }
 END_TEST
 
+/* megatron/core/models/common/embeddings/rope_utils.py: q and k are each multiplied by a table of s x d cosines and one of sines
+ * in BF16, made anew, that autograd keeps: 8 s d bytes, whatever the micro-batch; where up-projections are computed again they
+ * are made again. YaRN's factor does so unasked, PyTorch's own modules share one table. */
+START_TEST(keeps_angles)
+{
+	g_autoptr(PipesimTransformer) heads = read_shipped("mixtral-8x7b");
+	g_autoptr(PipesimTransformer) latent = read_shipped("deepseek-v3");
+	PipesimTraining training = plain(4096);
+	gint64 fused;
+
+	training.microbatch = 2;
+	fused = layer_bytes(heads, &training, PIPESIM_PART_SPARSE);
+	heads->yarn = TRUE;
+	ck_assert_int_eq(
+		layer_bytes(heads, &training, PIPESIM_PART_SPARSE) - fused, 8 * 4096 * 128);
+	heads->yarn = FALSE;
+	training.tp = 2;
+	training.cp = 4;
+	fused = layer_bytes(heads, &training, PIPESIM_PART_SPARSE);
+	training.unfused_rope = TRUE;
+	ck_assert_int_eq(
+		layer_bytes(heads, &training, PIPESIM_PART_SPARSE) - fused, 8 * 1024 * 128);
+	training = plain(4096);
+	fused = layer_bytes(latent, &training, PIPESIM_PART_SPARSE);
+	training.unfused_rope = TRUE;
+	ck_assert_int_eq(
+		layer_bytes(latent, &training, PIPESIM_PART_SPARSE) - fused, 8 * 4096 * 64);
+	training.recompute = PIPESIM_RECOMPUTE_MLA_UP;
+	fused = layer_bytes(latent, &training, PIPESIM_PART_SPARSE);
+	training.unfused_rope = FALSE;
+	ck_assert_int_eq(layer_bytes(latent, &training, PIPESIM_PART_SPARSE), fused);
+	training = plain(4096);
+	training.eager = TRUE;
+	fused = layer_bytes(heads, &training, PIPESIM_PART_SPARSE);
+	training.unfused_rope = TRUE;
+	ck_assert_int_eq(layer_bytes(heads, &training, PIPESIM_PART_SPARSE), fused);
+}
+END_TEST
+
 /* What pith-train measured outside of PyTorch on 32 H100s, PP 4 and EP 8 in nodes of eight; more ranks, groups and bytes
  * never need less. */
 START_TEST(reserves)
@@ -400,6 +439,7 @@ Suite *transformer_terms_suite(void)
 	tcase_add_test(tests, keeps_the_head);
 	tcase_add_test(tests, copies_weights_to_fp8);
 	tcase_add_test(tests, encodes_as_a_model_of_its_own);
+	tcase_add_test(tests, keeps_angles);
 	tcase_add_test(tests, counts_pytorch);
 	tcase_add_test(tests, recomputes_for_each_weight);
 	tcase_add_test(tests, prints_as_megatron);
