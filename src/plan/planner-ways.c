@@ -197,7 +197,7 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 	const guint mla = model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0;
 	const guint dense[] = {0, PIPESIM_RECOMPUTE_NORM, PIPESIM_RECOMPUTE_MLP,
 		PIPESIM_RECOMPUTE_MLP | PIPESIM_RECOMPUTE_NORM};
-	const guint sparse[] = {0, PIPESIM_RECOMPUTE_MOE_ACT,
+	const guint sparse[] = {0, mla, PIPESIM_RECOMPUTE_MOE_ACT,
 		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | mla,
 		PIPESIM_RECOMPUTE_MOE | PIPESIM_RECOMPUTE_NORM | mla};
 	const guint *parts = model->experts > 0 ? sparse : dense;
@@ -209,11 +209,13 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 	}
 	training->full = FALSE;
 	for (guint i = 0; i < (modules ? n : 1); i++) {
+		if (i > 0 && parts[i] == 0)
+			continue;
 		training->recompute = parts[i];
 		/* DeepSeek's layers compute some always again. */
 		if (wish->training.deepseek)
 			training->recompute |= PIPESIM_RECOMPUTE_DEEPSEEK;
-		if (!wish->training.deepseek || i == 0 || i == 3)
+		if (!wish->training.deepseek || i == 0 || i + 1 == n)
 			add_way(ways, training, ranks);
 	}
 	if (wish->training.deepseek)

@@ -247,6 +247,39 @@ START_TEST(briefs_as_runs)
 }
 END_TEST
 
+/* Up-projections of latent attention are computed again by themselves too, where there are any; no way comes twice. */
+START_TEST(recomputes_by_module)
+{
+	static const PipesimSchedule *const one[] = {&pipesim_schedule_one_f_one_b, NULL};
+	static const char *const models[] = {"deepseek-v3", "mixtral-8x7b"};
+	g_autoptr(PipesimTransformer) model = read_shipped(models[_i]);
+	PipesimWish wish = {.model = model,
+		.training = pipesim_training_on_one(2048, 1),
+		.gpus = 16,
+		.per_node = 8,
+		.batch = 16,
+		.memory = G_GINT64_CONSTANT(80) << 30,
+		.ranks = 4,
+		.schedules = one};
+	guint alone = 0, nothing = 0;
+
+	wish.device = shipped_device("h100");
+	wish.training.tp = 2;
+	wish.training.dp = 2;
+	wish.training.mfu = 0.4;
+	wish.training.sequence_parallel = TRUE;
+	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&wish, NULL);
+	for (guint i = 0; i < pipesim_planner_count(planner); i++) {
+		const PipesimCandidate candidate = pipesim_planner_candidate(planner, i, NULL);
+
+		alone += candidate.training.recompute == PIPESIM_RECOMPUTE_MLA_UP;
+		nothing += candidate.training.recompute == 0 && !candidate.training.full;
+	}
+	ck_assert_uint_eq(alone, _i == 0);
+	ck_assert_uint_eq(nothing, 1);
+}
+END_TEST
+
 Suite *plan_search_suite(void)
 {
 	Suite *suite = suite_create("plan-search");
@@ -255,6 +288,7 @@ Suite *plan_search_suite(void)
 	tcase_add_test(tests, plans_well);
 	tcase_add_test(tests, prunes_safely);
 	tcase_add_loop_test(tests, briefs_as_runs, 0, 5);
+	tcase_add_loop_test(tests, recomputes_by_module, 0, 2);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
 	return suite;
