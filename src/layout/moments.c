@@ -338,13 +338,36 @@ static gboolean weights_of(
 	return TRUE;
 }
 
+/* Counts whose things weigh anything, one behind another as moments have them: into @at and @of, as many as are returned. */
+static guint what_weighs(
+	const PipesimMoments *moments, const Weights *weights, guint *at, gint64 *of)
+{
+	guint n = 0;
+
+	for (guint chunk = 0; chunk < moments->shape.chunks; chunk++)
+		for (guint sort = UNTIL_INPUT; sort <= (moments->list ? GATHERED : KEYS);
+			sort++)
+			if (weights[chunk].of[sort] != 0) {
+				at[n] = N_COUNTS * chunk + sort;
+				of[n++] = weights[chunk].of[sort];
+			}
+	return n;
+}
+
 /* The fullest of @rank, whose chunks weigh @weights, the first of equals; NULL: at none more is held than @own says, which then
  * says so much. */
 static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 	const Weights *weights, gint64 message, PipesimFullest *own)
 {
+	const guint chunks = moments->shape.chunks;
+	g_autofree guint *at = g_new(guint, (gsize)N_COUNTS * chunks);
+	g_autofree gint64 *of = g_new(gint64, (gsize)N_COUNTS * chunks);
+	const guint n = what_weighs(moments, weights, at, of);
+	gboolean absent = FALSE;
 	const Moment *found = NULL;
 
+	for (guint chunk = 0; chunk < chunks && moments->list; chunk++)
+		absent |= weights[chunk].of[ABSENT] != 0 || weights[chunk].early != 0;
 	for (guint i = moments->begin[rank]; i < moments->begin[rank + 1]; i++) {
 		const Moment *moment =
 			(const Moment *)(gpointer)&moments->all->data[i * moments->size];
@@ -352,17 +375,13 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 			weights[moment->b_chunk].transient[moment->kind]);
 		gint64 held = own->parameters + moment->messages * message + transient;
 
-		for (guint chunk = 0; chunk < moments->shape.chunks; chunk++) {
-			const gint16 *n = &moment->counts[N_COUNTS * chunk];
-			const Weights *of = &weights[chunk];
+		for (guint k = 0; k < n; k++)
+			held += moment->counts[at[k]] * of[k];
+		for (guint chunk = 0; chunk < chunks && absent; chunk++) {
+			const gint16 left = moment->counts[N_COUNTS * chunk + ABSENT];
 
-			for (guint sort = UNTIL_INPUT; sort <= KEYS; sort++)
-				held += n[sort] * of->of[sort];
-			if (!moments->list)
-				continue;
-			held += n[GATHERED] * of->of[GATHERED];
-			held -= n[ABSENT] > 0 ? of->of[ABSENT] : 0;
-			held += n[ABSENT] == LATE - EARLY ? of->early : 0;
+			held -= left > 0 ? weights[chunk].of[ABSENT] : 0;
+			held += left == LATE - EARLY ? weights[chunk].early : 0;
 		}
 		if (held <= own->peak)
 			continue;
