@@ -272,7 +272,8 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 		return fail_at(letters->what, column, error,
 			"no layer comes after m, multi-token prediction");
 	if (letter == 'm' && cutting->mtp > cut->mtp && !cutting->next)
-		return fail_at(letters->what, column, error, "all m stand in one stage");
+		return fail_at(letters->what, column, error,
+			"all m stand in one stage; --modules megatron-next takes several");
 	if (letter == 'E')
 		cut->embedding = cutting->embedded = TRUE;
 	else if (letter == 'v')
