@@ -64,8 +64,11 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 	char room[64];
 	g_auto(GStrv) schedule =
 		g_strsplit(pipesim_plan_schedule(candidate, room, sizeof room), "-1f1b:", 2);
-	const double first =
-		(double)g_array_index(plan->rows, PipesimPlanRow, 0).candidate->step / 1e9;
+	/* The longest: numbers as long as its are the widest. */
+	const double last =
+		(double)g_array_index(plan->rows, PipesimPlanRow, plan->rows->len - 1)
+			.candidate->step /
+		1e9;
 	char *cells[] = {g_strdup_printf("%s%u", row->equal ? "=" : "", number),
 		plan->asked->len > 1 ? g_strdup(pipesim_framework(&row->of->wish)->name) : NULL,
 		g_strjoinv(few ? ":" : "-1f1b:", schedule),
@@ -80,9 +83,8 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 			training->zero == PIPESIM_ZERO_3 ? "*" : ""),
 		less < 3 ? g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch) : NULL,
 		short_recompute(training, few),
-		g_strdup(
-			pipesim_fixed((double)candidate->step / 1e9, few && first >= 100  ? 1
-								     : few && first >= 10 ? 2
+		g_strdup(pipesim_fixed((double)candidate->step / 1e9, few && last >= 100  ? 1
+								      : few && last >= 10 ? 2
 											  : 3)),
 		candidate->mfu > 0 && less < 2 ? percent(candidate->mfu) : NULL,
 		less < 1 ? percent(candidate->bubble) : NULL,
