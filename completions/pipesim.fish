@@ -268,7 +268,7 @@ _pipesim_option 'compare explain export diff steady optimize sweep model' '--zer
 _pipesim_option 'compare explain export diff steady optimize sweep model plan prefill' '--precision' '' 'TYPE' 'bf16 fp16 fp8 fp8-cs fp8-ds fp8-mx fp8-block fp8-tensorwise fp8-rowwise nvfp4 fp8-params' 'type of linear layers (default: bf16)'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--attention' '' 'KIND' 'fused unfused' 'fused attention, or unfused, which keeps its scores (default: fused)'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--loss' '' 'KIND' 'megatron te native float' 'implementation of the cross entropy (default: megatron)'
-_pipesim_option 'compare explain export diff steady optimize sweep model plan' '--unfused' '' 'LIST' 'permutation gradients rope' 'do without fused permutation of MoE tokens, fused gradient accumulation, fused RoPE, or several of them'
+_pipesim_option 'compare explain export diff steady optimize sweep model plan' '--unfused' '' 'LIST' 'permutation gradients rope' 'do without a fused permutation of MoE tokens, gradient accumulation or RoPE, or several'
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--expert-imbalance' '' 'FACTOR' '' 'MoE load imbalance: tokens of the fullest expert rank, max/mean (default: 1)'
 _pipesim_alias 'compare explain export diff steady optimize sweep model plan' '--routing' 'FACTOR' ''
 _pipesim_option 'compare explain export diff steady optimize sweep model plan' '--workspace' '' 'N[+N]' '' 'bytes of library workspaces + those of grouped experts (default: 64MiB)'

@@ -360,9 +360,8 @@ SETTING(ATTENTION, "--attention", 0, "KIND",
 SETTING(LOSS, "--loss", 0, "KIND", "implementation of the cross entropy (default: megatron)",
 	ALL_MODEL, MODEL, WORD(Training, loss), .values = "megatron te native float")
 SETTING(UNFUSED, "--unfused", 0, "LIST",
-	"do without fused permutation of MoE tokens, fused gradient accumulation, fused RoPE, "
-	"or "
-	"several of them",
+	"do without a fused permutation of MoE tokens, gradient accumulation or RoPE, or "
+	"several",
 	ALL_MODEL, MODEL, READ(Training, unfused), .values = "permutation gradients rope")
 SETTING(ROUTING, "--expert-imbalance", 0, "FACTOR",
 	"MoE load imbalance: tokens of the fullest expert rank, max/mean (default: 1)",
