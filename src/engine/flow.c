@@ -86,13 +86,14 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window)
 	for (gsize i = 0; i < n_stages; i++)
 		for (guint back = 0; back < 2 && where[i] > 0; back++) {
 			const gsize stage = i % shape->stages, to = back ? i - 1 : i + 1;
-			PipesimPlace *place = &flow->places[where[i] - 1];
+			PipesimPlace *place = &flow->places[where[i] - 1], *other;
 
 			if ((back ? stage == 0 : stage + 1 == shape->stages) || where[to] == 0)
 				continue;
 			place->to[back] = (where[to] - 1) / shape->chunks;
-			place->out[back] =
-				(PipesimMoment *)flow->places[where[to] - 1].in[back];
+			other = &flow->places[where[to] - 1];
+			place->out[back] = (PipesimMoment *)other->in[back];
+			other->from[back] = (where[i] - 1) / shape->chunks;
 		}
 	return TRUE;
 }

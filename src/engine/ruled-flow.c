@@ -72,7 +72,8 @@ static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean count
 	}
 	ok = step->job.runtime == &pipesim_runtime_megatron
 		     ? pipesim_flow_megatron(flow, done, error)
-		     : pipesim_flow_rounds(flow, done, error);
+	     : step->job.runtime->between != NULL ? pipesim_flow_between(flow, done, error)
+						  : pipesim_flow_rounds(flow, done, error);
 	*done = *done && flow->n_done == order->n_ops;
 	step->makespan = 0;
 	for (guint rank = 0; *done && rank < shape->ranks; rank++) {
@@ -103,7 +104,7 @@ gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error)
 	if (job->messages != NULL || times->drawn != NULL || times->each != NULL ||
 		times->has_edges || times->unshard != NULL || times->reduce != NULL)
 		return TRUE;
-	if (job->runtime != &pipesim_runtime_megatron) {
+	if (job->runtime->runs_files) {
 		if (!pipesim_rounds_apply(job->runtime, &job->issuing) ||
 			job->issuing.communicators > PIPESIM_COMMUNICATOR_RANK)
 			return TRUE;
