@@ -123,7 +123,10 @@ gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error)
 		/* Of an order without loops. */
 		if (*done && order->program != NULL) {
 			step->whole = pipesim_program_ref(flow.program);
-			step->program = pipesim_program_split_pairs(step->whole, error);
+			step->program =
+				job->runtime->splits_pairs
+					? pipesim_program_split_pairs(step->whole, error)
+					: pipesim_program_ref(step->whole);
 			ok = step->program != NULL;
 			step->split = ok && step->program->n_ops > step->whole->n_ops;
 		}

@@ -269,6 +269,7 @@ static void assert_told(const PipesimOrder *order, const PipesimRuntime *runtime
 		return;
 	}
 	ck_assert_int_eq(step->makespan, listed->makespan);
+	ck_assert_int_eq(step->split, listed->split);
 	ck_assert_mem_eq(step->busy, listed->busy, ranks * sizeof *step->busy);
 	ck_assert_mem_eq(step->first_start, listed->first_start, ranks * sizeof *step->busy);
 	ck_assert_mem_eq(step->last_end, listed->last_end, ranks * sizeof *step->busy);
