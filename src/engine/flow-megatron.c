@@ -24,8 +24,10 @@ typedef struct {
 	PipesimFlowRank *rank;
 	PipesimPlace *places;
 	Communicator *communicator[4];
-	guint8 end[4];              /* which of the communicator it is */
-	guint32 other[4];           /* rank */
+	guint8 end[4];                /* which of the communicator it is */
+	guint32 other[4];             /* rank */
+	const PipesimMoment *open[4]; /* what it issued last, in order */
+	guint n_open;
 	const PipesimMoment *waits; /* for that message */
 	gint64 free
 		[2]; /* when its last op of a direction ends, where messages wait for nothing */
@@ -130,16 +132,13 @@ static inline gboolean line_up(
 	return communicator->n[end]++ - communicator->n[!end] < MOST_AHEAD;
 }
 
-/* @member comes to its end of a message of @kind of op @k; it moves where the other end has been come to. */
-static inline void issue_one(Teller_run *t, Member *member, guint kind, guint32 k)
+/* @member comes to its end of @message, one of @kind; it moves where the other end has been come to. */
+static inline void issue_one(Teller_run *t, Member *member, guint kind, PipesimMoment *message)
 {
 	const guint i = kind - PIPESIM_ACTION_SEND_F;
-	PipesimMoment *message = message_of(t, member, kind, k);
 	Communicator *communicator = member->communicator[i];
 	gint64 start = member->rank->now;
 
-	if (message == NULL)
-		return;
 	if (pipesim_action_is_send(kind))
 		message->free =
 			member->free[pipesim_action_is_backward(kind)] + t->flow->p2p + 1;
@@ -165,18 +164,21 @@ static inline void issue_run(Teller_run *t, const PipesimMegatronSeat *s, Pipesi
 	Member *member = &t->members[s->rank];
 	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
 
-	for (guint i = 0; i < 4; i++)
-		issue_one(t, member, kinds[i], what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]);
+	member->n_open = 0;
+	for (guint i = 0; i < 4; i++) {
+		PipesimMoment *message = message_of(
+			t, member, kinds[i], what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]);
+
+		if (message == NULL)
+			continue;
+		issue_one(t, member, kinds[i], message);
+		member->open[member->n_open++] = message;
+	}
 }
 
-static inline gboolean wait_run(
-	Teller_run *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+/* Whether @message is there, so that @member may go on. */
+static inline gboolean wait_one(Member *member, const PipesimMoment *message)
 {
-	Member *member = &t->members[s->rank];
-	const PipesimMoment *message = message_of(t, member, kind, k);
-
-	if (message == NULL)
-		return TRUE;
 	if (message->ruled <= 0) {
 		member->waits = message;
 		return FALSE;
@@ -185,19 +187,23 @@ static inline gboolean wait_run(
 	return TRUE;
 }
 
+static inline gboolean wait_run(
+	Teller_run *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+{
+	Member *member = &t->members[s->rank];
+	const PipesimMoment *message = message_of(t, member, kind, k);
+
+	return message == NULL || wait_one(member, message);
+}
+
 static inline gboolean ended_run(Teller_run *t, PipesimMegatronSeat *s)
 {
-	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
-	gboolean any = FALSE;
+	Member *member = &t->members[s->rank];
 
-	for (; s->n_ended < 4; s->n_ended++)
-		if (!wait_run(t, s, kinds[s->n_ended],
-			    s->what.ops[kinds[s->n_ended] - PIPESIM_ACTION_SEND_F]))
+	for (; s->n_ended < member->n_open; s->n_ended++)
+		if (!wait_one(member, member->open[s->n_ended]))
 			return FALSE;
-	for (guint i = 0; i < 4 && t->host > 0; i++)
-		any |= message_of(t, &t->members[s->rank], PIPESIM_ACTION_SEND_F + i,
-			       s->what.ops[i]) != NULL;
-	t->flow->ranks[s->rank].now += any ? t->host : 0;
+	member->rank->now += member->n_open > 0 ? t->host : 0;
 	return TRUE;
 }
 
