@@ -271,7 +271,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
-	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimOrder) order = NULL, looped = NULL;
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	const PipesimShape *shape = &program->shape;
 	PipesimFooting footing = {.own = NULL};
@@ -297,6 +297,11 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	}
 	if (order != NULL) {
 		job = make_job(run, order, messages, &footing);
+		/* Loops are leapt over where no single op is asked for. */
+		if (messages == NULL && want_of(&job, scenario) == PIPESIM_WANT_FIGURES)
+			looped = pipesim_order_fold(order->program);
+		if (looped != NULL)
+			job.order = looped;
 		run_job(run, &job, &footing);
 	}
 	pipesim_costs_free(footing.own);

@@ -43,6 +43,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_unref)
 /** pipesim_order_of_program: the order that runs the linked @program, which it shares. */
 PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
 
+/** pipesim_order_fold: (nullable): what @program runs as a closed order, with loops where its ops repeat. NULL where they
+ * do not count their micro-batches, or their stages are not placed as those of schedules. */
+PipesimOrder *pipesim_order_fold(const PipesimProgram *program);
+
 /**
  * pipesim_order_expand: every op of @order, one by one, linked; shared where it was given so.
  *

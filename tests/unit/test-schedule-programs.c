@@ -20,6 +20,55 @@ static const GridCase *accepted_case(int i)
 	return &grid_accepted(&count)[i];
 }
 
+/* Given op by op, an order gets its loops back, and with them the same ops. --- */
+
+START_TEST(folds)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimOrder) order = grid_order(point), folded = NULL;
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(order, NULL), again = NULL;
+	const PipesimShape *shape = &program->shape;
+	const gsize slots = (gsize)shape->stages * shape->microbatches;
+
+	folded = pipesim_order_fold(program);
+	if (folded == NULL) {
+		ck_assert(!order->is_closed || shape->sliced || program->has_more);
+		return;
+	}
+	ck_assert(folded->is_closed);
+	/* Loops of schedules begin where it suits these. */
+	if (order->is_closed)
+		ck_assert_uint_le(folded->n_verbs, 8 * order->n_verbs);
+	again = pipesim_order_expand(folded, NULL);
+	ck_assert_ptr_nonnull(again);
+	ck_assert_uint_eq(again->n_ops, program->n_ops);
+	ck_assert_mem_eq(again->ops, program->ops, program->n_ops * sizeof *program->ops);
+	ck_assert_mem_eq(again->rank_begin, program->rank_begin,
+		(shape->ranks + 1) * sizeof *program->rank_begin);
+	ck_assert_mem_eq(again->stage_of, program->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *program->stage_of);
+	ck_assert_mem_eq(again->forward, program->forward, slots * sizeof *program->forward);
+	ck_assert_mem_eq(again->backward, program->backward, slots * sizeof *program->forward);
+}
+END_TEST
+
+START_TEST(does_not_fold)
+{
+	static const char *const texts[] = {
+		"0F1,0F0,0B0,0B1\n",                  /* forwards not counted up */
+		"0F0,0F1,0F2,0B1,0B0,0B2\n",          /* backwards neither way */
+		"0F0,0F1,0I0,0I1,0W1,0W0\n",          /* weights not in the order of inputs */
+		"1F0,1F1,1B0,1B1\n0F0,0F1,0B0,0B1\n", /* stages where no schedule has them */
+	};
+	const char *text = texts[_i];
+	g_autoptr(PipesimScheduleFile) file =
+		pipesim_schedule_file_parse(text, strlen(text), "a.csv", NULL);
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_null(pipesim_order_fold(file->program));
+}
+END_TEST
+
 /* Whether each (stage, micro-batch) is there once per kind, all on one rank that has the stage.
  * --- */
 
@@ -422,6 +471,8 @@ Suite *schedule_programs_suite(void)
 	tcase_add_loop_test(grid, direction_owns_its_half, 0, (int)n_cases());
 	tcase_add_loop_test(grid, outputs_are_inputs_turned, 0, (int)n_cases());
 	tcase_add_loop_test(grid, sequence_runs_inputs_first, 0, (int)n_cases());
+	tcase_add_loop_test(grid, folds, 0, (int)n_cases());
+	tcase_add_loop_test(grid, does_not_fold, 0, 4);
 	tcase_add_test(emit, loops_expand);
 	tcase_add_loop_test(emit, faulty_generator, 0, G_N_ELEMENTS(faulty));
 	tcase_add_test(emit, deadlock_shows_its_cycle);
