@@ -17,6 +17,8 @@ static const guint32 periods[] = {1, 2, 3, 4};
 static const guint32 reaches[] = {2, 3, 5, 9, 17};
 /* So many times as long an op of lists takes, run and compared, as one that rounds tell. */
 #define BY_LISTS 8
+/* Ops of the longest try: what has not come to repeat by then does not soon. */
+#define MOST_TRIED (1u << 22)
 /* Supersteps without which the shortest stretches are not compared. */
 #define LEAST_KEPT (2 * 2 + 1 + MARGIN)
 /* What all periods divide. */
@@ -41,6 +43,7 @@ typedef struct {
 	/* What all phases take for COMMON supersteps, ns; and after how many supersteps all repeat. */
 	Wide common;
 	gint64 period;
+	gboolean stops; /* it comes to no end */
 } Try;
 
 /* Micro-batches of a chunk that a superstep of all phases adds; 0: chunks differ. */
@@ -242,16 +245,63 @@ static gboolean put_back(Try *try, guint32 phase, Wide *later)
 	return FALSE;
 }
 
+/* Stopping ------------------------------------------------------------------------------- */
+
+/* The action of @rank from which on the list of all micro-batches may be another one than that of @try. */
+static guint32 end_of_same(const Try *try, guint rank)
+{
+	const PipesimOrder *order = &try->order;
+	const guint32 loop = try->loops->loops[rank], steps = try->loops->steps[rank];
+	const guint32 count = order->loops[loop].count;
+	guint64 ops = pipesim_loop_before(order, rank, loop);
+
+	ops += (guint64)(count > steps ? count - steps : 0) * order->loops[loop].n;
+	return try->place[try->lowering->program->rank_begin[rank] + ops];
+}
+
+/* Whether @try stops where all micro-batches do, round the same cycle: no rank has come to what was cut away, nor is the
+ * other end of a message there that one has come to; and what stands in a list hangs on its neighbours alone. */
+static gboolean stops_alike(const Try *try)
+{
+	const PipesimLowering *lowering = try->lowering;
+	const PipesimJob *job = &try->step->job;
+
+	if (job->runtime->between == NULL || try->order.shape.copies > 1 ||
+		(job->runtime->between(lowering->program, &job->issuing) &
+			(PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_JOINED)) == 0)
+		return FALSE;
+	/* Those that count down have other numbers. */
+	for (guint32 v = 0; v < try->order.n_verbs; v++)
+		if (try->order.verbs[v].microbatch == PIPESIM_LAST ||
+			try->order.verbs[v].b_microbatch == PIPESIM_LAST)
+			return FALSE;
+	for (guint rank = 0; rank < try->order.shape.ranks; rank++) {
+		const guint32 stopped = try->figures.stopped[rank];
+
+		if (stopped >= end_of_same(try, rank))
+			return FALSE;
+		for (guint32 i = lowering->rank_begin[rank]; i < stopped; i++) {
+			const PipesimAction *action = &lowering->actions[i];
+
+			if (pipesim_action_is_message(action->kind) &&
+				action->peer >= end_of_same(try, action->peer_rank))
+				return FALSE;
+		}
+	}
+	return TRUE;
+}
+
 /* Running -------------------------------------------------------------------------------- */
 
-/* FALSE where it is not found to be alike. */
-static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena)
+/* FALSE where it is not found to be alike, with @error where all micro-batches have that. */
+static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GError **error)
 {
 	const PipesimJob *job = &try->step->job;
 	const guint ranks = try->order.shape.ranks;
+	g_autoptr(GError) stopped = NULL;
 	g_autoptr(PipesimProgram) program = pipesim_order_expand(&try->order, NULL);
 	g_autoptr(PipesimLowering) lowering =
-		program != NULL ? pipesim_lower(program, job->runtime, &job->issuing, NULL)
+		program != NULL ? pipesim_lower(program, job->runtime, &job->issuing, &stopped)
 				: NULL;
 	g_autoptr(PipesimRuled) ruled =
 		lowering != NULL ? pipesim_ruled_new(lowering, &job->issuing, NULL) : NULL;
@@ -259,13 +309,17 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena)
 	gboolean done = FALSE;
 	guint32 n = 0;
 
+	/* What the runtime does not run, it does not run of more micro-batches; all of them say best where. */
+	if (g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT) &&
+		job->order->n_ops > job->most_ops)
+		g_propagate_error(error, g_steal_pointer(&stopped));
 	if (ruled == NULL)
 		return FALSE;
 	try->lowering = lowering;
 	try->ruled = ruled;
 	try->place = pipesim_arena_array(arena, guint32, program->n_ops);
 	try->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
-	try->begin = pipesim_arena_array(arena, guint32, 4 * (gsize)ranks);
+	try->begin = pipesim_arena_array(arena, guint32, 5 * (gsize)ranks);
 	try->figures = *out;
 	try->figures.start = pipesim_arena_array(arena, gint64, 2 * (gsize)program->n_ops);
 	try->figures.took = pipesim_arena_array(arena, gint64, 2 * (gsize)program->n_ops);
@@ -275,6 +329,7 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena)
 	try->length = try->begin + ranks;
 	try->begin_op = try->begin + 2 * (gsize)ranks;
 	try->length_op = try->begin + 3 * (gsize)ranks;
+	try->figures.stopped = try->begin + 4 * (gsize)ranks;
 	for (guint32 op = 0; op < program->n_ops; op++) {
 		try->step_of[op] = n;
 		n += 1 + is_pair(try, op);
@@ -282,8 +337,13 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena)
 	for (guint32 i = 0; i < lowering->n_actions; i++)
 		if (lowering->actions[i].kind == PIPESIM_ACTION_OP)
 			try->place[lowering->actions[i].op] = i;
-	if (!pipesim_ruled_figures(ruled, job->times, &try->figures, &done, NULL) || !done)
+	if (!pipesim_ruled_figures(ruled, job->times, &try->figures, &done, &stopped) ||
+		!done) {
+		try->stops = g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
+		if (try->stops && stops_alike(try))
+			g_propagate_error(error, g_steal_pointer(&stopped));
 		return FALSE;
+	}
 	for (guint32 phase = 0; phase < try->loops->n_phases; phase++)
 		if (!put_back(try, phase, &later))
 			return FALSE;
@@ -305,6 +365,8 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
 	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
 	guint64 all = G_MAXUINT64, kept, next;
+	GError *stopped = NULL;
+	guint n_stops = 0;
 	guint32 of_each;
 
 	*done = FALSE;
@@ -329,9 +391,18 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		if (try.cut >= COMMON)
 			try.cut -= try.cut % COMMON;
 		cut_short(&try, order, of_each, own);
-		if (try.order.loops == NULL || try.order.n_ops > step->job.most_ops)
+		if (try.order.loops == NULL ||
+			try.order.n_ops > MIN(step->job.most_ops, MOST_TRIED))
 			break;
-		*done = run(&try, &figures, own);
+		*done = run(&try, &figures, own, &stopped);
+		if (stopped != NULL) {
+			g_propagate_error(error, stopped);
+			return FALSE;
+		}
+		/* So will the next one, most likely. */
+		n_stops += try.stops;
+		if (n_stops > 1)
+			break;
 		if (!*done || try.common >= PIPESIM_MAX_END)
 			continue;
 		step->steady = (PipesimSteady){.found = TRUE,

@@ -13,5 +13,8 @@
  * again: those that were cut away are put back by multiplying.
  * @done: (out): FALSE where that does not pay or nothing repeats so
  *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT where time would pass 2^62 ns. */
+ * Where a list cut short stops before any rank has come to what was cut away, all of it stops there too.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where time would pass 2^62 ns, with PIPESIM_ERROR_CONSTRAINT where the
+ * runtime does not run such an order, and with PIPESIM_ERROR_DEADLOCK, the same that a run of all has. */
 gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error);

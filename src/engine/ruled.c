@@ -297,6 +297,8 @@ gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *ti
 	*done = ok && pipesim_ruled_fits(ruled, &run.times);
 	if (*done) {
 		ok = run_plain(&k, run.arena) || fail_memory(ruled, error);
+		for (guint rank = 0; ok && figures->stopped != NULL && rank < k.ranks; rank++)
+			figures->stopped[rank] = k.seats[rank].at;
 		ok = ok && (k.n_done == pipesim_ruled_steps(ruled) ||
 				   pipesim_lowering_stops(ruled->lowering,
 					   ruled->issuing.communicators, error));

@@ -31,6 +31,8 @@ typedef struct {
 	gint64 *busy, *first_start, *last_end;
 	/* All NULL, or: by op of the timeline, when it starts and what it takes; by message, when it is there. */
 	gint64 *start, *took, *there;
+	guint32 *
+		stopped; /* NULL, or by rank: the action that it has come to, where the run stops before its end too */
 } PipesimRuledFigures;
 
 /** pipesim_ruled_figures: of a run at @times with which nothing varies that runs

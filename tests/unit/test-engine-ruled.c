@@ -308,7 +308,7 @@ END_TEST
 
 /* Long steps: what is multiplied is what a run of all has. --- */
 
-static guint n_leapt, n_long, n_grown;
+static guint n_leapt, n_long, n_grown, n_stopped;
 
 /* Steps of @schedule grow by the time of a period from one that is a period shorter. */
 static void assert_steady(const PipesimSchedule *schedule, const PipesimStep *step)
@@ -341,6 +341,22 @@ static void assert_steady(const PipesimSchedule *schedule, const PipesimStep *st
 	n_grown++;
 }
 
+/* Whether it is known what stops @job with @error, too, where it is too long to be run. */
+static gboolean assert_stops(const PipesimJob *job, const GError *error)
+{
+	g_autoptr(GError) same = NULL;
+	PipesimJob longer = *job;
+
+	longer.most_ops = longer.order->n_ops - 1;
+	ck_assert_ptr_null(pipesim_step_run(&longer, PIPESIM_WANT_FIGURES, &same));
+	if (same->code == PIPESIM_ERROR_LIMIT)
+		return FALSE;
+	ck_assert_int_eq(same->code, error->code);
+	if (same->code == PIPESIM_ERROR_DEADLOCK)
+		ck_assert_str_eq(same->message, error->message);
+	return TRUE;
+}
+
 static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *order,
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
@@ -365,11 +381,15 @@ static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *ord
 	g_autoptr(PipesimRuled) ruled =
 		lowering != NULL ? pipesim_ruled_new(lowering, &issuing, NULL) : NULL;
 	g_autoptr(PipesimStep) step = NULL;
+	g_autoptr(GError) error = NULL, same = NULL;
 	gboolean done;
 
-	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
-	if (ruled == NULL || !pipesim_ruled_figures(ruled, times, &figures, &done, NULL)) {
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+	if (ruled == NULL || !pipesim_ruled_figures(ruled, times, &figures, &done, &same)) {
 		ck_assert_ptr_null(step);
+		if (same != NULL)
+			ck_assert_str_eq(error->message, same->message);
+		n_stopped += assert_stops(&job, error);
 		return;
 	}
 	ck_assert_ptr_nonnull(step);
@@ -408,7 +428,7 @@ START_TEST(leaps)
 		.ranks = shapes[_i][0], .microbatches = shapes[_i][1]};
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
-	n_leapt = n_long = n_grown = 0;
+	n_leapt = n_long = n_grown = n_stopped = 0;
 	for (guint32 i = 0; pipesim_schedule_list()[i] != NULL; i++) {
 		const PipesimSchedule *schedule = pipesim_schedule_list()[i];
 		g_autoptr(PipesimTimes) times = NULL;
@@ -435,6 +455,7 @@ START_TEST(leaps)
 	ck_assert_uint_gt(n_leapt, n_long / 4);
 	ck_assert_uint_lt(n_leapt, n_long);
 	ck_assert_uint_gt(n_grown, 0);
+	ck_assert_uint_gt(n_stopped, 0);
 }
 END_TEST
 
