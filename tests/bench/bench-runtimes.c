@@ -1,7 +1,8 @@
 /* Lists of runtimes: the whole path of a table (order, list, run, report), the run alone in items of the list a second
- * beside the plain engine, leaps, samples, and what goes by events. */
+ * beside the plain engine, leaps, samples; and what goes by events, in ops. */
 #include "bench.h"
 #include "engine/comm.h"
+#include "engine/draw.h"
 #include "engine/ruled.h"
 #include "reference-comm.h"
 
@@ -19,7 +20,10 @@ typedef struct {
 	PipesimRuled *ruled;
 	PipesimStep *step;
 	gint64 *of_ranks;
+	gint64 *drawn; /* what ops take, of one sample; NULL: no jitter */
 } Case;
+
+static const char *const names[] = {"1f1b", "interleaved-1f1b", "dualpipe"};
 
 static void run_table(gpointer data)
 {
@@ -119,6 +123,7 @@ static void case_clear(Case *at)
 	pipesim_times_free(at->times);
 	pipesim_costs_free(at->costs);
 	g_free(at->of_ranks);
+	g_free(at->drawn);
 }
 
 static void print(const Case *at, const char *more, BenchWork work, double n, const char *unit,
@@ -134,43 +139,17 @@ static void print(const Case *at, const char *more, BenchWork work, double n, co
 		.simple_ns = simple_ns});
 }
 
-/* What is sorted by time. */
-static void measure_events(Case *at)
-{
-	const double n = at->program->n_ops;
-	PipesimNetwork *network = pipesim_network_new();
-
-	network->message_bytes = 32 << 20;
-	network->ranks_per_node = 8;
-	network->intra = (PipesimLinkSpeed){5000, 300000000000, FALSE};
-	network->inter = (PipesimLinkSpeed){10000, 50000000000, FALSE};
-	at->network = network;
-	print(at, ", links", run_events, n, "ops", bench_median(run_plain, at));
-	at->network = NULL;
-	pipesim_network_free(network);
-	at->costs->power = pipesim_power_new();
-	at->costs->power->full_speed[PIPESIM_F] = 900000;
-	at->costs->power->time_constant[0] = 1000000;
-	at->costs->n_launches = 1;
-	at->costs->launch = g_new0(gint64, PIPESIM_FB);
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		at->costs->launch[kind] = 100000;
-	pipesim_times_free(at->times);
-	at->times = pipesim_times_new(at->costs, &at->shape);
-	print(at, ", power, launches", run_events, n, "ops", bench_median(run_plain, at));
-}
-
 /* Waits for sends that come forward. */
 static void measure_limits(void)
 {
-	static const char *const names[] = {
+	static const char *const limited[] = {
 		"gpipe", "1f1b", "interleaved-1f1b", "looped-bfs", "zb-v"};
 
 	bench_title("List under a limit of 2 sends, PP 16, 1024 micro-batches");
-	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+	for (guint i = 0; i < G_N_ELEMENTS(limited); i++) {
 		Case at;
 
-		if (!case_init(&at, names[i], &pipesim_runtime_pytorch_2_15, 16, 1024, TRUE))
+		if (!case_init(&at, limited[i], &pipesim_runtime_pytorch_2_15, 16, 1024, TRUE))
 			continue;
 		at.issuing.max_sends = 2;
 		print(&at, "", run_limit, at.program->n_ops, "ops", 0);
@@ -178,15 +157,98 @@ static void measure_limits(void)
 	}
 }
 
+/* What ops take in one sample, by op of the timeline. */
+static gint64 *draw_one(const Case *at)
+{
+	g_autofree PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){1, 20});
+	PipesimDraw *draw = pipesim_draw_new(at->step->program, at->times, jitter, NULL);
+	gint64 *durations = g_new(gint64, at->step->program->n_ops);
+
+	pipesim_draw_durations(draw, 1, 0, durations);
+	pipesim_draw_free(draw);
+	return durations;
+}
+
+/* What makes times hang on what else runs. */
+enum {
+	LINKS = 1 << 0,
+	RECEIVES = 1 << 1,
+	LAUNCHES = 1 << 2,
+	POWER = 1 << 3,
+	JITTER = 1 << 4,
+};
+
+static void set_effects(Case *at, guint effects)
+{
+	PipesimCosts *costs = at->costs;
+
+	if (effects & LINKS) {
+		at->network = pipesim_network_new();
+		at->network->message_bytes = 32 << 20;
+		at->network->ranks_per_node = 8;
+		at->network->intra = (PipesimLinkSpeed){5000, 300000000000, FALSE};
+		at->network->inter = (PipesimLinkSpeed){10000, 50000000000, FALSE};
+	}
+	if (effects & RECEIVES) {
+		costs->contention = pipesim_contention_new();
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+			costs->contention->slowdown[kind] = 1040000;
+	}
+	if (effects & POWER) {
+		costs->power = pipesim_power_new();
+		costs->power->full_speed[PIPESIM_F] = 900000;
+	}
+	if (effects & LAUNCHES) {
+		costs->n_launches = 1;
+		costs->launch = g_new0(gint64, PIPESIM_FB);
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			costs->launch[kind] = 100000;
+	}
+	pipesim_times_free(at->times);
+	at->times = pipesim_times_new(costs, &at->shape);
+	if (effects & JITTER)
+		at->times->drawn = at->drawn = draw_one(at);
+}
+
+void bench_events(void)
+{
+	static const struct {
+		const char *name;
+		guint effects;
+	} rows[] = {
+		{", links", LINKS},
+		{", receives", RECEIVES},
+		{", launches", LAUNCHES},
+		{", power", POWER},
+		{", jitter", LINKS | JITTER},
+		{", all", LINKS | RECEIVES | LAUNCHES | POWER | JITTER},
+	};
+
+	bench_title("By events, PP 64, 1024 micro-batches (simple: the plain engine)");
+	for (guint k = 0; pipesim_runtime_list()[k] != NULL; k++)
+		for (guint i = 0; i < G_N_ELEMENTS(names) * G_N_ELEMENTS(rows); i++) {
+			const char *name = names[i / G_N_ELEMENTS(rows)];
+			const PipesimRuntime *runtime = pipesim_runtime_list()[k];
+			Case at;
+
+			if (!runtime->waits || !pipesim_runtime_names(runtime, name))
+				continue;
+			if (case_init(&at, name, runtime, 64, 1024, TRUE)) {
+				set_effects(&at, rows[i % G_N_ELEMENTS(rows)].effects);
+				print(&at, rows[i % G_N_ELEMENTS(rows)].name, run_events,
+					at.program->n_ops, "ops", bench_median(run_plain, &at));
+			}
+			case_clear(&at);
+		}
+}
+
 void bench_runtimes(void)
 {
-	static const char *const names[] = {"1f1b", "interleaved-1f1b", "dualpipe"};
 	static const char *const titles[] = {
 		"Table under a runtime: order, list, run and report, PP 64, 1024 micro-batches",
 		"Run of a list, items a second, PP 64, 1024 (simple: the plain engine)",
 		"Table under a runtime, leaps, PP 8, 1000000000 micro-batches",
-		"256 samples, PP 16, 128 micro-batches",
-		"By events, PP 64, 1024 micro-batches (simple: the plain engine)"};
+		"256 samples, PP 16, 128 micro-batches"};
 
 	for (guint t = 0; t < G_N_ELEMENTS(titles); t++) {
 		const guint ranks = t == 2 ? 8 : t == 3 ? 16 : 64;
@@ -212,8 +274,6 @@ void bench_runtimes(void)
 					print(&at, "", run_samples,
 						SAMPLES * (double)at.step->program->n_ops,
 						"op-samples", 0);
-				} else if (t == 4) {
-					measure_events(&at);
 				} else {
 					print(&at, "", run_table,
 						2.0 * at.shape.stages * at.shape.microbatches,
