@@ -297,8 +297,9 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	}
 	if (order != NULL) {
 		job = make_job(run, order, messages, &footing);
-		/* Loops are leapt over where no single op is asked for. */
-		if (messages == NULL && want_of(&job, scenario) == PIPESIM_WANT_FIGURES)
+		/* Loops are leapt over where no single op, or path of them, is asked for. */
+		if (messages == NULL && !scenario->critical &&
+			want_of(&job, scenario) == PIPESIM_WANT_FIGURES)
 			looped = pipesim_order_fold(order->program);
 		if (looped != NULL)
 			job.order = looped;
