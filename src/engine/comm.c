@@ -1,7 +1,10 @@
 /* Ops and messages that end, in one order of time; what ends lets a rank issue and run more. */
 #include "config.h"
 
+#include "base/large.h"
+#include "base/tournament.h"
 #include "engine/comm.h"
+#include "engine/durations.h"
 #include "engine/edges.h"
 #include "engine/events.h"
 #include "engine/ruled.h"
@@ -22,6 +25,12 @@ typedef enum {
 	HOST_BEFORE_OP,    /* it launches other ops before the next one */
 } Host;
 
+/* The way to the other rank that a message went to last: most go where the one before went. */
+typedef struct {
+	guint32 to;
+	guint32 way; /* + 1; 0: none yet */
+} Seen;
+
 /* What a rank does. */
 typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
@@ -32,6 +41,7 @@ typedef struct {
 	guint8 host;   /* its host launches what is next: of Host */
 	guint64 cause; /* what let it do that */
 	gint64 end;    /* when the op that runs is to end, where that may change */
+	Seen seen[2];  /* of what went to a rank before it, and behind it */
 } Rank;
 
 typedef struct {
@@ -46,6 +56,8 @@ typedef struct {
 	PipesimPaceRules paces;
 	PipesimPace *pace; /* by rank; NULL: every op takes its time */
 	PipesimEdges edges;
+	PipesimDurations durations;
+	gboolean one_by_one;   /* not all ops of a kind and chunk take the same */
 	gboolean counts_waits; /* it matters how many receives wait */
 	PipesimShards shards;
 	PipesimTimeline *timeline;
@@ -54,7 +66,8 @@ typedef struct {
 	guint32 *transfer_of; /* by action */
 	guint32 *send_of;     /* by transfer: the action that sends it */
 	Rank *ranks;
-	PipesimEvents events;
+	PipesimTournament ends; /* of what ranks run, or their hosts launch */
+	PipesimEvents events;   /* all else */
 	gint64 now;
 	guint64 cause; /* what has just ended */
 	guint32 n_done;
@@ -71,6 +84,15 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 		engine->no_memory = TRUE;
 }
 
+/* What @rank runs, or its host launches, ends after @duration. */
+static inline void end_after(Engine *engine, guint rank, gint64 duration)
+{
+	if (duration >= PIPESIM_MAX_END - engine->now)
+		engine->overflow = TRUE;
+	else
+		pipesim_tournament_set(&engine->ends, rank, engine->now + duration);
+}
+
 /* From now on one message of @rank more waits for its other end, or one less. */
 static void change_waits(Engine *engine, guint rank, gboolean more)
 {
@@ -82,10 +104,17 @@ static void change_waits(Engine *engine, guint rank, gboolean more)
 	end = pipesim_pace_wait(&engine->pace[rank], &engine->paces, engine->now, more);
 	if (!here->busy || here->host || end == here->end)
 		return;
-	/* The event that stands for its end so far comes at another time, and means nothing
-	 * then. */
 	here->end = end;
-	push(engine, end - engine->now, rank, here->step);
+	end_after(engine, rank, end - engine->now);
+}
+
+static guint32 way_of(Engine *engine, guint from, guint to)
+{
+	Seen *seen = &engine->ranks[from].seen[to > from];
+
+	if (seen->way == 0 || seen->to != to)
+		*seen = (Seen){to, pipesim_traffic_way(engine->traffic, from, to) + 1};
+	return seen->way - 1;
 }
 
 /* @first, @second: the ranks of its ends, in the order in which these have been issued; the
@@ -98,7 +127,7 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 
 	transfer->cause = engine->cause;
 	if (engine->traffic != NULL) {
-		const guint32 way = pipesim_traffic_way(engine->traffic, from, to);
+		const guint32 way = way_of(engine, from, to);
 		const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
 
 		start = pipesim_traffic_send(engine->traffic, way, engine->now);
@@ -161,8 +190,9 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 		half = (PipesimKind)op->kind;
 	}
 	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->ranks[rank].step]
-					     : pipesim_op_duration(engine->lowering->program,
-						       engine->times, rank, op);
+		: engine->one_by_one         ? pipesim_op_duration(engine->lowering->program,
+						       engine->times, rank, op)
+				     : pipesim_durations_get(&engine->durations, rank, op);
 	if (!engine->ranks[rank].behind)
 		alone = pipesim_edges_add(&engine->edges, rank, index, half, alone);
 	/* Where some of it, of its W, runs behind its sends: the part that runs next. */
@@ -199,7 +229,7 @@ static void wait_for_host(Engine *engine, guint rank, Host host, gint64 time)
 	here->busy = TRUE;
 	here->host = (guint8)host;
 	here->cause = engine->cause;
-	push(engine, time, rank, here->step);
+	end_after(engine, rank, time);
 }
 
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
@@ -225,7 +255,7 @@ static void try_run(Engine *engine, guint rank)
 	here->busy = TRUE;
 	engine->timeline->start[here->step] = engine->now;
 	engine->timeline->cause[here->step] = engine->cause;
-	push(engine, duration(engine, rank, &program->ops[op]), rank, here->step);
+	end_after(engine, rank, duration(engine, rank, &program->ops[op]));
 }
 
 /* Where the host of @rank waits for the group that is its next stop, which is done: from now on
@@ -314,6 +344,20 @@ static void advance(Engine *engine, guint rank)
 	try_run(engine, rank);
 }
 
+/* @message of @rank has arrived. */
+static void arrive(Engine *engine, guint rank, guint32 message)
+{
+	PipesimRules *rules = &engine->rules;
+
+	/* Else nothing that its rank waits for is there: not before all of its group. */
+	if (!pipesim_rules_arrive(rules, rank, message))
+		return;
+	if (engine->ranks[rank].busy)
+		try_issue(engine, rank, pipesim_rules_communicator(rules, rank, message));
+	else
+		advance(engine, rank);
+}
+
 /* The op of @rank, or half of a pair, or what its host launches, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
@@ -321,10 +365,6 @@ static void end_op(Engine *engine, guint rank)
 	PipesimRules *rules = &engine->rules;
 	Rank *here = &engine->ranks[rank];
 
-	/* It ends at another time, or has done so. */
-	if (engine->counts_waits && (!here->busy || here->step != engine->cause ||
-					    (!here->host && here->end != engine->now)))
-		return;
 	if (here->host != HOST_FREE) {
 		if (here->host == HOST_BEHIND_GROUP)
 			pipesim_rules_pass(rules, rank);
@@ -341,7 +381,7 @@ static void end_op(Engine *engine, guint rank)
 		/* It has been slowed since, or its launch takes longer: it ends later. */
 		if (end != engine->now) {
 			here->end = end;
-			push(engine, end - engine->now, rank, here->step);
+			end_after(engine, rank, end - engine->now);
 			return;
 		}
 		pipesim_pace_end(&engine->pace[rank], &engine->paces, engine->now);
@@ -357,7 +397,7 @@ static void end_op(Engine *engine, guint rank)
 			for (guint32 c = pipesim_rules_communicators(rules, rank);
 				c < pipesim_rules_communicators(rules, rank + 1); c++)
 				try_issue(engine, rank, c);
-			push(engine, duration(engine, rank, op), rank, here->step);
+			end_after(engine, rank, duration(engine, rank, op));
 			return;
 		}
 	}
@@ -393,32 +433,48 @@ static void end_transfer(Engine *engine, guint32 index)
 	const guint32 send = engine->send_of[index];
 
 	transfer->end = engine->now;
-	pipesim_rules_arrive(
-		&engine->rules, transfer->to_rank, engine->lowering->actions[send].peer);
-	advance(engine, transfer->to_rank);
-	pipesim_rules_arrive(&engine->rules, transfer->from_rank, send);
-	advance(engine, transfer->from_rank);
+	arrive(engine, transfer->to_rank, engine->lowering->actions[send].peer);
+	arrive(engine, transfer->from_rank, send);
+}
+
+/* The next thing that ends: at the same time that of the first rank, and what it runs before what it receives. */
+static void run_next(Engine *engine)
+{
+	const PipesimMatch end = pipesim_tournament_first(&engine->ends);
+	PipesimEvent event;
+	guint rank;
+
+	if (engine->events.n == 0 || end.time < engine->events.heap[0].time ||
+		(end.time == engine->events.heap[0].time &&
+			end.rank <= engine->events.heap[0].key >> RANK_SHIFT)) {
+		engine->now = end.time;
+		engine->cause = engine->ranks[end.rank].step;
+		end_op(engine, end.rank);
+		if (!engine->ranks[end.rank].busy)
+			pipesim_tournament_set(&engine->ends, end.rank, PIPESIM_NEVER);
+		return;
+	}
+	event = pipesim_events_pop(&engine->events);
+	rank = (guint)(event.key >> RANK_SHIFT);
+	engine->now = event.time;
+	engine->cause = event.key & CAUSE_MASK;
+	if (event.key & BEGINS)
+		change_waits(engine, rank, FALSE);
+	else if (engine->cause & PIPESIM_BY_TRANSFER)
+		end_transfer(engine, (guint32)engine->cause);
+	else
+		end_shard(engine, rank, (guint32)engine->cause);
 }
 
 static void run_events(Engine *engine)
 {
 	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
 		advance(engine, rank);
-	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
-		const PipesimEvent event = pipesim_events_pop(&engine->events);
-		const guint rank = (guint)(event.key >> RANK_SHIFT);
-
-		engine->now = event.time;
-		engine->cause = event.key & CAUSE_MASK;
+	while (!engine->overflow && !engine->no_memory &&
+		(engine->events.n > 0 ||
+			pipesim_tournament_first(&engine->ends).time != PIPESIM_NEVER)) {
 		engine->timeline->events++;
-		if (event.key & BEGINS)
-			change_waits(engine, rank, FALSE);
-		else if (engine->cause & PIPESIM_BY_TRANSFER)
-			end_transfer(engine, (guint32)engine->cause);
-		else if (engine->cause & PIPESIM_BY_SHARD)
-			end_shard(engine, rank, (guint32)engine->cause);
-		else
-			end_op(engine, rank);
+		run_next(engine);
 	}
 }
 
@@ -489,10 +545,10 @@ static gboolean lay_out(Engine *engine, PipesimArena *arena, GError **error)
 	const gsize n_transfers = (lowering->n_actions - program->n_ops) / 2 + 1;
 	guint32 step = 0;
 
-	timeline->start = g_try_new(gint64, n);
-	timeline->end = g_try_new(gint64, n);
-	timeline->cause = g_try_new(guint64, n);
-	timeline->transfers = g_try_new(PipesimTransfer, n_transfers);
+	timeline->start = pipesim_try_large(n, sizeof *timeline->start);
+	timeline->end = pipesim_try_large(n, sizeof *timeline->end);
+	timeline->cause = pipesim_try_large(n, sizeof *timeline->cause);
+	timeline->transfers = pipesim_try_large(n_transfers, sizeof *timeline->transfers);
 	timeline->arrivals = g_try_new(guint32, n_transfers);
 	timeline->send_begin = g_try_new0(guint32, ranks + 1);
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
@@ -520,12 +576,17 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	gboolean shards;
 
 	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
+	engine->one_by_one = engine->times->drawn != NULL || engine->times->each != NULL;
+	if (!engine->one_by_one &&
+		!pipesim_durations_init(&engine->durations, program, engine->times, error))
+		return FALSE;
 	pipesim_edges_init(&engine->edges, program, engine->times, arena);
 	shards = pipesim_shards_begin(
 		&engine->shards, engine->lowering, engine->times, engine->timeline, arena);
 	engine->rules.sharding = engine->shards.need != NULL;
 	pipesim_rules_begin(&engine->rules, engine->lowering, engine->communicators, arena);
 	if (!shards || !pipesim_arena_check(arena, NULL, "-") ||
+		!pipesim_tournament_init(&engine->ends, (guint32)ranks) ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
 		return fail_memory(engine, error);
 	for (guint rank = 0; rank < ranks; rank++) {
@@ -604,6 +665,8 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		ok = ok && finish(&engine, error);
 	}
 	pipesim_pace_free(engine.pace, &engine.paces, ranks, timeline->makespan, states);
+	pipesim_durations_clear(&engine.durations);
+	pipesim_tournament_clear(&engine.ends);
 	pipesim_events_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

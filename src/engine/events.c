@@ -16,9 +16,15 @@ void pipesim_events_clear(PipesimEvents *events)
 	events->heap = NULL;
 }
 
-static gboolean earlier(const PipesimEvent *a, const PipesimEvent *b)
+/* Children of one place: they stand beside each other, and a heap of them is half as high as one of two. */
+#define CHILDREN 4
+
+__extension__ typedef unsigned __int128 Place;
+
+/* Times are not negative: (time, key) as one number. */
+static inline Place place_of(const PipesimEvent *event)
 {
-	return a->time < b->time || (a->time == b->time && a->key < b->key);
+	return (Place)(guint64)event->time << 64 | event->key;
 }
 
 gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
@@ -35,10 +41,26 @@ gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
 		events->size *= 2;
 	}
 	events->n++;
-	for (; i > 0 && earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		events->heap[i] = events->heap[(i - 1) / 2];
+	while (i > 0) {
+		const PipesimEvent *parent = &events->heap[(i - 1) / CHILDREN];
+
+		if (place_of(parent) <= place_of(&event))
+			break;
+		events->heap[i] = *parent;
+		i = (i - 1) / CHILDREN;
+	}
 	events->heap[i] = event;
 	return TRUE;
+}
+
+/* The first of the children of the place before @child, all of which there are. */
+static inline gsize first_child(const PipesimEvent *heap, gsize child)
+{
+	const gsize left = child + (place_of(&heap[child + 1]) < place_of(&heap[child]));
+	const gsize right =
+		child + 2 + (place_of(&heap[child + 3]) < place_of(&heap[child + 2]));
+
+	return place_of(&heap[right]) < place_of(&heap[left]) ? right : left;
 }
 
 PipesimEvent pipesim_events_pop(PipesimEvents *events)
@@ -49,13 +71,18 @@ PipesimEvent pipesim_events_pop(PipesimEvents *events)
 	gsize i = 0;
 
 	for (;;) {
-		gsize child = 2 * i + 1;
+		gsize child = CHILDREN * i + 1;
 
-		if (child >= events->n)
+		if (child + CHILDREN <= events->n) {
+			child = first_child(heap, child);
+		} else if (child < events->n) {
+			for (gsize other = child + 1; other < events->n; other++)
+				child = place_of(&heap[other]) < place_of(&heap[child]) ? other
+											: child;
+		} else {
 			break;
-		if (child + 1 < events->n && earlier(&heap[child + 1], &heap[child]))
-			child++;
-		if (!earlier(&heap[child], &last))
+		}
+		if (place_of(&last) <= place_of(&heap[child]))
 			break;
 		heap[i] = heap[child];
 		i = child;

@@ -134,7 +134,11 @@ static gint64 work_until(Work *left, gint64 at, gint64 until, Work rate)
 		*left -= most;
 		return until;
 	}
-	at += (gint64)((*left + rate - 1) / rate);
+	/* What there mostly is takes a division of 64 bits. */
+	if (*left + rate <= G_MAXINT64)
+		at += ((gint64)*left + (gint64)rate - 1) / (gint64)rate;
+	else
+		at += (gint64)((*left + rate - 1) / rate);
 	*left = 0;
 	return at;
 }
