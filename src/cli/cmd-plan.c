@@ -249,6 +249,12 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 		return pipesim_refuse(error,
 			"--recompute: '%s'; %s computes whole layers again: none, full",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
+	if (framework->runtime != NULL && wish->training.each != NULL)
+		return pipesim_refuse(error,
+			"--recompute: '%s'; %s recomputes as many layers of each stage: "
+			"first=N, "
+			"or --framework any",
+			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
 	wish->training.tp = setup->sizes.tp;
 	wish->training.cp = setup->sizes.cp;
 	wish->training.ep = setup->sizes.ep;

@@ -21,7 +21,9 @@ char *pipesim_plan_recompute(const PipesimTraining *training, const char *betwee
 		"shared_experts", "layernorm", "mla_up_proj"};
 	g_autoptr(GString) words = g_string_new(NULL);
 
-	if (training->full && training->first > 0)
+	if (training->each != NULL)
+		g_string_append_printf(words, "first=%s", training->each);
+	else if (training->full && training->first > 0)
 		g_string_append_printf(words, "first=%" G_GINT64_FORMAT, training->first);
 	else if (training->full && training->every > 0)
 		g_string_append_printf(words, "every=%" G_GINT64_FORMAT, training->every);

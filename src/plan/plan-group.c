@@ -45,7 +45,8 @@ static PipesimCandidate put_together(
 		const gboolean same =
 			other->training.full == simplest->training.full &&
 			other->training.recompute == simplest->training.recompute &&
-			other->training.first == simplest->training.first;
+			other->training.first == simplest->training.first &&
+			other->training.each == simplest->training.each;
 
 		if (other != simplest)
 			g_string_append_printf(alike, "%s%s%s%s", alike->len > 0 ? ", " : "",

@@ -337,7 +337,7 @@ SETTING(CP_COMM, "--cp-comm", 0, "KIND",
 	"context parallelism by p2p or a2a, which keeps more (default: p2p)", ALL_MODEL, MODEL,
 	WORD(Training, cp_all_to_all), .values = "p2p a2a")
 SETTING(RECOMPUTE, "--recompute", 0, "WHAT",
-	"recomputation: none, selective, full, every=N, first=N or modules such as mlp+moe "
+	"recomputation: none, selective, full, every=N, first=N[,N...] or modules as mlp+moe "
 	"(default: none)",
 	ALL_MODEL, MODEL, READ(Training, recompute),
 	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj")

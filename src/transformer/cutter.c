@@ -88,7 +88,7 @@ static void free_cutter(PipesimCutter *base)
 	g_free(cutter);
 }
 
-static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)
+static PipesimStages *lay_out(const Cutter *cutter, guint stages, GError **error)
 {
 	if (cutter->balance)
 		return pipesim_stages_balance(cutter->base->model,
@@ -103,6 +103,16 @@ static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **e
 	return NULL;
 }
 
+static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)
+{
+	const Base *base = cutter->base->sparing != NULL ? cutter->base->sparing : cutter->base;
+	g_autoptr(PipesimStages) layout = lay_out(cutter, stages, error);
+
+	if (layout == NULL || !pipesim_stages_recompute(layout, &base->training, error))
+		return NULL;
+	return g_steal_pointer(&layout);
+}
+
 /* Known cuts and sums -------------------------------------------------------------------- */
 
 /* Whether both stages of @model hold the same. */
@@ -111,7 +121,7 @@ static gboolean is_alike(
 {
 	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
 	       a->losses == b->losses && a->layers == b->layers && a->encoders == b->encoders &&
-	       a->follows == b->follows &&
+	       a->again == b->again && a->follows == b->follows &&
 	       (model->sparse == NULL || a->layers == 0 ||
 		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
 			       (gsize)a->layers) == 0);
@@ -531,7 +541,7 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	PipesimTraining own = *training;
 
 	if (training->again_as_ops)
-		own.full = own.recompute = own.every = own.first = 0;
+		own.full = own.recompute = own.every = own.first = 0, own.each = NULL;
 	cutter->base = make_base(model, &own, rates);
 	if (training->again_as_ops)
 		cutter->base->sparing = make_base(model, training, rates);
@@ -775,6 +785,7 @@ gboolean pipesim_cutter_take(
 	if (whole == NULL)
 		return FALSE;
 	whole->cut[0] = cut_of_stage(cutter, &whole->cut[0]);
+	whole->cut[0].again = pipesim_recompute_sum(&cutter->base->training);
 	if (!pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
 		    cutter->base->parts, &whole->cut[0], &stage, error))
 		return FALSE;

@@ -25,6 +25,36 @@ PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 	return copy;
 }
 
+gboolean pipesim_stages_recompute(
+	PipesimStages *layout, const PipesimTraining *training, GError **error)
+{
+	const char *next = training->each;
+	guint n = 1;
+
+	if (next == NULL || *next == '\0')
+		return TRUE;
+	for (const char *at = next; *at != '\0'; at++)
+		n += *at == ',';
+	if (n != layout->stages)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--recompute first=%s: %u numbers, but there are %u stages; give one "
+			"for each, or one for all",
+			next, n, layout->stages);
+	for (guint i = 0; i < n; i++, next += next[0] == ',')
+		layout->cut[i].again = g_ascii_strtoll(next, (char **)&next, 10);
+	return TRUE;
+}
+
+gint64 pipesim_recompute_sum(const PipesimTraining *training)
+{
+	const char *next = training->each != NULL ? training->each : "";
+	gint64 sum = 0;
+
+	for (; *next != '\0'; next += next[0] == ',')
+		sum += g_ascii_strtoll(next, (char **)&next, 10);
+	return sum;
+}
+
 /* Layers, embedding and head over those of @stages from @from on. */
 static void spread(const PipesimTransformer *model, PipesimStages *layout, guint from)
 {

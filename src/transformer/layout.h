@@ -11,6 +11,7 @@ typedef struct {
 	gint64 first, layers; /* decoder layers */
 	gint64 mtp, losses;   /* layers for multi-token prediction, and losses of these */
 	gint64 encoders;      /* layers of the encoder, ahead of the embedding */
+	gint64 again; /* of its layers, the first ones that are computed again, where training says so by stage */
 	gboolean
 		follows; /* another stage comes before it: its embedding or encoder is not the first of all */
 } PipesimCut;
@@ -88,5 +89,13 @@ void pipesim_stages_print_modules(const PipesimStages *stages, GString *out);
 gboolean pipesim_stages_check(const PipesimStages *layout, guint ranks, GError **error);
 
 PipesimStages *pipesim_stages_copy(const PipesimStages *layout);
+
+/** pipesim_stages_recompute: takes training->each into the stages of @layout. FALSE with PIPESIM_ERROR_CONSTRAINT where it is of
+ * another number of them. */
+gboolean pipesim_stages_recompute(
+	PipesimStages *layout, const PipesimTraining *training, GError **error);
+
+/** pipesim_recompute_sum: the sum of training->each. */
+gint64 pipesim_recompute_sum(const PipesimTraining *training);
 void pipesim_stages_free(PipesimStages *layout);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStages, pipesim_stages_free)

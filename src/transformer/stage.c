@@ -233,18 +233,18 @@ gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTrainin
 gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *parts, const PipesimCut *cut, PipesimStage *stage, GError **error)
 {
-	gint64 sparse = 0, again = 0, counts[PIPESIM_N_PARTS];
+	gint64 sparse = 0, again, counts[PIPESIM_N_PARTS];
 	gint64 redone[PIPESIM_N_PARTS] = {0};
+	const gint64 most = !training->full          ? 0
+			    : training->each != NULL ? cut->again
+			    : training->first > 0    ? training->first
+						     : G_MAXINT64;
 	Totals totals = {0};
 
 	for (gint64 layer = cut->first; layer < cut->first + cut->layers; layer++)
 		sparse += pipesim_transformer_is_sparse(model, layer);
-	if (training->full)
-		again = training->first > 0 ? MIN(training->first, cut->layers) : cut->layers;
-	if (training->full)
-		redone[PIPESIM_PART_ENCODER] = training->first > 0
-						       ? MIN(training->first, cut->encoders)
-						       : cut->encoders;
+	again = MIN(most, cut->layers);
+	redone[PIPESIM_PART_ENCODER] = MIN(most, cut->encoders);
 	counts[PIPESIM_PART_EMBEDDING] = cut->embedding;
 	counts[PIPESIM_PART_DENSE] = cut->layers - sparse;
 	counts[PIPESIM_PART_SPARSE] = sparse;

@@ -167,6 +167,24 @@ static const struct {
 	{"mla_up_proj", PIPESIM_RECOMPUTE_MLA_UP},
 };
 
+/* "4,3,2,1" of "first=4,3,2,1". */
+static gboolean parse_each(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	g_auto(GStrv) numbers = g_strsplit(text, ",", -1);
+
+	for (char **number = numbers; *number != NULL; number++) {
+		guint64 layers;
+
+		if (!pipesim_parse_count(*number, what, 0, PIPESIM_MAX_LAYERS, &layers, error))
+			return FALSE;
+		training->first = MAX(training->first, (gint64)layers);
+	}
+	training->full = training->first > 0;
+	training->each = training->full ? g_intern_string(text) : NULL;
+	return TRUE;
+}
+
 static gboolean parse_module(
 	PipesimTraining *training, const char *name, const char *what, GError **error)
 {
@@ -176,7 +194,8 @@ static gboolean parse_module(
 			return TRUE;
 		}
 	return pipesim_refuse(error,
-		"%s: '%s'; none, selective, full, every=N, first=N, or modules joined by +: "
+		"%s: '%s'; none, selective, full, every=N, first=N or first=N,N,..., or "
+		"modules joined by +: "
 		"core_attn, mlp, moe, moe_act, shared_experts, layernorm, mla_up_proj",
 		what, name);
 }
@@ -191,6 +210,9 @@ gboolean pipesim_training_parse_recompute(
 
 	training->recompute = 0;
 	training->every = training->first = 0;
+	training->each = NULL;
+	if (first && strchr(text, ',') != NULL)
+		return parse_each(training, strchr(text, '=') + 1, what, error);
 	training->full = every || first || strcmp(text, "full") == 0;
 	if ((every || first) && !pipesim_parse_count(strchr(text, '=') + 1, what, 1,
 					PIPESIM_MAX_LAYERS, &layers, error))

@@ -100,7 +100,9 @@ typedef struct {
 	gboolean full;          /* whole layers are computed again: */
 	gint64 every;           /* one input of so many layers is kept; 0 = 1 */
 	gint64 first;           /* or only the first so many layers of a stage; 0 = all */
-	gboolean again_as_ops;  /* by ops of their own, not by backwards */
+	/* These by stage, "4,3,2,1", for ever, and first is the most; "": layouts say it; NULL: all alike. */
+	const char *each;
+	gboolean again_as_ops; /* by ops of their own, not by backwards */
 	PipesimOptimizer optimizer;
 	PipesimZero zero;
 	PipesimPrecision precision;
@@ -226,7 +228,7 @@ gboolean pipesim_training_check(
 	const PipesimTransformer *model, const PipesimTraining *training, GError **error);
 
 /** pipesim_training_parse_recompute: "none", "selective", "full", "every=4", "first=2" (full
- * recompute of the first layers of a stage), or modules of Megatron joined by plus signs:
+ * recompute of the first layers of a stage), "first=4,3,2,1" (by stage), or modules of Megatron joined by plus signs:
  * "mlp+layernorm". FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_training_parse_recompute(
 	PipesimTraining *training, const char *text, const char *what, GError **error);
