@@ -266,6 +266,18 @@ static gboolean run_shared(
 	return ok;
 }
 
+static void make_once(
+	PipesimFamily *family, const PipesimShape *shape, const PipesimCosts *costs)
+{
+	g_mutex_lock(&family->lock);
+	if (!family->is_made) {
+		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, shape);
+
+		make(family, shape, times, costs);
+	}
+	g_mutex_unlock(&family->lock);
+}
+
 void pipesim_family_run(
 	PipesimFamily *family, const PipesimCosts *const *costs, guint n, PipesimBrief *briefs)
 {
@@ -282,13 +294,8 @@ void pipesim_family_run(
 		return;
 	for (guint i = 0; i < n; i++)
 		plain = plain && pipesim_split_check(costs[i], &shape, NULL);
-	g_mutex_lock(&family->lock);
-	if (!family->is_made && plain) {
-		g_autoptr(PipesimTimes) times = pipesim_times_new(costs[0], &shape);
-
-		make(family, &shape, times, costs[0]);
-	}
-	g_mutex_unlock(&family->lock);
+	if (plain)
+		make_once(family, &shape, costs[0]);
 	if (plain && is_free(family) && run_lanes(family, costs, n, briefs))
 		return;
 	if (plain && family->shared != NULL && run_shared(family, costs, n, briefs))
@@ -427,5 +434,26 @@ gboolean pipesim_family_held(
 		return FALSE;
 	times = pipesim_times_new(costs, &family->program->shape);
 	pipesim_moments_counts(family->moments[0], times, rank, counts);
+	return TRUE;
+}
+
+gboolean pipesim_family_peaks(PipesimFamily *family, const PipesimCosts *costs, gint64 *peaks)
+{
+	g_autofree PipesimFullest *fullest = NULL;
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	if (!is_plain(costs) ||
+		!pipesim_schedule_shape(family->schedule, &family->scenario, &shape, NULL))
+		return FALSE;
+	make_once(family, &shape, costs);
+	if (!is_free(family))
+		return FALSE;
+	times = pipesim_times_new(costs, &shape);
+	fullest = g_new(PipesimFullest, shape.ranks);
+	if (!pipesim_moments_weigh(family->moments[0], times, costs, fullest))
+		return FALSE;
+	for (guint rank = 0; rank < shape.ranks; rank++)
+		peaks[rank] = fullest[rank].peak;
 	return TRUE;
 }

@@ -50,6 +50,10 @@ gboolean pipesim_family_path(
 gboolean pipesim_family_held(
 	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts);
 
+/** pipesim_family_peaks: what each rank holds at most where the candidate of @costs runs, bytes, which its order decides. @peaks:
+ * (out caller-allocates): by rank. FALSE as above, but that none needs to have run. */
+gboolean pipesim_family_peaks(PipesimFamily *family, const PipesimCosts *costs, gint64 *peaks);
+
 /** pipesim_family_ops: ops that it has at hand; pipesim_family_forget: lets go of them. While none of it runs. */
 guint64 pipesim_family_ops(const PipesimFamily *family);
 void pipesim_family_forget(PipesimFamily *family);

@@ -17,7 +17,9 @@ gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate
 static guint64 complexity(const PipesimWish *wish, const PipesimCandidate *candidate)
 {
 	const PipesimTraining *training = &candidate->training;
-	guint64 at = training->full ? (training->first > 0 ? 16 : 32)
+	guint64 at = training->full ? (training->each != NULL       ? 24
+					      : training->first > 0 ? 16
+								    : 32)
 				    : (guint64)__builtin_popcount(training->recompute);
 
 	at *= PIPESIM_MAX_CHUNKS;

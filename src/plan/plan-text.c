@@ -35,6 +35,24 @@ static const PipesimColumn columns[][15] = {
 	{COLUMNS, {"GiB of a GPU", "needs", FALSE}, {"GiB of a GPU", "reserve", FALSE}},
 	{COLUMNS, {"needs", "GiB", FALSE}, {NULL, "", FALSE}}};
 
+/* Longest lists of layers by stage that stand in a text, and in few characters; of a longer one its range does. */
+#define LONGEST_LIST 20
+#define SHORT_LIST   3
+
+/* "first=0..4" of a list by stage that is long. */
+static char *range_of(const PipesimTraining *training)
+{
+	gint64 least = training->first;
+
+	for (const char *next = training->each; *next != '\0'; next += *next == ',') {
+		const gint64 layers = g_ascii_strtoll(next, (char **)&next, 10);
+
+		least = MIN(least, layers);
+	}
+	return g_strdup_printf(
+		"first=%" G_GINT64_FORMAT "..%" G_GINT64_FORMAT, least, training->first);
+}
+
 /* "act+norm": modules of Megatron-LM, short; of DeepSeek's layers where @few those alone that they do not always compute again. */
 static char *short_recompute(const PipesimTraining *training, gboolean few)
 {
@@ -44,6 +62,9 @@ static char *short_recompute(const PipesimTraining *training, gboolean few)
 	g_autofree char *text = NULL;
 	g_autoptr(GString) out = NULL;
 
+	if (training->each != NULL &&
+		strlen(training->each) > (few ? SHORT_LIST : LONGEST_LIST))
+		return range_of(training);
 	if (few && training->deepseek)
 		own.recompute &= ~(guint)PIPESIM_RECOMPUTE_DEEPSEEK;
 	text = pipesim_plan_recompute(&own, "+");
@@ -233,7 +254,7 @@ static char *words_of(const PipesimPlanRow *row)
 		{"PP", candidate->ranks, TRUE}, {"EP", training->ep, FALSE},
 		{"DP", training->dp, TRUE}};
 	g_autoptr(GString) words = g_string_new(NULL);
-	g_autofree char *recompute = short_recompute(training, TRUE);
+	g_autofree char *recompute = short_recompute(training, training->each == NULL);
 
 	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
 		if (sizes[i].always || sizes[i].size > 1)
@@ -322,11 +343,12 @@ static GPtrArray *notes_of(const PipesimAdvice *plan)
 	GPtrArray *notes = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *bubble = percent(first->bubble), *again = percent(first->again);
 	g_autofree char *messages = percent(first->messages), *after = percent(first->after);
-	gboolean gathered = FALSE, equal = FALSE;
+	gboolean gathered = FALSE, equal = FALSE, each = FALSE;
 
 	pipesim_each (const PipesimPlanRow, row, plan->rows) {
 		gathered |= row->candidate->training.zero == PIPESIM_ZERO_3;
 		equal |= row->equal;
+		each |= row->candidate->training.each != NULL;
 	}
 	if (equal)
 		g_ptr_array_add(
@@ -334,6 +356,10 @@ static GPtrArray *notes_of(const PipesimAdvice *plan)
 	if (gathered)
 		g_ptr_array_add(
 			notes, g_strdup("* parameters are gathered stage by stage (--zero 3)"));
+	if (each)
+		g_ptr_array_add(notes, g_strdup("first=N,N... or N..N: layers that each stage "
+						"recomputes; --explain "
+						"lists all"));
 	g_ptr_array_add(notes,
 		g_strdup_printf("Lost in row 1, %% of its step: waiting %s, recomputation %s, "
 				"messages of TP and EP %s, gradients and optimizer %s",

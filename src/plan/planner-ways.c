@@ -85,6 +85,8 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
 	PipesimStage stage;
 
+	if (whole != NULL)
+		whole->cut[0].again = pipesim_recompute_sum(&way->training);
 	if (whole == NULL ||
 		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
 		return;
@@ -95,6 +97,38 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
 		way->again += (double)stage.count[part] * parts[part].recomputed +
 			      (double)stage.redone[part] * parts[part].again;
+}
+
+void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
+	const PipesimBrief *brief, PipesimCandidate *candidate)
+{
+	const double step = (double)MAX(brief->step, 1), ratio = (double)brief->makespan / step;
+	const double each = (double)candidate->microbatches / candidate->ranks / (step / 1e9);
+	double hidden = 0;
+
+	if (brief->step == 0)
+		return;
+	candidate->makespan = brief->makespan;
+	candidate->step = brief->step;
+	candidate->tokens = brief->tokens;
+	candidate->mfu = brief->mfu;
+	candidate->memory = brief->memory;
+	candidate->fits =
+		brief->memory <= pipesim_planner_limit(wish, &way->training, way->ranks);
+	candidate->reserve =
+		pipesim_planner_reserved(wish, &way->training, way->ranks, brief->memory);
+	candidate->fullest = brief->fullest;
+	candidate->parameters = brief->parameters;
+	candidate->transient = brief->transient;
+	candidate->activations = brief->memory - brief->parameters - brief->transient;
+	/* Shares of the step that are no model FLOPs. */
+	candidate->bubble = brief->bubble * ratio;
+	candidate->after = 1 - ratio;
+	/* Ops that take less together than one by one have rows of experts beside them. */
+	if (way->training.ep_overlap)
+		hidden = each * way->alone - (1 - brief->bubble) * ratio;
+	candidate->messages = MAX(each * way->messages - MAX(hidden, 0), 0);
+	candidate->again = each * way->again;
 }
 
 void pipesim_plan_refuse(GError **refusal, GError *fault)

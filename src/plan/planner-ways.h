@@ -21,6 +21,35 @@ GArray *pipesim_plan_ways(const PipesimWish *wish, GError **error);
 /** pipesim_plan_way_measure: what of a micro-batch is no model FLOPs, where its costs are known. */
 void pipesim_plan_way_measure(PipesimPlanWay *way);
 
+/** pipesim_plan_take_brief: what @brief says of @candidate at @way; nothing where it did not run. */
+void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
+	const PipesimBrief *brief, PipesimCandidate *candidate);
+
+/** pipesim_plan_is_ours: whether this process is to do number @item of what all share; pipesim_plan_exchange: hands all the
+ * results of each. */
+static inline gboolean pipesim_plan_is_ours(const PipesimWish *wish, gsize item)
+{
+	return wish->peers.size < 2 || item % wish->peers.size == wish->peers.rank;
+}
+
+static inline void pipesim_plan_exchange(
+	const PipesimWish *wish, gpointer results, gsize each, gsize n)
+{
+	if (wish->peers.size > 1)
+		wish->peers.exchange(results, each, n);
+}
+
+/** pipesim_plan_lay_out: gives @n of @candidates the layouts that are best for their schedules, in place of balanced ones, on all
+ * cores; step 0 where none is below @below, ns. */
+gboolean pipesim_plan_lay_out(const PipesimWish *wish, PipesimCandidate *candidates, guint n,
+	gint64 below, GError **error);
+
+/** pipesim_plan_fit: into @best, if that is shorter or empty, @candidate, of @family, with its layout and the fewest layers of each
+ * stage, the first ones, computed again that make it fit. How many micro-batches a rank holds is of the order alone, so that ranks
+ * have nothing to do with each other. Nothing where that does not say what ranks hold, or none fits. */
+void pipesim_plan_fit(const PipesimWish *wish, PipesimFamily *family,
+	const PipesimCandidate *candidate, PipesimCandidate *best);
+
 /** pipesim_plan_fail_to_divide: FALSE with the first rule that the sizes of @wish break. */
 gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error);
 

@@ -2,10 +2,8 @@
 #include "config.h"
 
 #include "base/parallel.h"
-#include "layout/layouts.h"
 #include "plan/planner-ways.h"
 #include "schedule/schedule.h"
-#include <string.h>
 
 /* Ops that families keep at hand that nobody runs. */
 #define MOST_OPS (4u << 20)
@@ -37,13 +35,6 @@ struct _PipesimPlanner {
 	guint *users; /* threads that run each family */
 };
 
-/* Candidates that are laid out. */
-typedef struct {
-	const PipesimWish *wish;
-	PipesimCandidate *candidates;
-	gint64 below; /* steps from here on are of no interest, ns */
-} Layouts;
-
 /* A block of items that is simulated. */
 typedef struct {
 	PipesimPlanner *planner;
@@ -58,7 +49,15 @@ typedef struct {
 	PipesimPlanner *candidates;
 	PipesimPlanned *planned;
 	GArray *found; /* of PipesimCandidate: those that fit, as they came */
+	GArray *each; /* of PipesimCandidate: those whose stages recompute as much as each needs, that fit */
 } Planner;
+
+/* Items that are tried with recomputation stage by stage. */
+typedef struct {
+	Planner *planner;
+	Item **items;
+	PipesimCandidate *candidates; /* of each; step 0: none fits */
+} Stages;
 
 /* Candidates ----------------------------------------------------------------------------- */
 
@@ -179,23 +178,21 @@ static guint find_bundles(Item **items, guint n, guint *first)
 	return bundles;
 }
 
-/* @n of @items, all of one family, whose messages wait for nothing where @freely is 1; from several threads at once. */
-static void run_bundle(PipesimPlanner *planner, Item *const *items, guint n, guint freely,
-	PipesimBrief *briefs)
+static PipesimFamily *use_family(PipesimPlanner *planner, guint family)
 {
-	const guint family = 2 * items[0]->family + freely;
-	const PipesimCosts *costs[PIPESIM_TOGETHER];
-	guint64 ops = 0;
-
 	g_mutex_lock(&planner->lock);
 	planner->users[family]++;
 	g_mutex_unlock(&planner->lock);
-	for (guint i = 0; i < n; i++)
-		costs[i] = items[i]->way->costs;
-	pipesim_family_run(g_ptr_array_index(planner->families, family), costs, n, briefs);
+	return g_ptr_array_index(planner->families, family);
+}
+
+/* What nobody runs goes, where that is much. */
+static void leave_family(PipesimPlanner *planner, guint family)
+{
+	guint64 ops = 0;
+
 	g_mutex_lock(&planner->lock);
 	planner->users[family]--;
-	/* What nobody runs goes, where that is much. */
 	for (guint i = 0; i < planner->families->len; i++)
 		if (planner->users[i] == 0)
 			ops += pipesim_family_ops(g_ptr_array_index(planner->families, i));
@@ -203,6 +200,19 @@ static void run_bundle(PipesimPlanner *planner, Item *const *items, guint n, gui
 		if (planner->users[i] == 0)
 			pipesim_family_forget(g_ptr_array_index(planner->families, i));
 	g_mutex_unlock(&planner->lock);
+}
+
+/* @n of @items, all of one family, whose messages wait for nothing where @freely is 1; from several threads at once. */
+static void run_bundle(PipesimPlanner *planner, Item *const *items, guint n, guint freely,
+	PipesimBrief *briefs)
+{
+	const guint family = 2 * items[0]->family + freely;
+	const PipesimCosts *costs[PIPESIM_TOGETHER];
+
+	for (guint i = 0; i < n; i++)
+		costs[i] = items[i]->way->costs;
+	pipesim_family_run(use_family(planner, family), costs, n, briefs);
+	leave_family(planner, family);
 }
 
 void pipesim_planner_simulate(
@@ -224,39 +234,6 @@ void pipesim_planner_simulate(
 	}
 }
 
-/* What @brief says of @candidate at @way; nothing where it did not run. */
-static void take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
-	const PipesimBrief *brief, PipesimCandidate *candidate)
-{
-	const double step = (double)MAX(brief->step, 1), ratio = (double)brief->makespan / step;
-	const double each = (double)candidate->microbatches / candidate->ranks / (step / 1e9);
-	double hidden = 0;
-
-	if (brief->step == 0)
-		return;
-	candidate->makespan = brief->makespan;
-	candidate->step = brief->step;
-	candidate->tokens = brief->tokens;
-	candidate->mfu = brief->mfu;
-	candidate->memory = brief->memory;
-	candidate->fits =
-		brief->memory <= pipesim_planner_limit(wish, &way->training, way->ranks);
-	candidate->reserve =
-		pipesim_planner_reserved(wish, &way->training, way->ranks, brief->memory);
-	candidate->fullest = brief->fullest;
-	candidate->parameters = brief->parameters;
-	candidate->transient = brief->transient;
-	candidate->activations = brief->memory - brief->parameters - brief->transient;
-	/* Shares of the step that are no model FLOPs. */
-	candidate->bubble = brief->bubble * ratio;
-	candidate->after = 1 - ratio;
-	/* Ops that take less together than one by one have rows of experts beside them. */
-	if (way->training.ep_overlap)
-		hidden = each * way->alone - (1 - brief->bubble) * ratio;
-	candidate->messages = MAX(each * way->messages - MAX(hidden, 0), 0);
-	candidate->again = each * way->again;
-}
-
 PipesimCandidate pipesim_planner_candidate(
 	const PipesimPlanner *planner, guint index, const PipesimBrief *brief)
 {
@@ -264,7 +241,7 @@ PipesimCandidate pipesim_planner_candidate(
 	PipesimCandidate candidate = item->candidate;
 
 	if (brief != NULL)
-		take_brief(planner->wish, item->way, brief, &candidate);
+		pipesim_plan_take_brief(planner->wish, item->way, brief, &candidate);
 	return candidate;
 }
 
@@ -300,25 +277,13 @@ static gint64 worst(const PipesimWish *wish, const PipesimPlanned *planned)
 	return last + last / 100 + 1;
 }
 
-/* Whether this process is to do number @item of what all share. */
-static gboolean is_ours(const PipesimWish *wish, gsize item)
-{
-	return wish->peers.size < 2 || item % wish->peers.size == wish->peers.rank;
-}
-
-static void exchange(const PipesimWish *wish, gpointer results, gsize each, gsize n)
-{
-	if (wish->peers.size > 1)
-		wish->peers.exchange(results, each, n);
-}
-
 static gboolean simulate(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
 	const Block *block = data;
 	const guint first = block->first[item];
 
-	if (is_ours(block->planner->wish, item))
+	if (pipesim_plan_is_ours(block->planner->wish, item))
 		run_bundle(block->planner, &block->items[first], block->first[item + 1] - first,
 			block->freely, &block->briefs[item * PIPESIM_TOGETHER]);
 	return TRUE;
@@ -408,10 +373,11 @@ static gboolean run_block(Planner *planner, Item **items, guint n, guint freely,
 	block.briefs = briefs = g_new0(PipesimBrief, MAX((gsize)bundles, 1) * PIPESIM_TOGETHER);
 	if (!pipesim_parallel(&work, error))
 		return FALSE;
-	exchange(planner->wish, briefs, PIPESIM_TOGETHER * sizeof *briefs, bundles);
+	pipesim_plan_exchange(
+		planner->wish, briefs, PIPESIM_TOGETHER * sizeof *briefs, bundles);
 	for (guint i = 0; i < bundles; i++)
 		for (guint k = first[i]; k < first[i + 1]; k++)
-			take_brief(planner->wish, items[k]->way,
+			pipesim_plan_take_brief(planner->wish, items[k]->way,
 				&briefs[i * PIPESIM_TOGETHER + k - first[i]],
 				&items[k]->candidate);
 	return TRUE;
@@ -498,96 +464,77 @@ static gboolean simulate_all(Planner *planner, GError **error)
 	return TRUE;
 }
 
-/* The layout that is best for a candidate, in place of the balanced one; step 0 where none is of interest. Where messages
- * wait that is the best one without waits, if it is no longer with them: others take many times as long to find. */
-static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
+/* What balanced layers take at least, whatever of them is computed again: what they do without, ns. */
+static gint64 without(const Item *item)
 {
-	const PipesimWish *wish = layouts->wish;
-	const gboolean freely = pipesim_runtime_waits(wish->runtime) && !wish->layouts;
-	PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
-	g_autoptr(PipesimFamily) family = pipesim_family_new(candidate->schedule, &scenario, 1);
-	PipesimPlanWay way = {.training = candidate->training,
-		.ranks = candidate->ranks,
-		.costs = pipesim_planner_balanced(
-			wish, &candidate->training, candidate->ranks, NULL)};
-	g_autoptr(PipesimStages) layout = NULL;
-	PipesimCandidate other = *candidate;
-	PipesimBrief brief;
-	PipesimShape shape;
-
-	candidate->gap = other.gap = 1;
-	if (way.costs == NULL ||
-		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
-		return;
-	pipesim_plan_way_measure(&way);
-	if (freely)
-		scenario.runtime = NULL;
-	layout = pipesim_layouts_search(candidate->schedule, &scenario, &shape, way.costs,
-		freely ? G_MAXINT64 : layouts->below, &other.gap);
-	if (freely)
-		other.gap = 1;
-	else
-		candidate->gap = other.gap;
-	if (layout == NULL && candidate->gap == 0)
-		candidate->step = 0;
-	if (layout != NULL) {
-		g_autoptr(GString) text = g_string_new(NULL);
-		const PipesimCosts *costs = way.costs;
-
-		pipesim_stages_print(layout, text);
-		other.layout = g_intern_string(text->str);
-		pipesim_costs_set_cutter(way.costs,
-			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout), NULL));
-		pipesim_family_run(family, &costs, 1, &brief);
-		take_brief(wish, &way, &brief, &other);
-		if (!freely ||
-			(brief.step > 0 && (other.fits || !candidate->fits) &&
-				(other.fits > candidate->fits || other.step < candidate->step)))
-			*candidate = other;
-	}
-	pipesim_costs_free(way.costs);
+	return MAX(item->candidate.bound, item->candidate.step);
 }
 
-static gboolean lay_out(
+static int compare_without(gconstpointer a, gconstpointer b)
+{
+	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
+	const gint64 left = without(x), right = without(y);
+
+	return left != right ? (left > right) - (left < right) : (x > y) - (x < y);
+}
+
+static gboolean fit_item(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	const Layouts *layouts = data;
+	const Stages *stages = data;
+	PipesimPlanner *candidates = stages->planner->candidates;
+	const guint family = 2 * stages->items[item]->family;
 
-	if (is_ours(layouts->wish, item))
-		lay_out_one(layouts, &layouts->candidates[item]);
+	stages->candidates[item] =
+		(PipesimCandidate){.schedule = stages->items[item]->candidate.schedule};
+	pipesim_plan_fit(stages->planner->wish, use_family(candidates, family),
+		&stages->items[item]->candidate, &stages->candidates[item]);
+	leave_family(candidates, family);
 	return TRUE;
 }
 
-/* What other processes found; what candidates point to is of each of them. */
-static void exchange_layouts(const Layouts *layouts, guint n)
+/* What fits only with recomputation, with as much of that as each stage needs, where nothing but the order says what ranks
+ * hold and it is not a framework that runs it: they all recompute alike. With nothing computed again steps are no longer. */
+static gboolean fit_all(Planner *planner, GError **error)
 {
-	PipesimCandidate *candidates = layouts->candidates;
-	g_autofree PipesimCandidate *own = g_memdup2(candidates, MAX(n, 1u) * sizeof *own);
-	g_autofree gsize *lengths = g_new0(gsize, n + 1);
-	g_autofree char *texts = NULL;
-	gsize longest = 0;
+	const PipesimWish *wish = planner->wish;
+	g_autoptr(GPtrArray) items = g_ptr_array_new();
+	PipesimCandidate block[LAID_OUT];
+	Stages stages = {planner, NULL, block};
+	PipesimParallel work = {.threads = wish->threads, .run = fit_item, .data = &stages};
 
-	if (layouts->wish->peers.size < 2)
-		return;
-	for (guint i = 0; i < n; i++) {
-		if (is_ours(layouts->wish, i) && candidates[i].layout != NULL)
-			lengths[i] = strlen(candidates[i].layout) + 1;
+	if (wish->recompute_given || wish->every || wish->training.deepseek ||
+		pipesim_framework(wish)->runtime != NULL ||
+		pipesim_runtime_waits(wish->runtime))
+		return TRUE;
+	pipesim_each (Item, item, planner->candidates->items) {
+		const PipesimCandidate *one = &item->candidate;
+
+		if (one->training.full || one->training.recompute != 0 ||
+			(one->step > 0 && one->fits))
+			continue;
+		g_ptr_array_add(items, item);
 	}
-	exchange(layouts->wish, lengths, sizeof *lengths, n);
-	for (guint i = 0; i < n; i++)
-		longest = MAX(longest, lengths[i]);
-	texts = g_new0(char, (gsize)n *longest + 1);
-	for (guint i = 0; i < n; i++)
-		if (is_ours(layouts->wish, i) && lengths[i] > 0)
-			memcpy(texts + i * longest, candidates[i].layout, lengths[i]);
-	exchange(layouts->wish, texts, longest, n);
-	exchange(layouts->wish, candidates, sizeof *candidates, n);
-	for (guint i = 0; i < n; i++) {
-		candidates[i].schedule = own[i].schedule;
-		candidates[i].alike = own[i].alike;
-		candidates[i].layout =
-			lengths[i] > 0 ? g_intern_string(texts + i * longest) : NULL;
+	if (items->len > 0)
+		qsort(items->pdata, items->len, sizeof(gpointer), compare_without);
+	for (guint next = 0; next < items->len; next += (guint)work.n_items) {
+		stages.items = (Item **)&items->pdata[next];
+		for (work.n_items = 0; work.n_items < MIN(LAID_OUT, items->len - next) &&
+				       stages.items[work.n_items]->candidate.bound <=
+					       worst(wish, planner->planned);)
+			work.n_items++;
+		if (work.n_items == 0)
+			break;
+		if (!pipesim_parallel(&work, error))
+			return FALSE;
+		planner->planned->candidates += (guint)work.n_items;
+		for (guint i = 0; i < work.n_items; i++) {
+			take(planner, &block[i]);
+			if (block[i].step > 0)
+				g_array_append_val(planner->each, block[i]);
+		}
 	}
+	return TRUE;
 }
 
 static int compare_steps(gconstpointer a, gconstpointer b)
@@ -597,6 +544,32 @@ static int compare_steps(gconstpointer a, gconstpointer b)
 	if (x->fits != y->fits)
 		return x->fits ? -1 : 1;
 	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* Adds to @all those of the shortest that recompute stage by stage that it lacks: balanced layers leave stages that
+ * recompute more behind others, so that layouts make them far shorter. */
+static void add_each(const Planner *planner, GArray *all)
+{
+	g_autoptr(GArray) rows = NULL;
+	const guint n = all->len;
+
+	g_array_sort(planner->each, compare_steps); /* stable */
+	rows = pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST);
+	pipesim_each (const PipesimCandidate, row, rows) {
+		gboolean has = FALSE;
+
+		for (guint i = 0; i < n; i++) {
+			const PipesimCandidate *other =
+				&g_array_index(all, PipesimCandidate, i);
+
+			has |= other->schedule == row->schedule &&
+			       other->chunks == row->chunks &&
+			       pipesim_plan_same_way(other, row) &&
+			       other->training.each == row->training.each;
+		}
+		if (!has)
+			g_array_append_vals(all, row, 1);
+	}
 }
 
 /* Candidates that get a layout of their own: what was found with balanced layers, or where it was asked for all. */
@@ -610,12 +583,15 @@ static GArray *to_lay_out(const Planner *planner)
 		g_array_sort(planner->found, compare_steps); /* stable */
 		all = pipesim_plan_group(planner->wish, planner->found, wanted(planner->wish));
 		g_array_append_vals(all, planned->misses->data, planned->misses->len);
+		add_each(planner, all);
 	} else {
 		all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	}
 	for (guint i = 0; i < items->len && planner->wish->layouts; i++)
 		if (g_array_index(items, Item, i).candidate.step > 0)
 			g_array_append_val(all, g_array_index(items, Item, i).candidate);
+	if (planner->wish->layouts)
+		g_array_append_vals(all, planner->each->data, planner->each->len);
 	g_array_sort(all, compare_steps);
 	return all;
 }
@@ -634,18 +610,15 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	g_array_set_size(planned->best, 0);
 	g_array_set_size(planned->misses, 0);
 	while (next < all->len) {
-		Layouts layouts = {wish, block, worst(wish, planned)};
-		PipesimParallel work = {
-			.threads = wish->threads, .run = lay_out, .data = &layouts};
+		const gint64 below = worst(wish, planned);
+		guint n = 0;
 
-		for (; next < all->len && work.n_items < LAID_OUT; next++)
-			if (g_array_index(all, PipesimCandidate, next).bound < layouts.below)
-				block[work.n_items++] =
-					g_array_index(all, PipesimCandidate, next);
-		if (!pipesim_parallel(&work, error))
+		for (; next < all->len && n < LAID_OUT; next++)
+			if (g_array_index(all, PipesimCandidate, next).bound < below)
+				block[n++] = g_array_index(all, PipesimCandidate, next);
+		if (!pipesim_plan_lay_out(wish, block, n, below, error))
 			return FALSE;
-		exchange_layouts(&layouts, (guint)work.n_items);
-		for (guint i = 0; i < work.n_items; i++) {
+		for (guint i = 0; i < n; i++) {
 			if (block[i].step == 0)
 				continue;
 			planned->laid_out++;
@@ -694,6 +667,12 @@ static gboolean find_remedies(Planner *planner, GError **error)
 				(best.step == 0 || one->step < best.step))
 				best = *one;
 		}
+		pipesim_each (const PipesimCandidate, one, planner->each) {
+			if (one->schedule == miss->schedule && one->chunks == miss->chunks &&
+				pipesim_plan_same_way(one, miss) &&
+				(best.step == 0 || one->step < best.step))
+				best = *one;
+		}
 		g_array_append_val(planned->remedies, best);
 	}
 	return TRUE;
@@ -714,6 +693,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	g_autoptr(PipesimPlanner) candidates = pipesim_planner_new(wish, error);
 	g_autoptr(PipesimPlanned) planned = NULL;
 	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	g_autoptr(GArray) each = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	Planner planner = {.wish = wish, .candidates = candidates};
 
 	if (candidates == NULL)
@@ -735,7 +715,8 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	if (!wish->every)
 		g_array_sort(candidates->items, compare_bounds); /* stable */
 	planner.found = found;
-	if (!simulate_all(&planner, error))
+	planner.each = each;
+	if (!simulate_all(&planner, error) || !fit_all(&planner, error))
 		return NULL;
 	for (guint i = 0; i < candidates->items->len; i++) {
 		const PipesimCandidate *candidate =

@@ -123,6 +123,8 @@ START_TEST(prunes_safely)
 			.gpus = layouts ? 4 : 1u << g_rand_int_range(random, 2, 6),
 			.memory = (gint64)g_rand_int_range(random, 30, 200) << 30,
 			.schedules = all,
+			/* Stages that recompute by themselves are none of all candidates. */
+			.framework = layouts ? pipesim_frameworks[0] : NULL,
 			.layouts = layouts};
 		gint64 ten[PIPESIM_BEST];
 
@@ -280,6 +282,93 @@ START_TEST(recomputes_by_module)
 }
 END_TEST
 
+/* A row that recomputes by stage: it runs as it says, and no rank could recompute less. */
+static void check_each(const PipesimWish *wish, const PipesimCandidate *row)
+{
+	const PipesimScenario scenario = pipesim_planner_scenario(wish, row);
+	g_auto(GStrv) numbers = g_strsplit(row->training.each, ",", -1);
+
+	for (guint stage = 0; stage <= g_strv_length(numbers); stage++) {
+		PipesimCandidate less = *row;
+		g_autoptr(PipesimCosts) costs = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+		const gboolean own = numbers[stage] == NULL;
+		char *const kept = own ? NULL : numbers[stage];
+
+		if (!own && strcmp(kept, "0") == 0)
+			continue;
+		if (!own) {
+			g_autofree char *text = NULL;
+
+			numbers[stage] =
+				g_strdup_printf("%d", (int)g_ascii_strtoll(kept, NULL, 10) - 1);
+			text = g_strjoinv(",", numbers);
+			less.training.each = g_intern_string(text);
+			g_free(numbers[stage]);
+			numbers[stage] = kept;
+		}
+		costs = pipesim_planner_costs(wish, &less, NULL);
+		run = pipesim_run_schedule(row->schedule, &scenario, costs);
+		ck_assert_int_eq(run->report->memory.fits, own);
+		if (own) {
+			ck_assert_int_eq(run->report->training.step, row->step);
+			ck_assert_int_eq(run->report->memory.max, row->memory);
+		}
+	}
+}
+
+/* Stages that recompute what each needs are never slower than all alike, and often shorter. */
+START_TEST(recomputes_by_stage)
+{
+	static const PipesimSchedule *const all[] = {
+		&pipesim_schedule_one_f_one_b, &pipesim_schedule_zb_h1, NULL};
+	static const char *const models[] = {"llama-3-8b", "mixtral-8x7b"};
+	guint shorter = 0, each = 0;
+
+	for (guint memory = 24; memory <= 96; memory += 4) {
+		g_autoptr(PipesimTransformer) model = read_shipped(models[memory / 4 % 2]);
+		PipesimWish wish = {.model = model,
+			.training = pipesim_training_on_one(8192, 1),
+			.gpus = 16,
+			.per_node = 8,
+			.batch = 64,
+			.ranks = 4,
+			.memory = (gint64)memory << 30,
+			.schedules = all};
+		gint64 steps[2] = {0};
+
+		wish.device = shipped_device("h100");
+		wish.training.tp = 2;
+		wish.training.dp = wish.training.microbatch = 0;
+		wish.training.ep = model->experts > 0 ? 0 : 1;
+		wish.training.mfu = 0.4;
+		wish.training.zero = PIPESIM_ZERO_1;
+		for (guint alike = 0; alike < 2; alike++) {
+			g_autoptr(PipesimPlanned) planned = NULL;
+
+			/* Megatron-LM's stages all recompute as many. */
+			wish.framework = alike ? pipesim_frameworks[0] : NULL;
+			planned = pipesim_planner_run(&wish, NULL);
+			pipesim_each (const PipesimCandidate, row, planned->best) {
+				ck_assert(!alike || row->training.each == NULL);
+				if (row->training.each != NULL)
+					check_each(&wish, row);
+				each += row->training.each != NULL;
+			}
+			if (planned->best->len > 0)
+				steps[alike] =
+					g_array_index(planned->best, PipesimCandidate, 0).step;
+		}
+		ck_assert(steps[1] == 0 || steps[0] > 0);
+		/* Of rows within 1 % the simplest is shown. */
+		ck_assert_int_le(steps[0], steps[1] + steps[1] / 100);
+		shorter += (double)steps[0] < 0.98 * (double)steps[1];
+	}
+	ck_assert_uint_gt(each, 5);
+	ck_assert_uint_gt(shorter, 2);
+}
+END_TEST
+
 Suite *plan_search_suite(void)
 {
 	Suite *suite = suite_create("plan-search");
@@ -289,6 +378,7 @@ Suite *plan_search_suite(void)
 	tcase_add_test(tests, prunes_safely);
 	tcase_add_loop_test(tests, briefs_as_runs, 0, 5);
 	tcase_add_loop_test(tests, recomputes_by_module, 0, 2);
+	tcase_add_test(tests, recomputes_by_stage);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
 	return suite;
