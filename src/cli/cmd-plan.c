@@ -182,6 +182,11 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	if (!pipesim_setup_training(setup, &wish->training, error))
 		return FALSE;
 	wish->model = setup->model;
+	if (setup->model->encoder != NULL)
+		pipesim_print_notice(
+			"plans are of decoders: the model's vision encoder is left "
+			"out, in time and memory; --encoder-stages of other "
+			"commands puts it into the first stages");
 	wish->reserve = reserve != NULL ? setup->reserve : -1;
 	wish->layouts = setup->text[PIPESIM_SET_LAYOUT] != NULL;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
