@@ -128,7 +128,7 @@ _pipesim_option 'optimize' '--slices' '' 'K' '' 'slices of equal length that eac
 _pipesim_option 'compare explain export diff steady sweep model' '--slices' '' 'K' '' 'slices of equal length that a sequence is cut into, each with its F and B (default: the schedule'\''s)'
 _pipesim_option 'optimize' '--offload-chunks' '' 'N' '' 'first stages of each rank whose activations may go to the host (default: 0)'
 _pipesim_option 'compare explain export diff steady sweep model' '--offload-chunks' '' 'N' '' 'first stages of each rank whose activations go to the host (default: the schedule'\''s)'
-_pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-fraction' '' 'F' '' 'part of these activations that goes to the host, in Megatron'\''s order, of any schedule: 0.5'
+_pipesim_option 'compare explain export diff steady optimize sweep model plan' '--offload-fraction' '' 'F' '' 'part of these activations that goes to the host, in Megatron'\''s order, of any schedule: 0.5'
 _pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-inflight' '' 'N' '' 'copies to the host on their way before a rank waits for the oldest (default: any number)'
 _pipesim_option 'compare explain export diff steady optimize sweep model' '--offload-delta' '' 'N' '' 'bytes that each rank copies to the host less than the one before it (default: 0)'
 _pipesim_option 'optimize' '--recompute-chunks' '' 'N' '' 'first stages of each rank whose forward may run again before the backward (default: 0)'

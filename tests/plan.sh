@@ -45,6 +45,7 @@ rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --p
 rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --pp 4 -s po-h,po-f,1f1b
 rows --model llama-3-70b --gpus 64 --memory 80GB --global-batch 512 --seq 8192 --framework any --pp 4
 if grep -q '"recompute": "first=[0-9]*,' json; then pass; else fail "no row recomputes by stage"; fi
+rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --offload-fraction 0.3 --pp 4 --tp 8 -s po-h,1f1b,v-half
 printf 'pp,dp,tp,microbatches,schedule,step_ms\n8,2,4,32,1f1b,11000\n2,4,8,16,1f1b,10500\n1,16,4,4,1f1b,9800\n' >run.csv
 rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --measured run.csv
 for key in steps factors kernels messages error_before error_after; do

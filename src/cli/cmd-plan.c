@@ -205,6 +205,11 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	if (copies != NULL &&
 		!pipesim_parse_bandwidth(copies, "--offload-bandwidth:", &wish->copies, error))
 		return FALSE;
+	wish->offload_part = setup->scenario.offload_part;
+	if (wish->offload_part.num > 0 && copies == NULL)
+		return pipesim_refuse(error,
+			"--offload-fraction: nothing tells how long copies take; give "
+			"--offload-bandwidth, for example 25GB/s");
 	if (setup->text[PIPESIM_SET_MEMORY] != NULL && setup->memory < 1000000)
 		return pipesim_refuse(error,
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
@@ -254,6 +259,11 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 		return pipesim_refuse(error,
 			"--recompute: '%s'; %s computes whole layers again: none, full",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
+	if (framework->runtime != NULL && wish->offload_part.num > 0)
+		return pipesim_refuse(error,
+			"--offload-fraction: plans of %s copy nothing to the host; give "
+			"--framework any",
+			framework->words);
 	if (framework->runtime != NULL && wish->training.each != NULL)
 		return pipesim_refuse(error,
 			"--recompute: '%s'; %s recomputes as many layers of each stage: "
@@ -333,6 +343,8 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 				g_ptr_array_index(plan->asked, plan->asked->len - 1);
 
 			takes |= one->wish.runtime != NULL ? one->wish.runtime->takes : 0;
+			if (one->wish.offload_part.num > 0)
+				takes |= PIPESIM_TAKES_PART | PIPESIM_TAKES_COPIES;
 			for (guint k = 0; one->wish.schedules[k] != NULL; k++)
 				if (one->wish.schedules[k]->offloads !=
 					PIPESIM_OFFLOADS_NOTHING)
@@ -522,10 +534,11 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_OFFLOAD_BANDWIDTH, PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE,
-		PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF,
-		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
+		PIPESIM_SET_OFFLOAD_BANDWIDTH, PIPESIM_SET_OFFLOAD_FRACTION,
+		PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED,
+		PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME,
+		PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json, csv (the best at each memory) or jsonl (all) "
 			    "(default: text)",

@@ -77,11 +77,13 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 	PipesimNumber factors[2];
 
 	for (PipesimSettingId id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		gboolean kept = pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
-				id == PIPESIM_SET_ACTIVE_STAGES ||
-				id == PIPESIM_SET_UNSHARD_AHEAD ||
-				(id == PIPESIM_SET_OFFLOAD_BANDWIDTH &&
-					schedule->offloads != PIPESIM_OFFLOADS_NOTHING);
+		gboolean kept =
+			pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+			id == PIPESIM_SET_ACTIVE_STAGES || id == PIPESIM_SET_UNSHARD_AHEAD ||
+			((id == PIPESIM_SET_OFFLOAD_BANDWIDTH ||
+				 id == PIPESIM_SET_OFFLOAD_FRACTION) &&
+				(plan->wish.offload_part.num > 0 ||
+					schedule->offloads != PIPESIM_OFFLOADS_NOTHING));
 
 		for (guint i = 0; i < G_N_ELEMENTS(own); i++)
 			kept &= id != own[i];

@@ -95,6 +95,7 @@ PipesimScenario pipesim_planner_scenario(
 		.chunks = candidate->chunks,
 		.runtime = wish->runtime,
 		.issuing = wish->issuing,
+		.offload_part = wish->offload_part,
 		.memory_limit =
 			pipesim_planner_limit(wish, &candidate->training, candidate->ranks),
 		.keep = PIPESIM_KEEP_FIGURES,

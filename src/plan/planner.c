@@ -503,8 +503,8 @@ static gboolean fit_all(Planner *planner, GError **error)
 	Stages stages = {planner, NULL, block};
 	PipesimParallel work = {.threads = wish->threads, .run = fit_item, .data = &stages};
 
-	if (wish->recompute_given || wish->every || wish->training.deepseek ||
-		pipesim_framework(wish)->runtime != NULL ||
+	if (wish->recompute_given || wish->every || wish->offload_part.num > 0 ||
+		wish->training.deepseek || pipesim_framework(wish)->runtime != NULL ||
 		pipesim_runtime_waits(wish->runtime))
 		return TRUE;
 	pipesim_each (Item, item, planner->candidates->items) {

@@ -52,6 +52,8 @@ typedef struct {
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
 	PipesimIssuing issuing;                  /* what is asked of it */
 	gboolean post_validation;                /* no barrier at the optimizer */
+	PipesimFraction
+		offload_part; /* of activations, that orders copy to the host; num 0: what their schedules copy */
 	gint64 copies; /* bytes a second to the host and back; 0 = not known: nothing is copied */
 	/* Lay out every candidate that could be among the best so, not only those that are best with balanced layers. */
 	gboolean layouts;
