@@ -77,18 +77,21 @@ static const guint *chunks_of(const PipesimWish *wish, const PipesimSchedule *sc
 	return given;
 }
 
-void pipesim_plan_way_measure(PipesimPlanWay *way)
+/* Of @stages that compute as many layers again each, where training says how many. */
+static void measure(PipesimPlanWay *way, guint stages)
 {
 	const PipesimCutter *cutter = way->costs->cutter;
 	const PipesimTransformer *model = pipesim_cutter_model(cutter);
 	const PipesimPartTimes *parts = pipesim_cutter_parts(cutter);
 	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
+	PipesimTraining training = way->training;
 	PipesimStage stage;
 
+	training.first *= stages;
+	way->messages = way->alone = way->again = 0;
 	if (whole != NULL)
 		whole->cut[0].again = pipesim_recompute_sum(&way->training);
-	if (whole == NULL ||
-		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
+	if (whole == NULL || !pipesim_stage_sum(model, &training, &whole->cut[0], &stage, NULL))
 		return;
 	for (guint phase = 0; phase < 3; phase++) {
 		way->messages += pipesim_stage_messages(&stage, parts, phase);
@@ -99,15 +102,27 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 			      (double)stage.redone[part] * parts[part].again;
 }
 
+void pipesim_plan_way_measure(PipesimPlanWay *way)
+{
+	measure(way, 1);
+}
+
 void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 	const PipesimBrief *brief, PipesimCandidate *candidate)
 {
 	const double step = (double)MAX(brief->step, 1), ratio = (double)brief->makespan / step;
 	const double each = (double)candidate->microbatches / candidate->ranks / (step / 1e9);
+	const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
+	PipesimPlanWay own = *way;
 	double hidden = 0;
+	PipesimShape shape;
 
 	if (brief->step == 0)
 		return;
+	/* A way knows no number of stages, of each of which so many layers are computed again. */
+	if (own.training.first > 0 && own.training.each == NULL &&
+		pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
+		measure(&own, shape.stages);
 	candidate->makespan = brief->makespan;
 	candidate->step = brief->step;
 	candidate->tokens = brief->tokens;
@@ -126,9 +141,9 @@ void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 	candidate->after = 1 - ratio;
 	/* Ops that take less together than one by one have rows of experts beside them. */
 	if (way->training.ep_overlap)
-		hidden = each * way->alone - (1 - brief->bubble) * ratio;
-	candidate->messages = MAX(each * way->messages - MAX(hidden, 0), 0);
-	candidate->again = each * way->again;
+		hidden = each * own.alone - (1 - brief->bubble) * ratio;
+	candidate->messages = MAX(each * own.messages - MAX(hidden, 0), 0);
+	candidate->again = each * own.again;
 }
 
 void pipesim_plan_refuse(GError **refusal, GError *fault)

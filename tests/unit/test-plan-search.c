@@ -369,6 +369,40 @@ START_TEST(recomputes_by_stage)
 }
 END_TEST
 
+/* All layers of each stage, counted or not, are lost alike. */
+START_TEST(counts_layers_of_each_stage)
+{
+	static const PipesimSchedule *const one[] = {&pipesim_schedule_one_f_one_b, NULL};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimWish wish = {.model = model,
+		.training = pipesim_training_on_one(4096, 1),
+		.recompute_given = TRUE,
+		.gpus = 4,
+		.per_node = 4,
+		.batch = 16,
+		.ranks = 4,
+		.memory = G_GINT64_CONSTANT(200) << 30,
+		.schedules = one};
+	double again[2], messages[2];
+
+	wish.device = shipped_device("h100");
+	wish.training.full = TRUE;
+	wish.training.mfu = 0.4;
+	for (guint i = 0; i < 2; i++) {
+		g_autoptr(PipesimPlanned) planned = NULL;
+
+		wish.training.first = i == 0 ? 0 : model->layers / 4;
+		planned = pipesim_planner_run(&wish, NULL);
+		again[i] = g_array_index(planned->best, PipesimCandidate, 0).again;
+		messages[i] = g_array_index(planned->best, PipesimCandidate, 0).messages;
+	}
+	ck_assert_double_gt(again[0], 0.1);
+	/* Layouts may differ. */
+	ck_assert_double_eq_tol(again[0], again[1], 0.01);
+	ck_assert_double_eq_tol(messages[0], messages[1], 0.01);
+}
+END_TEST
+
 Suite *plan_search_suite(void)
 {
 	Suite *suite = suite_create("plan-search");
@@ -379,6 +413,7 @@ Suite *plan_search_suite(void)
 	tcase_add_loop_test(tests, briefs_as_runs, 0, 5);
 	tcase_add_loop_test(tests, recomputes_by_module, 0, 2);
 	tcase_add_test(tests, recomputes_by_stage);
+	tcase_add_test(tests, counts_layers_of_each_stage);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
 	return suite;
