@@ -95,6 +95,23 @@ AWK
 find "$built" -name '*.o' -exec nm -A -P -g {} + 2>/dev/null | awk -v rooms="$rooms" -f "$scratch/uses.awk" |
 	sort >"$scratch/arrows"
 if grep . "$scratch/arrows"; then fail "files use each other in circles, or what is to their right"; else pass; fi
+# Kinds of ops beyond PipesimKind are rows of model/op-kinds.c. These alone name one: what makes and links such
+# ops, what they cost, and where one kind is asked for by its name. A file that names none any more leaves the list.
+naming='analysis/memory.c analysis/report.c cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h
+model/times.c optimize/bound-mixed.c optimize/mixed.c order/more.c order/offload.c order/program.c output/figures.c
+output/timeline-layout.c output/verdict.c plan/planner-costs.c runtime/cell.c runtime/csv.c schedule/schedule.c
+schedule/v-half-vocab.c schedule/vocab.c setup/costs.c transformer/cutter.c'
+# shellcheck disable=SC2086 # several files
+printf '%s\n' $naming | sort >"$scratch/naming"
+grep -rlE --include='*.[ch]' '\<PIPESIM_OP_('"$(sed -n 's/^\tPIPESIM_OP_\([A-Z_]*\).*/\1/p' model/op-kinds.h |
+	paste -sd '|' -)"')\>' . | sed 's/^\.\///' | sort >"$scratch/named"
+[ -s "$scratch/named" ] || fail 'no file names a kind of op'
+for file in $(comm -13 "$scratch/naming" "$scratch/named"); do
+	fail "src/$file names a kind of op; go by a column of model/op-kinds.h"
+done
+for file in $(comm -23 "$scratch/naming" "$scratch/named"); do
+	fail "src/$file names no kind of op; take it from the list in tests/check-rooms.sh"
+done
 # Only cli prints, exits or reads the environment.
 for room in ${rooms% cli}; do
 	[ -d "$room" ] || continue

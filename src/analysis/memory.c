@@ -86,17 +86,16 @@ static void add_keys(PipesimHeld *held, const PipesimOp *op, gboolean after)
 /* What of @op's chunk is copied goes to the host, or from it. */
 static void move(PipesimHeld *held, const PipesimOp *op)
 {
-	const gboolean to =
-		op->kind == PIPESIM_OP_OFFLOAD_START || op->kind == PIPESIM_OP_OFFLOAD;
+	const gint to = pipesim_op_rows[op->kind].host;
 	const gint64 *input = held->of[PIPESIM_UNTIL_INPUT],
 		     *weight = held->of[PIPESIM_UNTIL_WEIGHT];
 
-	if (!to && op->kind != PIPESIM_OP_RELOAD_DONE && op->kind != PIPESIM_OP_RELOAD)
+	if (to == 0)
 		return;
-	held->host += to ? held->copied : -held->copied;
+	held->host += to * (gint)held->copied;
 	if (input != NULL)
 		held->host_bytes +=
-			(to ? 1 : -1) *
+			to *
 			pipesim_time_scale(of_unit(held, input[op->chunk] + weight[op->chunk],
 						   op->microbatch),
 				held->copied, held->pieces);

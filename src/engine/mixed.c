@@ -127,33 +127,12 @@ static void wait_backward(Wait *wait, const PipesimOp *op)
 /* Ops beyond PipesimKind. */
 static void wait_pass(Wait *wait, const PipesimOp *op)
 {
-	const guint32 b = op->microbatch;
+	const PipesimOpRow *row = &pipesim_op_rows[op->kind];
 
-	switch (op->kind) {
-	case PIPESIM_OP_OFFLOAD_END:
-		wait_copy(wait, PIPESIM_OP_OFFLOAD_START, place_of(wait->x, wait->rank, op), b);
-		break;
-	case PIPESIM_OP_OFFLOAD:
-		wait_copy(wait, PIPESIM_OP_OFFLOAD, place_of(wait->x, wait->rank, op), b);
-		break;
-	case PIPESIM_OP_OUTPUT:
-		wait_meeting(wait, PIPESIM_OP_BCAST_H, b);
-		break;
-	case PIPESIM_OP_OUTPUT_WEIGHT:
-		wait_meeting(wait, PIPESIM_OP_REDUCE_S, b);
-		wait_meeting(wait, PIPESIM_OP_BCAST_T, b);
-		wait_meeting(wait, PIPESIM_OP_BCAST_H, b + 1);
-		break;
-	case PIPESIM_OP_LOSS:
-	case PIPESIM_OP_LOSS_BACKWARD:
-		wait_meeting(wait, PIPESIM_OP_REDUCE_S, b);
-		break;
-	case PIPESIM_OP_EMBED_WEIGHT:
-		wait_meeting(wait, PIPESIM_OP_BCAST_E, b);
-		break;
-	default:
-		break;
-	}
+	if (row->copy != 0)
+		wait_copy(wait, row->copy, place_of(wait->x, wait->rank, op), op->microbatch);
+	for (guint i = 0; i < G_N_ELEMENTS(row->awaits) && row->awaits[i].kind != 0; i++)
+		wait_meeting(wait, row->awaits[i].kind, op->microbatch + row->awaits[i].behind);
 }
 
 /* When @op could begin, and when without copies; FALSE where something it waits for has not run. */
@@ -245,22 +224,22 @@ static gboolean run_rank(Mixed *x, guint rank)
 	for (; seat->next < program->rank_begin[rank + 1]; seat->next++) {
 		const guint32 i = seat->next;
 		const PipesimOp *op = &program->ops[i];
-		const PipesimResource resource = pipesim_op_rows[op->kind].resource;
+		const PipesimOpRow *row = &pipesim_op_rows[op->kind];
 
 		if (!find_start(x, rank, op, &start, &without))
 			break;
 		/* Of a part of chunks ends of copies are noticed, not waited for, but where they
 		 * delay what comes next. */
-		if (resource == PIPESIM_ON_RANK || program->shape.offload_part.num == 0) {
+		if (row->resource == PIPESIM_ON_RANK || program->shape.offload_part.num == 0) {
 			x->timeline->exposed[rank] += start - without;
 			seat->ready = start;
 		}
-		if (op->kind == PIPESIM_OP_OFFLOAD) {
+		if (row->copy == op->kind && row->copy != 0) {
 			seat->free = start;
 			continue;
 		}
 		x->timeline->start[i] = x->timeline->end[i] = start;
-		switch (resource) {
+		switch (row->resource) {
 		case PIPESIM_ON_RANK:
 			seat->free = seat->ready = x->timeline->end[i] =
 				pipesim_add_capped(start, duration_of(x, rank, op));

@@ -48,6 +48,15 @@ typedef struct {
 	PipesimResource resource; /* what it runs on */
 	gint8 takes, frees;       /* activations of its chunk: as it begins, as it ends */
 	gboolean of_rank;         /* the stage of its cell is a rank */
+	PipesimKind look;         /* whose colour it has */
+	gint8 host;               /* as it begins: chunks more on the host */
+	guint8 copy; /* kind of the copy of its own chunk that it waits for; 0: none. Its own kind:
+			that copy begins by itself, behind F */
+	/* Collectives that it waits for where its rank has begun them: the kind, and how many
+	 * micro-batches behind its own; none from kind 0 on. */
+	struct {
+		guint8 kind, behind;
+	} awaits[3];
 } PipesimOpRow;
 
 /** pipesim_op_rows: by kind, PipesimKind first; static. Of those a W frees what an I leaves. */

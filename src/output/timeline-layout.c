@@ -14,9 +14,7 @@ gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *
 
 PipesimKind pipesim_look_of(guint kind)
 {
-	return kind < PIPESIM_N_KINDS         ? (PipesimKind)kind
-	       : kind == PIPESIM_OP_RECOMPUTE ? PIPESIM_F
-					      : PIPESIM_W;
+	return pipesim_op_rows[kind].look;
 }
 
 /* Shades tell chunks apart, or slices where a rank has one chunk. */
