@@ -62,6 +62,16 @@ GError *pipesim_error_new(PipesimErrorCode code, const char *path, guint line, g
 	return error;
 }
 
+void pipesim_list_more(GString *list, const char *format, ...)
+{
+	va_list args;
+
+	g_string_append(list, list->len > 0 ? ", " : "");
+	va_start(args, format);
+	g_string_append_vprintf(list, format, args);
+	va_end(args);
+}
+
 gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,
 	guint column, const char *format, ...)
 {

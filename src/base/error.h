@@ -17,6 +17,9 @@ char *pipesim_printable(const char *text);
 /** pipesim_shell_word: @text as a shell reads it back: as it is, or quoted. For g_free(). */
 char *pipesim_shell_word(const char *text);
 
+/** pipesim_list_more: adds one to @list, "A, B, C". */
+void pipesim_list_more(GString *list, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
 /** pipesim_fail_with: sets @error, whose message begins "path:line:column: " unless @path is
  * NULL, and returns FALSE, so that `return pipesim_fail_with(...)` is one line. */
 gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,

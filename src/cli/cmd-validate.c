@@ -61,12 +61,6 @@ static const char *const words[N_FATES] = {[RUN] = "\n  no deadlock under",
 	[CROSS] = "\n  wrong tensors received under",
 	[NONE] = "\n  no such order in"}; /* runtimes with orders of their own */
 
-/* "A, B, C". */
-static void append_name(GString *names, const char *name)
-{
-	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
-}
-
 /* Sorts one way of communicating, of @runtime or by @file's own @lowering, into @fates; says on standard error where
  * messages hang or meet the wrong ones and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, const char *path,
@@ -107,7 +101,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, cons
 		pipesim_say("%s", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
 	}
-	append_name(fates[fate], name);
+	pipesim_list_more(fates[fate], "%s", name);
 	return TRUE;
 }
 

@@ -49,8 +49,7 @@ char *pipesim_command_owners(PipesimSettingId id)
 
 	for (guint i = 0; id != PIPESIM_SET_NONE && pipesim_commands[i] != NULL; i++)
 		if (pipesim_command_takes(pipesim_commands[i], id))
-			g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "",
-				pipesim_commands[i]->name);
+			pipesim_list_more(names, "%s", pipesim_commands[i]->name);
 	return g_string_free(names, FALSE);
 }
 

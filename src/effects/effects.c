@@ -403,8 +403,7 @@ static void add_beside(const Task *task)
 		if (beside->n[kind] > 0)
 			g_array_append_val(fit->parts, part);
 		else if (beside->alone[kind] > 0)
-			g_string_append_printf(guessed, "%s%s", guessed->len > 0 ? ", " : "",
-				pipesim_phase_name(kind));
+			pipesim_list_more(guessed, "%s", pipesim_phase_name(kind));
 	}
 	fit->impl[FALSE] = "nccl";
 	if (guessed->len > 0)

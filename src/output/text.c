@@ -503,8 +503,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 		append_over(&text, run);
 		pipesim_text_critical(comparison, run, width, out);
 		if (pipesim_run_split(run))
-			g_string_append_printf(
-				split, "%s%s", split->len > 0 ? ", " : "", run->name);
+			pipesim_list_more(split, "%s", run->name);
 	}
 	if (split->len > 0)
 		append_note(&text, split->str,

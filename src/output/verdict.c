@@ -465,11 +465,6 @@ static void decide(const Verdict *v)
 
 /* Below the table --------------------------------------------------------------------------- */
 
-static void append_name(GString *names, const char *name)
-{
-	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
-}
-
 /* What does not fit, what no model has, what the shape does not allow, and how many more there are. */
 static void list_others(const Verdict *v)
 {
@@ -484,14 +479,12 @@ static void list_others(const Verdict *v)
 				pipesim_screen_say(
 					v->screen->failed, "%s", run->error->message);
 		} else if (v->best != NULL && !run->report->memory.fits) {
-			g_autofree char *name = g_strdup_printf("%s %s", run->name,
-				pipesim_brief_bytes(run->report->memory.max));
-
 			if (n_unfit++ < MOST_UNFIT)
-				append_name(unfit, name);
+				pipesim_list_more(unfit, "%s %s", run->name,
+					pipesim_brief_bytes(run->report->memory.max));
 		} else if (v->best != NULL && !pipesim_run_exists(comparison, run) &&
 			   pipesim_run_exists(comparison, v->best)) {
-			append_name(halves, run->name);
+			pipesim_list_more(halves, "%s", run->name);
 			most = MAX(most, run->shape.stages);
 		}
 	}
@@ -508,8 +501,7 @@ static void list_others(const Verdict *v)
 		g_string_append_printf(
 			rest, "%u that one of these beats in step and memory", v->n_beaten);
 	if (v->n_refused > 0 && !comparison->named)
-		g_string_append_printf(rest, "%s%u that the shape does not allow",
-			rest->len > 0 ? ", " : "", v->n_refused);
+		pipesim_list_more(rest, "%u that the shape does not allow", v->n_refused);
 	if (rest->len > 0)
 		pipesim_screen_say(
 			v->screen->below, "Not shown: %s (--schedule all).", rest->str);
@@ -525,13 +517,13 @@ static void note_runs(const Verdict *v)
 
 	pipesim_each_in (const Row, row, v->rows) {
 		if (row->run->native_hangs)
-			append_name(hang, row->run->name);
+			pipesim_list_more(hang, "%s", row->run->name);
 		if (pipesim_run_split(row->run))
-			append_name(split, row->run->name);
+			pipesim_list_more(split, "%s", row->run->name);
 		if (row->run->schedule != NULL && row->run->schedule->barriers > 0 &&
 			comparison->costs->own[PIPESIM_OP_OUTPUT] == 0 &&
 			comparison->costs->cutter == NULL)
-			append_name(passes, row->run->name);
+			pipesim_list_more(passes, "%s", row->run->name);
 	}
 	if (passes->len > 0)
 		pipesim_screen_say(v->screen->notes,

@@ -33,8 +33,7 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 		pipesim_setup_notice(setup, g_ptr_array_index(calibration->notices, i));
 	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
 		if (calibration->dropped[i] > 0)
-			g_string_append_printf(dropped, "%s%u %s", dropped->len > 0 ? ", " : "",
-				calibration->dropped[i], what[i]);
+			pipesim_list_more(dropped, "%u %s", calibration->dropped[i], what[i]);
 	if (dropped->len > 0) {
 		g_autofree char *line = g_strdup_printf(
 			"left out of %u rows: %s", calibration->rows, dropped->str);

@@ -339,8 +339,8 @@ static char *name_values(const Drawing *drawing, guint64 point, guint end)
 			continue;
 		if (unit != NULL)
 			*unit = '\0';
-		g_string_append_printf(text, "%s%s %s%s%s", text->len > 0 ? ", " : "", words,
-			value, unit != NULL ? " " : "", unit != NULL ? unit + 2 : "");
+		pipesim_list_more(text, "%s %s%s%s", words, value, unit != NULL ? " " : "",
+			unit != NULL ? unit + 2 : "");
 	}
 	return g_string_free(text, FALSE);
 }

@@ -274,8 +274,7 @@ static gboolean fail_unknown(const Reader *reader, const Value *type, GError **e
 		g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", families[i].type);
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
 		if (look_up(reader, needed[i]) == NULL)
-			g_string_append_printf(
-				missing, "%s%s", missing->len > 0 ? ", " : "", needed[i]);
+			pipesim_list_more(missing, "%s", needed[i]);
 	return pipesim_fail_at(error, reader->path, type->line, type->column,
 		"model_type: '%.60s' is none of %s; %s%s; describe it in an INI file "
 		"(docs/formats.md)",
