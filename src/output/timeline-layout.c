@@ -163,6 +163,7 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			const guint kind = panel->run->step->program->ops[op].kind;
 			const guint n =
 				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);
 
@@ -170,9 +171,8 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 				layout->asides[boxes[0].kind] = TRUE;
 				layout->n_asides++;
 			}
-			if (n > 0 &&
-				panel->run->step->program->ops[op].kind > PIPESIM_OP_RECOMPUTE)
-				layout->passes = TRUE;
+			layout->passes |= n > 0 && kind >= PIPESIM_N_KINDS &&
+					  pipesim_op_rows[kind].look == PIPESIM_W;
 			panel->n_boxes += n;
 			for (guint i = 0; i < n; i++) {
 				const gulong length = (gulong)(boxes[i].end - boxes[i].start);
