@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
 	GArray *verbs, *loops; /* of PipesimOp, PipesimLoop */
 	const Key *keys;       /* of the ops of one rank */
+	guint32 *alike;        /* room for as many numbers: find_alike() */
 	guint32 backward;      /* PIPESIM_NEXT or PIPESIM_LAST */
 } Folder;
 
@@ -46,33 +47,54 @@ static void put_loop(Folder *folder, guint32 at, guint32 n, guint32 count)
 	}
 }
 
-/* What repeats in the middle of keys[@begin] to keys[@end - 1], as far as it does; count 0: nothing. */
-static Found find_loop(const Key *keys, guint32 begin, guint32 end)
+/* By place in the @n @keys: how many keys from there on are as those at the begin. In time that grows with @n alone: what
+ * lies within the stretch that reached furthest is known from the begin. */
+static void find_alike(const Key *keys, guint32 n, guint32 *alike)
 {
+	guint32 from = 0, to = 0; /* of that stretch */
+
+	for (guint32 i = 1; i < n; i++) {
+		guint32 same = i < to ? MIN(to - i, alike[i - from]) : 0;
+
+		while (i + same < n && keys[same] == keys[i + same])
+			same++;
+		alike[i] = same;
+		if (i + same > to) {
+			from = i;
+			to = i + same;
+		}
+	}
+}
+
+/* What repeats in the middle of keys[@begin] to keys[@end - 1], as far as it does; count 0: nothing. */
+static Found find_loop(const Folder *folder, guint32 begin, guint32 end)
+{
+	const Key *keys = folder->keys;
 	const guint32 middle = begin + (end - begin) / 2;
 	Found best = {0};
 
+	find_alike(&keys[middle], end - middle, folder->alike);
 	for (guint32 n = 1; middle + 2 * n <= end; n++) {
-		guint32 first = middle, last = middle + n;
+		guint32 first = middle, last;
 
-		if (memcmp(&keys[middle], &keys[middle + n], n * sizeof *keys) != 0)
+		if (folder->alike[n] < n)
 			continue;
+		last = middle + n + folder->alike[n];
 		while (first > begin && keys[first - 1] == keys[first - 1 + n])
 			first--;
-		while (last + n < end && keys[last] == keys[last + n])
-			last++;
-		if (last + n - first > best.length * best.count)
-			best = (Found){first, n, (last + n - first) / n};
+		if (last - first > best.length * best.count)
+			best = (Found){first, n, (last - first) / n};
 		if (best.length * best.count >= (end - begin) / ENOUGH)
 			break;
+		/* What repeats within that does so by a multiple of it: the same loop. */
+		n = MAX(n, (last - middle) / 2);
 	}
 	return best;
 }
 
 static void fold_stretch(Folder *folder, guint32 begin, guint32 end)
 {
-	const Found found =
-		end - begin < SHORT ? (Found){0} : find_loop(folder->keys, begin, end);
+	const Found found = end - begin < SHORT ? (Found){0} : find_loop(folder, begin, end);
 
 	if (found.count < 2) {
 		put_loop(folder, begin, end - begin, 1);
@@ -86,8 +108,10 @@ static void fold_stretch(Folder *folder, guint32 begin, guint32 end)
 static void fold_ranks(
 	PipesimOrder *order, const PipesimProgram *program, const Key *keys, guint32 backward)
 {
+	g_autofree guint32 *alike = g_new(guint32, program->n_ops);
 	Folder folder = {.verbs = g_array_new(FALSE, FALSE, sizeof(PipesimOp)),
 		.loops = g_array_new(FALSE, FALSE, sizeof(PipesimLoop)),
+		.alike = alike,
 		.backward = backward};
 
 	for (guint rank = 0; rank < order->shape.ranks; rank++) {

@@ -52,6 +52,28 @@ START_TEST(folds)
 }
 END_TEST
 
+/* Each of many long stretches of one verb is a loop. */
+START_TEST(folds_stretches)
+{
+	const PipesimScenario scenario = {.ranks = 2, .microbatches = 300, .chunks = 8};
+	const PipesimSchedule *schedule = pipesim_schedule_find("looped-bfs", NULL);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL, folded = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimShape shape;
+
+	ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	program = pipesim_order_expand(order, NULL);
+	folded = pipesim_order_fold(program);
+	ck_assert_ptr_nonnull(folded);
+	ck_assert_uint_eq(folded->n_loops, 2 * 2 * 8);
+	ck_assert_uint_eq(folded->n_verbs, folded->n_loops);
+}
+END_TEST
+
 START_TEST(does_not_fold)
 {
 	static const char *const texts[] = {
@@ -472,6 +494,7 @@ Suite *schedule_programs_suite(void)
 	tcase_add_loop_test(grid, outputs_are_inputs_turned, 0, (int)n_cases());
 	tcase_add_loop_test(grid, sequence_runs_inputs_first, 0, (int)n_cases());
 	tcase_add_loop_test(grid, folds, 0, (int)n_cases());
+	tcase_add_test(grid, folds_stretches);
 	tcase_add_loop_test(grid, does_not_fold, 0, 4);
 	tcase_add_test(emit, loops_expand);
 	tcase_add_loop_test(emit, faulty_generator, 0, G_N_ELEMENTS(faulty));
