@@ -104,12 +104,6 @@ static inline gboolean settle(Teller *t, guint rank)
 	return TRUE;
 }
 
-static inline gboolean turns(const PipesimOp *last, const PipesimOp *next)
-{
-	return (pipesim_op_has_forward(last) && pipesim_op_has_backward(next)) ||
-	       (pipesim_op_has_backward(last) && pipesim_op_has_forward(next));
-}
-
 /* Issues what stands before the next op of @rank, or of that what comes first. FALSE where that op is not ready. */
 static inline gboolean come_to_next(Teller *t, guint rank)
 {
@@ -122,7 +116,8 @@ static inline gboolean come_to_next(Teller *t, guint rank)
 	if (r->rounds > 0 && !find_needs(t, rank))
 		return FALSE;
 	if (member->n_gives > 0 && member->n_needs > 0)
-		joined = (t->how & PIPESIM_BETWEEN_JOINED) || turns(member->last, r->verb);
+		joined = (t->how & PIPESIM_BETWEEN_JOINED) ||
+			 pipesim_op_turns(member->last, r->verb);
 	member->waited =
 		(t->how & PIPESIM_BETWEEN_WAITED) || (joined && r->verb->kind != PIPESIM_FB);
 	issue(t, rank, member->gives, member->n_gives, now);
@@ -133,7 +128,7 @@ static inline gboolean come_to_next(Teller *t, guint rank)
 	return TRUE;
 }
 
-/* A half of what @rank runs next, or all of it, of @took; both halves of a pair that is not split are @kind. */
+/* What @rank runs next, or a half of it, takes @took; it @needs what has been received. */
 static inline void run_part(Teller *t, guint rank, gboolean needs, gint64 took)
 {
 	PipesimFlowRank *r = &t->flow->ranks[rank];

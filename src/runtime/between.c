@@ -53,8 +53,7 @@ static inline void come_to(Play *play, guint rank, guint32 at)
 		seat->receive = message_of(play, rank, at, FALSE);
 	seat->joined = seat->send != NULL && seat->receive != NULL &&
 		       ((play->how & PIPESIM_BETWEEN_JOINED) ||
-			       pipesim_op_has_forward(&program->ops[at - 1]) !=
-				       pipesim_op_has_forward(&program->ops[at]));
+			       pipesim_op_turns(&program->ops[at - 1], &program->ops[at]));
 	seat->sent = seat->send == NULL;
 }
 

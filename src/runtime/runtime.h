@@ -40,6 +40,15 @@ typedef enum {
 	PIPESIM_BETWEEN_RUNS = 1 << 3,   /* something else, which runs to its end */
 } PipesimBetween;
 
+/** pipesim_op_turns: whether the direction turns between @last and the @next op of its rank. Forward after forward and
+ * backward after backward send and receive one by one; where it turns, neighbours do so towards each other and must do
+ * both at once: what it sends and what the next one receives, where there is both. */
+static inline gboolean pipesim_op_turns(const PipesimOp *last, const PipesimOp *next)
+{
+	return (pipesim_op_has_forward(last) && pipesim_op_has_backward(next)) ||
+	       (pipesim_op_has_backward(last) && pipesim_op_has_forward(next));
+}
+
 /* What is known of one order for all runtimes. */
 typedef enum {
 	PIPESIM_PROVEN_NONE, /* at first */

@@ -5,17 +5,6 @@
 
 #include "runtime/runtime.h"
 
-/* Forward after forward and backward after backward send and receive one by one; where the direction turns
- * between @last and the next op of its rank, neighbours do so towards each other and must do both at once:
- * what it sends and what the next one receives, where there is both. */
-static gboolean turns(const PipesimOp *last)
-{
-	const PipesimOp *next = last + 1;
-
-	return (pipesim_op_has_forward(last) && pipesim_op_has_backward(next)) ||
-	       (pipesim_op_has_backward(last) && pipesim_op_has_forward(next));
-}
-
 static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -40,7 +29,8 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			pipesim_lower_op(lowerer, rank, op);
 			n_in = op + 1 < end ? pipesim_messages(program, rank, op + 1, FALSE, in)
 					    : 0;
-			grouped = n_in > 0 && n_out > 0 && turns(&program->ops[op]);
+			grouped = n_in > 0 && n_out > 0 &&
+				  pipesim_op_turns(&program->ops[op], &program->ops[op + 1]);
 			lowerer->waited = grouped && program->ops[op + 1].kind != PIPESIM_FB;
 			for (guint i = 0; i < n_out; i++)
 				pipesim_lower_end(lowerer, &out[i], TRUE, i > 0);
