@@ -25,12 +25,6 @@ typedef enum {
 	HOST_BEFORE_OP,    /* it launches other ops before the next one */
 } Host;
 
-/* The way to the other rank that a message went to last: most go where the one before went. */
-typedef struct {
-	guint32 to;
-	guint32 way; /* + 1; 0: none yet */
-} Seen;
-
 /* What a rank does. */
 typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
@@ -41,7 +35,6 @@ typedef struct {
 	guint8 host;   /* its host launches what is next: of Host */
 	guint64 cause; /* what let it do that */
 	gint64 end;    /* when the op that runs is to end, where that may change */
-	Seen seen[2];  /* of what went to a rank before it, and behind it */
 } Rank;
 
 typedef struct {
@@ -57,7 +50,6 @@ typedef struct {
 	PipesimPace *pace; /* by rank; NULL: every op takes its time */
 	PipesimEdges edges;
 	PipesimDurations durations;
-	gboolean one_by_one;   /* not all ops of a kind and chunk take the same */
 	gboolean counts_waits; /* it matters how many receives wait */
 	PipesimShards shards;
 	PipesimTimeline *timeline;
@@ -108,15 +100,6 @@ static void change_waits(Engine *engine, guint rank, gboolean more)
 	end_after(engine, rank, end - engine->now);
 }
 
-static guint32 way_of(Engine *engine, guint from, guint to)
-{
-	Seen *seen = &engine->ranks[from].seen[to > from];
-
-	if (seen->way == 0 || seen->to != to)
-		*seen = (Seen){to, pipesim_traffic_way(engine->traffic, from, to) + 1};
-	return seen->way - 1;
-}
-
 /* @first, @second: the ranks of its ends, in the order in which these have been issued; the
  * kernel of the first has waited since */
 static void start_transfer(Engine *engine, guint32 index, guint first, guint second)
@@ -127,7 +110,7 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 
 	transfer->cause = engine->cause;
 	if (engine->traffic != NULL) {
-		const guint32 way = way_of(engine, from, to);
+		const guint32 way = pipesim_traffic_way(engine->traffic, from, to);
 		const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
 
 		start = pipesim_traffic_send(engine->traffic, way, engine->now);
@@ -190,9 +173,10 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 		half = (PipesimKind)op->kind;
 	}
 	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->ranks[rank].step]
-		: engine->one_by_one         ? pipesim_op_duration(engine->lowering->program,
-						       engine->times, rank, op)
-				     : pipesim_durations_get(&engine->durations, rank, op);
+		: engine->times->each != NULL
+			? pipesim_op_duration(
+				  engine->lowering->program, engine->times, rank, op)
+			: pipesim_durations_get(&engine->durations, rank, op);
 	if (!engine->ranks[rank].behind)
 		alone = pipesim_edges_add(&engine->edges, rank, index, half, alone);
 	/* Where some of it, of its W, runs behind its sends: the part that runs next. */
@@ -576,8 +560,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	gboolean shards;
 
 	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
-	engine->one_by_one = engine->times->drawn != NULL || engine->times->each != NULL;
-	if (!engine->one_by_one &&
+	if (engine->times->drawn == NULL && engine->times->each == NULL &&
 		!pipesim_durations_init(&engine->durations, program, engine->times, error))
 		return FALSE;
 	pipesim_edges_init(&engine->edges, program, engine->times, arena);

@@ -37,7 +37,7 @@ static guint32 find_or_add(GHashTable *table, guint64 key, guint32 next)
 	return next;
 }
 
-guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
+static guint32 find_way(PipesimTraffic *traffic, guint from, guint to)
 {
 	const guint64 key = (guint64)from << 32 | to;
 	const guint32 index = find_or_add(traffic->way_of, key, traffic->ways->len);
@@ -67,6 +67,17 @@ guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
 	}
 	g_array_append_val(traffic->ways, way);
 	return index;
+}
+
+guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
+{
+	guint32 *seen = &traffic->seen[(2 * from + (to > from)) % PIPESIM_WAYS_SEEN];
+	const PipesimPath *way = *seen > 0 ? pipesim_traffic_get(traffic, *seen - 1) : NULL;
+
+	/* Most messages go where the one before went. */
+	if (way == NULL || way->from != from || way->to != to)
+		*seen = find_way(traffic, from, to) + 1;
+	return *seen - 1;
 }
 
 gint64 pipesim_traffic_shard(

@@ -37,12 +37,17 @@ typedef struct {
 	gint64 hold, latency; /* ns */
 } PipesimPath;
 
+/* Ways that are found without a hash table: one each way of half as many ranks. */
+#define PIPESIM_WAYS_SEEN 512
+
 typedef struct {
 	const PipesimNetwork *network;
 	GArray *links; /* of PipesimLinkUse */
 	GArray *ways;  /* of PipesimPath */
 	GHashTable *way_of, *link_of;
-	gboolean unlimited; /* messages take as long, but hold nothing */
+	guint32 seen
+		[PIPESIM_WAYS_SEEN]; /* 1 + a way that was asked for, by what its ranks come to */
+	gboolean unlimited;          /* messages take as long, but hold nothing */
 	/* Of all messages. */
 	guint64 messages;
 	gint64 waited, longest;
