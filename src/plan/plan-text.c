@@ -42,13 +42,12 @@ static const PipesimColumn columns[][15] = {
 /* "first=0..4" of a list by stage that is long. */
 static char *range_of(const PipesimTraining *training)
 {
+	guint n;
+	g_autofree gint64 *each = pipesim_recompute_each(training, &n);
 	gint64 least = training->first;
 
-	for (const char *next = training->each; *next != '\0'; next += *next == ',') {
-		const gint64 layers = g_ascii_strtoll(next, (char **)&next, 10);
-
-		least = MIN(least, layers);
-	}
+	for (guint i = 0; i < n; i++)
+		least = MIN(least, each[i]);
 	return g_strdup_printf(
 		"first=%" G_GINT64_FORMAT "..%" G_GINT64_FORMAT, least, training->first);
 }

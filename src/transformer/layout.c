@@ -28,30 +28,27 @@ PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 gboolean pipesim_stages_recompute(
 	PipesimStages *layout, const PipesimTraining *training, GError **error)
 {
-	const char *next = training->each;
-	guint n = 1;
+	guint n;
+	g_autofree gint64 *each = pipesim_recompute_each(training, &n);
 
-	if (next == NULL || *next == '\0')
-		return TRUE;
-	for (const char *at = next; *at != '\0'; at++)
-		n += *at == ',';
-	if (n != layout->stages)
+	if (n > 0 && n != layout->stages)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--recompute first=%s: %u numbers, but there are %u stages; give one "
 			"for each, or one for all",
-			next, n, layout->stages);
-	for (guint i = 0; i < n; i++, next += next[0] == ',')
-		layout->cut[i].again = g_ascii_strtoll(next, (char **)&next, 10);
+			training->each, n, layout->stages);
+	for (guint i = 0; i < n; i++)
+		layout->cut[i].again = each[i];
 	return TRUE;
 }
 
 gint64 pipesim_recompute_sum(const PipesimTraining *training)
 {
-	const char *next = training->each != NULL ? training->each : "";
+	guint n;
+	g_autofree gint64 *each = pipesim_recompute_each(training, &n);
 	gint64 sum = 0;
 
-	for (; *next != '\0'; next += next[0] == ',')
-		sum += g_ascii_strtoll(next, (char **)&next, 10);
+	for (guint i = 0; i < n; i++)
+		sum += each[i];
 	return sum;
 }
 

@@ -227,6 +227,9 @@ gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTrai
 gboolean pipesim_training_check(
 	const PipesimTransformer *model, const PipesimTraining *training, GError **error);
 
+/** pipesim_recompute_each: the @n numbers of training->each; n 0 where there are none. For g_free(). */
+gint64 *pipesim_recompute_each(const PipesimTraining *training, guint *n);
+
 /** pipesim_training_parse_recompute: "none", "selective", "full", "every=4", "first=2" (full
  * recompute of the first layers of a stage), "first=4,3,2,1" (by stage), or modules of Megatron joined by plus signs:
  * "mlp+layernorm". FALSE with PIPESIM_ERROR_USAGE. */
