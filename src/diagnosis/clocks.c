@@ -296,8 +296,7 @@ static gboolean set_each(PipesimRecord *record, GError **error)
 			step++;
 			continue;
 		}
-		g_string_append_printf(dropped, "%s%" G_GINT64_FORMAT,
-			dropped->len > 0 ? ", " : "",
+		pipesim_list_more(dropped, "%" G_GINT64_FORMAT,
 			pipesim_record_step(record, step)->number);
 		if (first == NULL)
 			first = g_steal_pointer(&why);

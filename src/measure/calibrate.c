@@ -150,9 +150,8 @@ static gboolean check_layer(const Calibrating *c, GError **error)
 		for (guint phase = 0; phase < needed[i].n_phases; phase++)
 			if (!has(c->chosen, name, NULL, phase) &&
 				(phase == PIPESIM_F || !has(c->chosen, name, NULL, PIPESIM_B)))
-				g_string_append_printf(missing, "%s%s %s",
-					missing->len > 0 ? ", " : "", name,
-					pipesim_phase_name(phase));
+				pipesim_list_more(
+					missing, "%s %s", name, pipesim_phase_name(phase));
 	}
 	if (missing->len > 0)
 		return fail_missing(c, missing->str,
@@ -184,8 +183,7 @@ static gboolean choose_component(
 		like.in_pair = TRUE;
 		groups = pipesim_trace_groups_list(c->groups, is_component, &like);
 		if (groups->len > 0)
-			g_string_append_printf(
-				inside, "%s%s", inside->len > 0 ? ", " : "", component);
+			pipesim_list_more(inside, "%s", component);
 	}
 	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
 		return FALSE;

@@ -174,8 +174,7 @@ static void read_header(Reader *reader)
 		const Position position = {.of = find_column(cell->text)};
 
 		if (position.of == NULL)
-			g_string_append_printf(
-				unknown, "%s%s", unknown->len > 0 ? ", " : "", cell->text);
+			pipesim_list_more(unknown, "%s", cell->text);
 		for (guint k = 0; position.of != NULL && k < i; k++)
 			if (g_array_index(reader->positions, Position, k).of == position.of) {
 				pipesim_table_fault(table, cell,

@@ -51,12 +51,11 @@ static PipesimCandidate put_together(
 			other->training.each == simplest->training.each;
 
 		if (other != simplest)
-			g_string_append_printf(alike, "%s%s%s%s", alike->len > 0 ? ", " : "",
+			pipesim_list_more(alike, "%s%s%s",
 				pipesim_plan_schedule(other, room, sizeof room),
 				same ? "" : " with recompute ", same ? "" : recompute);
 		if (other->alike != NULL)
-			g_string_append_printf(
-				alike, "%s%s", alike->len > 0 ? ", " : "", other->alike);
+			pipesim_list_more(alike, "%s", other->alike);
 	}
 	row = *simplest;
 	row.alike = alike->len > 0 ? g_intern_string(alike->str) : NULL;
