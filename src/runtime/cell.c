@@ -46,6 +46,9 @@ static const char *const words[PIPESIM_N_ACTIONS] = {
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
+static const char below_zero[] =
+	"micro-batch below 0 (a generator, perhaps Primus's, warmed up with more than there "
+	"are; give it more)";
 static const char no_memory[] = "number too large for this machine's memory";
 static const char expected_data[] =
 	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, "
@@ -79,7 +82,8 @@ static const char *odd_number(
 	for (; g_ascii_isdigit(*at) && value < PIPESIM_MAX_MICROBATCHES; at++)
 		value = value * 10 + (guint64)(*at - '0');
 	if (at == begin)
-		return fail(parser, begin, missing);
+		return fail(parser, begin,
+			*at == '-' && g_ascii_isdigit(at[1]) ? below_zero : missing);
 	if (value >= PIPESIM_MAX_MICROBATCHES)
 		return fail(parser, begin, "number too large");
 	*out = (guint32)value;
