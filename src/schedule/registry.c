@@ -99,10 +99,7 @@ static gboolean cut_microbatches(const PipesimSchedule *schedule,
 
 	if (slices > 1 && !(schedule->takes & PIPESIM_TAKES_SLICES))
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"it runs whole micro-batches: backwards of slices go from the last to "
-			"the "
-			"first, and its order leaves no time for that; schedules with --slices "
-			"are " PIPESIM_SLICED);
+			"it runs whole micro-batches; --slices is for " PIPESIM_SLICED);
 	shape->parts = MAX(MAX(schedule->parts, 1u), slices);
 	shape->sliced = slices > 1;
 	shape->exchange = scenario->exchange && (schedule->takes & PIPESIM_TAKES_EXCHANGE);

@@ -77,8 +77,11 @@ typedef enum {
 	PIPESIM_OFFLOADS_ALL,
 } PipesimOffloads;
 
-/* Schedules that cut sequences, as messages name them. */
-#define PIPESIM_SLICED "gpipe, 1f1b, zb-h1, seq1f1b, slimpipe and terapipe"
+/* Schedules that cut sequences, as messages name them, and why no others do. */
+#define PIPESIM_SLICED                                                             \
+	"gpipe, 1f1b, zb-h1, seq1f1b, slimpipe and terapipe: backwards of slices " \
+	"go from the last to the first, and orders of the others leave no time "   \
+	"for that; interleaved orders of slices are seq1f1b and slimpipe with --chunks"
 
 /* Those that may copy chunks to the host, and compute them once more. */
 #define PIPESIM_SPARING     "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-v, v-half, v-min, gis"
