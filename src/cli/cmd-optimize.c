@@ -56,9 +56,8 @@ typedef struct {
 	PipesimFound *found;
 	gint64 usual; /* step of what was found at usual times (pipesim_report_step()), ns */
 	gint64 makespan;
-	GArray *curve;             /* of --curve, in place of it too */
-	PipesimOrdered *ordered;   /* of --order microbatches, in place of what was found */
-	PipesimPackedStep *packed; /* of --pack, likewise */
+	GArray *curve;           /* of --curve, in place of it too */
+	PipesimOrdered *ordered; /* of --order microbatches and of --pack, likewise */
 } Optimize;
 
 /* Options -------------------------------------------------------------------------------- */
@@ -379,8 +378,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
 	if (PIPESIM_WHERE(json, o->ordered != NULL))
 		pipesim_ordered_members(json, PIPESIM_OF(o, ordered));
-	if (PIPESIM_WHERE(json, o->packed != NULL))
-		pipesim_packed_members(json, PIPESIM_OF(o, packed));
 	if (PIPESIM_WHERE(json, o->curve != NULL))
 		pipesim_curve_members(json, PIPESIM_OF(o, curve));
 	if (PIPESIM_WHERE(json, found != NULL))
@@ -562,11 +559,10 @@ static gboolean find_ordered(Optimize *o, GPtrArray *choices, GError **error)
 		(moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
 					  G_GUINT64_CONSTANT(1) << 50, &n, error)))
 		return FALSE;
-	if (setup->text[PIPESIM_SET_PACK] != NULL)
-		o->packed = pipesim_packed_new(setup, choices, n, error);
-	else
-		o->ordered = pipesim_ordered_new(setup, choices, n, error);
-	return o->packed != NULL || o->ordered != NULL;
+	o->ordered = (setup->text[PIPESIM_SET_PACK] != NULL
+			      ? pipesim_packed_new
+			      : pipesim_ordered_new)(setup, choices, n, error);
+	return o->ordered != NULL;
 }
 
 static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
@@ -577,20 +573,13 @@ static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
 
 	if (!find_ordered(o, choices, error))
 		return FALSE;
-	if (o->packed != NULL)
-		pipesim_packed_csv(o->packed, csv);
-	else
-		pipesim_ordered_csv(o->ordered, csv);
+	pipesim_ordered_csv(o->ordered, csv);
 	if (path != NULL && !pipesim_print(path, csv, error))
 		return FALSE;
 	if (o->format == AS_JSON)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
-	else if (o->format == AS_PYTHON && o->packed != NULL)
-		pipesim_packed_python(o->packed, out);
 	else if (o->format == AS_PYTHON)
 		pipesim_ordered_python(o->ordered, out);
-	else if (o->packed != NULL)
-		pipesim_packed_text(o->packed, path, &style, out);
 	else
 		pipesim_ordered_text(o->ordered, path, &style, out);
 	return pipesim_print(NULL, out, error);
@@ -643,7 +632,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	}
 	pipesim_found_free(o.found);
 	pipesim_ordered_free(o.ordered);
-	pipesim_packed_free(o.packed);
 	if (o.curve != NULL)
 		g_array_unref(o.curve);
 	if (o.programs != NULL)

@@ -85,19 +85,14 @@ void pipesim_curve_csv(const GArray *curve, GString *out)
 
 void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString *out)
 {
-	static const PipesimColumn columns[] = {{"activations", "of a rank", FALSE},
-		{"step", "ms", FALSE}, {"no order below", "ms", FALSE}, {"bubble", "%", FALSE}};
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	g_autoptr(PipesimTable) table =
+		pipesim_table_of("activations:of a rank|step:ms|no order below:ms|bubble:%");
 
-	for (guint i = 0; i < curve->len; i++) {
-		const Point *point = &POINT(curve, i);
-		char *cells[] = {g_strdup_printf("%u", point->activations),
-			g_strdup(pipesim_ms_fixed(point->step, 3)),
-			g_strdup(pipesim_ms_fixed(point->bound, 3)),
-			g_strdup(pipesim_fixed(100 * point->bubble, 2))};
-
-		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
-	}
+	for (guint i = 0; i < curve->len; i++)
+		pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%u\t%s\t%s\t%s",
+			POINT(curve, i).activations, pipesim_ms_fixed(POINT(curve, i).step, 3),
+			pipesim_ms_fixed(POINT(curve, i).bound, 3),
+			pipesim_fixed(100 * POINT(curve, i).bubble, 2));
 	pipesim_table_print(table, PIPESIM_SCREEN_WIDTH, G_MAXUINT, style, out);
 }
 

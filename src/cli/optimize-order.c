@@ -19,22 +19,15 @@ enum {
 	N_WAYS,
 };
 
-struct _PipesimOrdered {
-	const PipesimSetup *setup;
-	char *schedule;
-	guint m;
-	gint64 bound;
-	guint samples; /* batches drawn */
-	PipesimWay ways[N_WAYS];
-};
+G_STATIC_ASSERT(N_WAYS <= G_N_ELEMENTS(((PipesimOrdered *)NULL)->ways));
 
 void pipesim_ordered_free(PipesimOrdered *ordered)
 {
 	if (ordered == NULL)
 		return;
-	for (guint i = 0; i < N_WAYS; i++)
+	for (guint i = 0; i < ordered->n_ways; i++)
 		g_free(ordered->ways[i].order);
-	g_free(ordered->schedule);
+	g_free(ordered->tokens);
 	g_free(ordered);
 }
 
@@ -66,7 +59,7 @@ static void arrange(PipesimDeal *deal, guint way, guint64 seed, guint64 number, 
 /* Batches of as many micro-batches, drawn from those that there are, with repetition. */
 static void draw_batches(PipesimOrdered *ordered, PipesimDeal *deal, guint64 seed)
 {
-	const guint m = ordered->m, n = ordered->samples;
+	const guint m = ordered->n, n = ordered->samples;
 	g_autofree gint64 *values = g_new(gint64, n);
 	g_autofree guint *batch = g_new(guint, m);
 
@@ -83,8 +76,8 @@ static void draw_batches(PipesimOrdered *ordered, PipesimDeal *deal, guint64 see
 	}
 }
 
-static PipesimOrdered *new_ordered(PipesimDeal *deal, const PipesimSetup *setup,
-	const char *schedule, guint m, guint64 moves)
+static PipesimOrdered *new_ordered(
+	PipesimDeal *deal, PipesimSetup *setup, const char *schedule, guint m, guint64 moves)
 {
 	PipesimOrdered *ordered = g_new0(PipesimOrdered, 1);
 	const guint64 seed = setup->scenario.seed;
@@ -92,8 +85,9 @@ static PipesimOrdered *new_ordered(PipesimDeal *deal, const PipesimSetup *setup,
 	PipesimWay *found = &ordered->ways[FOUND];
 
 	ordered->setup = setup;
-	ordered->schedule = g_strdup(schedule);
-	ordered->m = m;
+	ordered->schedule = schedule;
+	ordered->n = m;
+	ordered->n_ways = N_WAYS;
 	for (guint way = 0; way < N_WAYS; way++) {
 		ordered->ways[way].name = way == FOUND    ? "found"
 					  : way == RANDOM ? "random"
@@ -217,13 +211,35 @@ PipesimOrdered *pipesim_ordered_new(
 
 /* Output ---------------------------------------------------------------------------------- */
 
-static double gap(const PipesimOrdered *ordered)
+static const PipesimWay *found_of(const PipesimOrdered *ordered)
 {
-	return (double)(ordered->ways[FOUND].makespan - ordered->bound) /
-	       (double)MAX(ordered->bound, 1);
+	return &ordered->ways[ordered->n_ways - 1];
 }
 
-void pipesim_put_way(PipesimJson *json, const PipesimWay *way)
+/* The sequences of micro-batch @at, [n], in their order; how many. */
+static guint list_sequences(const PipesimOrdered *packed, guint at, guint *sequences)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < packed->n; i++)
+		if (found_of(packed)->order[i] == at)
+			sequences[n++] = i;
+	return n;
+}
+
+static void put_microbatch(PipesimJson *json, const PipesimOrdered *packed, guint index)
+{
+	g_autofree guint *sequences = packed != NULL ? g_new(guint, packed->n) : NULL;
+	const guint n = packed != NULL ? list_sequences(packed, index, sequences) : 0;
+	gint64 tokens = 0;
+
+	for (guint i = 0; i < n; i++)
+		tokens += packed->tokens[sequences[i]];
+	PIPESIM_MEMBER(json, "tokens", COUNT, tokens);
+	PIPESIM_LIST(json, "sequences", COUNT, n, sequences[i]);
+}
+
+static void put_packing(PipesimJson *json, const PipesimWay *way, guint index G_GNUC_UNUSED)
 {
 	PIPESIM_MEMBER(json, "name", TEXT, way->name);
 	if (PIPESIM_WHERE(json, way->microbatches > 0))
@@ -236,61 +252,60 @@ void pipesim_put_way(PipesimJson *json, const PipesimWay *way)
 	}
 }
 
-static void put_way(PipesimJson *json, const PipesimOrdered *ordered, guint index)
+static void put_order(PipesimJson *json, const PipesimOrdered *ordered, guint index)
 {
 	const PipesimWay *way = ordered != NULL ? &ordered->ways[index] : NULL;
 
-	pipesim_put_way(json, way);
+	put_packing(json, way, index);
 	if (PIPESIM_WHERE(json, way->order != NULL))
-		PIPESIM_LIST(json, "order", COUNT, ordered->m, way->order[i]);
+		PIPESIM_LIST(json, "order", COUNT, ordered->n, way->order[i]);
 }
 
 void pipesim_ordered_members(PipesimJson *json, const PipesimOrdered *ordered)
 {
+	const PipesimWay *found = ordered != NULL ? found_of(ordered) : NULL;
+
 	PIPESIM_MEMBER(json, "schedule", TEXT, ordered->schedule);
-	PIPESIM_MEMBER(json, "makespan_ms", TIME, ordered->ways[FOUND].makespan);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, found->makespan);
 	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, ordered->bound);
-	PIPESIM_MEMBER(json, "gap", SHARE, gap(ordered));
-	PIPESIM_LIST(json, "order", COUNT, ordered->m, ordered->ways[FOUND].order[i]);
-	PIPESIM_EACH(json, "orders", line, N_WAYS, TRUE, put_way, ordered);
-}
-
-static char *cell(gint64 ns)
-{
-	return ns > 0 ? g_strdup(pipesim_ms_fixed(ns, 3)) : NULL;
-}
-
-#define COLUMNS(title)                                                                    \
-	{                                                                                 \
-		{NULL, title, TRUE}, {"micro-", "batches", FALSE}, {"step", "ms", FALSE}, \
-			{"over the", "best, %", FALSE},                                   \
-			{"batches drawn, ms", "median", FALSE},                           \
-		{                                                                         \
-			"batches drawn, ms", "95 %", FALSE                                \
-		}                                                                         \
+	PIPESIM_MEMBER(json, "gap", SHARE,
+		(double)(found->makespan - ordered->bound) / (double)MAX(ordered->bound, 1));
+	if (PIPESIM_WHERE(json, ordered->tokens == NULL)) {
+		PIPESIM_LIST(json, "order", COUNT, ordered->n, found->order[i]);
+		PIPESIM_EACH(json, "orders", line, ordered->n_ways, TRUE, put_order, ordered);
 	}
+	if (PIPESIM_WHERE(json, ordered->tokens != NULL)) {
+		PIPESIM_EACH(json, "packed", line, found->microbatches, TRUE, put_microbatch,
+			ordered);
+		PIPESIM_EACH(json, "packings", line, ordered->n_ways, TRUE, put_packing,
+			&ordered->ways[i]);
+	}
+}
 
-PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint n)
+/* The best first. */
+static PipesimTable *make_table(const PipesimOrdered *ordered)
 {
-	static const PipesimColumn columns[][6] = {COLUMNS("  order"), COLUMNS("  packing")};
-	const gint64 best = ways[n - 1].makespan;
-	PipesimTable *table = pipesim_table_new(columns[packed], G_N_ELEMENTS(columns[packed]));
+	const gint64 best = found_of(ordered)->makespan;
+	PipesimTable *table = pipesim_table_of(
+		ordered->tokens != NULL ? "  packing<|micro-:batches|step:ms|over the:best, %|"
+					  "batches drawn, ms:median|batches drawn, ms:95 %"
+					: "  order<|micro-:batches|step:ms|over the:best, %|"
+					  "batches drawn, ms:median|batches drawn, ms:95 %");
 
-	for (guint i = n; i-- > 0;) {
-		const PipesimWay *way = &ways[i];
+#define MS(ns) ((ns) > 0 ? pipesim_ms_fixed(ns, 3) : "")
+	for (guint i = ordered->n_ways; i-- > 0;) {
+		const PipesimWay *way = &ordered->ways[i];
+		const gboolean found = i + 1 == ordered->n_ways;
 		const double over = 100 * (double)(way->makespan - best) / (double)MAX(best, 1);
-		char *cells[] = {g_strconcat(i == n - 1 ? "* " : "  ", way->name, NULL),
-			way->microbatches > 0 ? g_strdup_printf("%u", way->microbatches) : NULL,
-			cell(way->makespan),
-			way->makespan > 0 ? g_strdup(pipesim_fixed(over, 2)) : NULL,
-			cell(way->median), cell(way->p95)};
 
-		pipesim_table_add(
-			table, i == n - 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+		pipesim_table_row(table, found ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+			"%s%s\t%.0u\t%s\t%s\t%s\t%s", found ? "* " : "  ", way->name,
+			way->microbatches, MS(way->makespan),
+			way->makespan > 0 ? pipesim_fixed(over, 2) : "", MS(way->median),
+			MS(way->p95));
 	}
 	return table;
 }
-
 void pipesim_say_gap(
 	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound)
 {
@@ -305,16 +320,14 @@ void pipesim_say_gap(
 			MAX(gap, 0.01));
 }
 
-void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
-	const PipesimStyle *style, GString *out)
+/* What was found of an order, into @screen and, as it is run, @below. */
+static void say_order(const PipesimOrdered *ordered, PipesimScreen *screen, GString *below)
 {
-	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	const PipesimWay *found = &ordered->ways[FOUND],
+	const PipesimWay *found = found_of(ordered),
 			 *given = &ordered->ways[PIPESIM_BATCH_GIVEN];
-	g_autoptr(GString) order = g_string_new(NULL);
 
-	g_string_append_printf(screen->asked, "PP %u, %u micro-batches of unequal length, %s",
-		ordered->setup->scenario.ranks, ordered->m, ordered->schedule);
+	g_string_append_printf(screen->asked, "%u micro-batches of unequal length, %s",
+		ordered->n, ordered->schedule);
 	pipesim_screen_say(screen->verdict,
 		"The best order found takes %s, %.2f %% less than as given.",
 		pipesim_brief_time(found->makespan),
@@ -323,39 +336,128 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 		found->makespan <= ordered->bound ? "order of these micro-batches"
 						  : "order of them",
 		" in this schedule", found->makespan, ordered->bound);
-	screen->table = pipesim_ways_table(FALSE, ordered->ways, N_WAYS);
-	screen->whole = TRUE;
-	for (guint i = 0; i < ordered->m; i++)
-		g_string_append_printf(order, "%s%u", i > 0 ? " " : "", found->order[i]);
-	pipesim_screen_say(screen->below, "order: %s", order->str);
 	pipesim_screen_say(screen->notes, "random: the median of %u orders", RANDOM_ORDERS);
+	g_string_append(below, "order:");
+	for (guint i = 0; i < ordered->n; i++)
+		g_string_append_printf(below, " %u", found->order[i]);
+}
+
+static void say_packing(const PipesimOrdered *packed, PipesimScreen *screen, GString *below)
+{
+	g_autofree guint *sequences = g_new(guint, packed->n);
+	const PipesimWay *found = found_of(packed),
+			 *naive = &packed->ways[PIPESIM_PACK_FIRST_FIT];
+	g_autofree char *less = NULL;
+
+	g_string_append_printf(screen->asked,
+		"%u sequence%s, at most %" G_GINT64_FORMAT " tokens in a micro-batch, %s",
+		packed->n, packed->n == 1 ? "" : "s", packed->of.limit, packed->schedule);
+	if (naive->makespan > 0)
+		less = g_strdup_printf(", %.2f %% less than first-fit",
+			100 * (double)(naive->makespan - found->makespan) /
+				(double)naive->makespan);
+	pipesim_screen_say(screen->verdict,
+		"The best packing found makes %u micro-batch%s and takes %s%s.",
+		found->microbatches, found->microbatches == 1 ? "" : "es",
+		pipesim_brief_time(found->makespan), less != NULL ? less : "");
+	pipesim_say_gap(screen->verdict,
+		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
+								      : "packing",
+		" in this schedule", found->makespan, packed->bound);
+	if (!packed->has_cost)
+		pipesim_screen_say(screen->notes,
+			"A sequence takes as long as it has tokens: --slice-cost, or --model "
+			"and --device, count attention too");
+	g_string_append(below, "micro-batches of sequences:");
+	for (guint k = 0; k < found->microbatches; k++) {
+		const guint n = list_sequences(packed, k, sequences);
+
+		for (guint i = 0; i < n; i++)
+			g_string_append_printf(below, "%c%u", i > 0 ? '+' : ' ', sequences[i]);
+	}
+}
+
+void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
+	const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) below = g_string_new(NULL);
+	const gboolean packed = ordered->tokens != NULL;
+
+	g_string_append_printf(screen->asked, "PP %u, ", ordered->setup->scenario.ranks);
+	(packed ? say_packing : say_order)(ordered, screen, below);
+	screen->table = make_table(ordered);
+	screen->whole = TRUE;
+	pipesim_screen_say(screen->below, "%s", below->str);
 	if (path != NULL)
-		pipesim_screen_say(screen->notes, "The order was written to %s", path);
+		pipesim_screen_say(screen->notes, "The %s was written to %s",
+			packed ? "packing" : "order", path);
 	else
-		g_ptr_array_add(screen->more, g_strdup("-o FILE.csv"));
+		pipesim_screen_say(screen->more, "-o FILE.csv");
 	pipesim_screen_note(screen, ordered->setup->notices);
 	pipesim_screen_print(screen, style, out);
 }
 
 void pipesim_ordered_python(const PipesimOrdered *ordered, GString *out)
 {
-	g_string_append_printf(out,
-		"# The order in which the micro-batches of a batch run: %s, PP %u.\nORDER = [",
-		ordered->schedule, ordered->setup->scenario.ranks);
-	for (guint i = 0; i < ordered->m; i++)
-		g_string_append_printf(
-			out, "%s%u", i > 0 ? ", " : "", ordered->ways[FOUND].order[i]);
-	g_string_append(out, "]\n\n\ndef microbatches(batch):\n"
-			     "    return [batch[i] for i in ORDER]\n");
+	const PipesimWay *found = found_of(ordered);
+	const gboolean packed = ordered->tokens != NULL;
+	g_autofree guint *sequences = g_new(guint, ordered->n);
+
+	g_string_append_printf(out, "# %s: %s, PP %u.\n%s",
+		packed ? "Sequences of each micro-batch, in the order in which these run"
+		       : "The order in which the micro-batches of a batch run",
+		ordered->schedule, ordered->setup->scenario.ranks,
+		packed ? "PACKED = [\n" : "ORDER = [");
+	for (guint i = 0; i < ordered->n && !packed; i++)
+		g_string_append_printf(out, "%s%u", i > 0 ? ", " : "", found->order[i]);
+	for (guint k = 0; k < found->microbatches && packed; k++) {
+		const guint n = list_sequences(ordered, k, sequences);
+
+		for (guint i = 0; i < n; i++)
+			g_string_append_printf(
+				out, "%s%u", i > 0 ? ", " : "    [", sequences[i]);
+		g_string_append(out, "],\n");
+	}
+	g_string_append(out,
+		packed ? "]\n\n\ndef microbatches(sequences):\n"
+			 "    return [[sequences[i] for i in packed] for packed in PACKED]\n"
+		       : "]\n\n\ndef microbatches(batch):\n"
+			 "    return [batch[i] for i in ORDER]\n");
 }
 
 static void put_place(PipesimJson *csv, const PipesimOrdered *ordered, guint index)
 {
 	PIPESIM_MEMBER(csv, "place", COUNT, index);
-	PIPESIM_MEMBER(csv, "microbatch", COUNT, ordered->ways[FOUND].order[index]);
+	PIPESIM_MEMBER(csv, "microbatch", COUNT, found_of(ordered)->order[index]);
+}
+
+typedef struct {
+	const PipesimOrdered *packed;
+	guint *sequences; /* by micro-batch */
+} Lines;
+
+static void put_sequence(PipesimJson *csv, const Lines *lines, guint index)
+{
+	const PipesimOrdered *packed = PIPESIM_OF(lines, packed);
+
+	PIPESIM_MEMBER(
+		csv, "microbatch", COUNT, found_of(packed)->order[lines->sequences[index]]);
+	PIPESIM_MEMBER(csv, "sequence", COUNT, lines->sequences[index]);
+	PIPESIM_MEMBER(csv, "tokens", COUNT, packed->tokens[lines->sequences[index]]);
 }
 
 void pipesim_ordered_csv(const PipesimOrdered *ordered, GString *out)
 {
-	PIPESIM_CSV(out, ordered->m, put_place, ordered);
+	g_autofree guint *sequences = g_new(guint, ordered->n);
+	const Lines lines = {ordered, sequences};
+	guint n = 0;
+
+	if (ordered->tokens == NULL) {
+		PIPESIM_CSV(out, ordered->n, put_place, ordered);
+		return;
+	}
+	for (guint k = 0; k < found_of(ordered)->microbatches; k++)
+		n += list_sequences(ordered, k, sequences + n);
+	PIPESIM_CSV(out, n, put_sequence, &lines);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/member.h"
 #include "optimize/microbatches.h"
+#include "optimize/packing.h"
 #include "output/screen.h"
 #include "setup/choice.h"
 
@@ -14,14 +15,24 @@ typedef struct {
 	gint64 median, p95; /* over batches that were drawn, ns; 0: none were */
 } PipesimWay;
 
-/** pipesim_ways_table: the table of @n of @ways, the last of which is the best, which are packings or orders. */
-PipesimTable *pipesim_ways_table(gboolean packed, const PipesimWay *ways, guint n);
+/* The ways, of which the last is the best that was found: orders of micro-batches, or packings of sequences into them. */
+typedef struct {
+	PipesimSetup *setup;
+	const char *schedule;
+	guint n;       /* micro-batches, or sequences */
+	gint64 bound;  /* ns */
+	guint samples; /* batches drawn */
+	guint n_ways;
+	PipesimWay ways[8];
+	gint64 *tokens, longest; /* of each sequence, the most of one; NULL: of micro-batches */
+	PipesimSequences of;
+	gboolean has_cost; /* more than its tokens say what a sequence takes */
+} PipesimOrdered;
+void pipesim_ordered_free(PipesimOrdered *ordered);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrdered, pipesim_ordered_free)
 
 /** pipesim_way_drawn: @way's median and 95th percentile of @n @values, which are sorted. */
 void pipesim_way_drawn(PipesimWay *way, gint64 *values, guint n);
-
-/** pipesim_put_way: members of JSON but the order. */
-void pipesim_put_way(PipesimJson *json, const PipesimWay *way);
 
 /** pipesim_choice_deal: @choice with @microbatches, ready to run with any in any place. Returns: (transfer full): NULL with
  * PIPESIM_ERROR_CONSTRAINT, PIPESIM_ERROR_LIMIT. */
@@ -38,8 +49,6 @@ gboolean pipesim_holds_little(const PipesimChoice *choice, const PipesimScenario
 void pipesim_say_gap(
 	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound);
 
-typedef struct _PipesimOrdered PipesimOrdered;
-
 /** pipesim_ordered_new: the best order of the micro-batches of @setup, whose costs have times of each, in each of
  * @choices, of one schedule at least, and the best of these.
  *
@@ -47,8 +56,6 @@ typedef struct _PipesimOrdered PipesimOrdered;
  *   no schedule can be run so, or PIPESIM_ERROR_LIMIT. */
 PipesimOrdered *pipesim_ordered_new(
 	PipesimSetup *setup, const GPtrArray *choices, guint64 moves, GError **error);
-void pipesim_ordered_free(PipesimOrdered *ordered);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrdered, pipesim_ordered_free)
 
 /** pipesim_ordered_members: what JSON has of it. */
 void pipesim_ordered_members(PipesimJson *json, const PipesimOrdered *ordered);
@@ -60,5 +67,5 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 /** pipesim_ordered_python: the same as a function of Python. */
 void pipesim_ordered_python(const PipesimOrdered *ordered, GString *out);
 
-/** pipesim_ordered_csv: the order as a data loader follows it: a line for each place. */
+/** pipesim_ordered_csv: the order as a data loader follows it: a line for each place, or for each sequence. */
 void pipesim_ordered_csv(const PipesimOrdered *ordered, GString *out);

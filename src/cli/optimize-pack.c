@@ -4,7 +4,6 @@
 #include "cli/optimize-pack.h"
 #include "model/costs-file.h"
 #include "model/random.h"
-#include "output/figures.h"
 #include "transformer/sequences.h"
 
 /* Numbers of micro-batches that are searched well, and what each is looked at with before. */
@@ -21,16 +20,6 @@ enum {
 	N_WAYS,
 };
 
-struct _PipesimPackedStep {
-	PipesimSetup *setup;
-	const char *schedule;
-	gint64 *tokens, longest; /* of each sequence, the most of one */
-	PipesimSequences of;
-	gboolean has_cost;
-	gint64 bound;
-	PipesimWay ways[N_WAYS];
-};
-
 /* So many micro-batches in a schedule. */
 typedef struct {
 	const PipesimChoice *choice;
@@ -43,16 +32,6 @@ typedef struct {
 static void clear_try(gpointer data)
 {
 	g_free(((Try *)data)->place);
-}
-
-void pipesim_packed_free(PipesimPackedStep *packed)
-{
-	if (packed == NULL)
-		return;
-	for (guint i = 0; i < N_WAYS; i++)
-		g_free(packed->ways[i].order);
-	g_free(packed->tokens);
-	g_free(packed);
 }
 
 /* What is asked for ----------------------------------------------------------------------- */
@@ -75,7 +54,7 @@ gboolean pipesim_packed_check(PipesimSetup *setup, GError **error)
 		       error, "--pack needs the tokens of each sequence; give --lengths FILE");
 }
 
-static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
+static gboolean read_tokens(PipesimOrdered *packed, GError **error)
 {
 	const char *path = packed->setup->text[PIPESIM_SET_LENGTHS];
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
@@ -85,7 +64,7 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 	if (!pipesim_op_times_read(costs, pipesim_input_open(path, error), 1, error))
 		return FALSE;
 	lengths = costs->op_times;
-	packed->of.n = lengths->microbatches;
+	packed->n = packed->of.n = lengths->microbatches;
 	if (packed->of.n > PIPESIM_MAX_PACKED)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"--lengths: %u sequences, at most %d are packed; take those of one "
@@ -115,7 +94,7 @@ static gboolean read_tokens(PipesimPackedStep *packed, GError **error)
 }
 
 /* What a sequence costs: as --slice-cost has it, as the kernels of a described model, or by its tokens alone. */
-static gboolean read_cost(PipesimPackedStep *packed, GError **error)
+static gboolean read_cost(PipesimOrdered *packed, GError **error)
 {
 	PipesimSetup *setup = packed->setup;
 	PipesimSequences *of = &packed->of;
@@ -145,7 +124,7 @@ static gboolean read_cost(PipesimPackedStep *packed, GError **error)
 
 /* @try, whose choice and number are set, with so many moves. FALSE: the schedule cannot be run so. */
 static gboolean search(
-	PipesimPackedStep *packed, Try *try, guint64 moves, guint64 work, GError **error)
+	PipesimOrdered *packed, Try *try, guint64 moves, guint64 work, GError **error)
 {
 	const PipesimSequences *of = &packed->of;
 	const guint64 seed = packed->setup->scenario.seed;
@@ -177,7 +156,7 @@ static int compare_tries(gconstpointer a, gconstpointer b)
 }
 
 /* Each number of micro-batches in each of @choices; none: FALSE. */
-static gboolean search_all(PipesimPackedStep *packed, const GPtrArray *choices, guint64 moves,
+static gboolean search_all(PipesimOrdered *packed, const GPtrArray *choices, guint64 moves,
 	GArray *tries, GError **error)
 {
 	const PipesimSetup *setup = packed->setup;
@@ -224,7 +203,7 @@ static gboolean search_all(PipesimPackedStep *packed, const GPtrArray *choices, 
 }
 
 /* @place, made by @rule or searched, of @m micro-batches; 0: the schedule cannot be run so. @deals: those there were, by m */
-static gint64 run_way(PipesimPackedStep *packed, const PipesimChoice *choice,
+static gint64 run_way(PipesimOrdered *packed, const PipesimChoice *choice,
 	const PipesimSequences *of, guint way, guint *place, guint *m, GPtrArray *deals)
 {
 	const guint64 seed = packed->setup->scenario.seed;
@@ -251,7 +230,7 @@ static void free_deal(gpointer deal)
 }
 
 /* The rules beside what was found, and all of them for batches drawn from the same lengths, with repetition. */
-static void compare_ways(PipesimPackedStep *packed, const Try *best)
+static void compare_ways(PipesimOrdered *packed, const Try *best)
 {
 	const guint n = packed->of.n, samples = packed->setup->scenario.samples;
 	g_autoptr(GPtrArray) deals = g_ptr_array_new_with_free_func(free_deal);
@@ -294,17 +273,18 @@ static void compare_ways(PipesimPackedStep *packed, const Try *best)
 	}
 }
 
-PipesimPackedStep *pipesim_packed_new(
+PipesimOrdered *pipesim_packed_new(
 	PipesimSetup *setup, const GPtrArray *choices, guint64 moves, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_PACK];
-	g_autoptr(PipesimPackedStep) packed = g_new0(PipesimPackedStep, 1);
+	g_autoptr(PipesimOrdered) packed = g_new0(PipesimOrdered, 1);
 	g_autoptr(GArray) tries = g_array_new(FALSE, FALSE, sizeof(Try));
 	guint64 limit;
 	const Try *best;
 
 	g_array_set_clear_func(tries, clear_try);
 	packed->setup = setup;
+	packed->n_ways = N_WAYS;
 	if (!pipesim_parse_count(text, "--pack", 1, PIPESIM_MAX_SLICED, &limit, error))
 		return NULL;
 	packed->of.limit = (gint64)limit;
@@ -320,146 +300,4 @@ PipesimPackedStep *pipesim_packed_new(
 	compare_ways(packed, best);
 	setup->scenario.microbatches = best->microbatches;
 	return g_steal_pointer(&packed);
-}
-
-/* Output ---------------------------------------------------------------------------------- */
-
-static void put_way(PipesimJson *json, const PipesimPackedStep *packed, guint index)
-{
-	pipesim_put_way(json, packed != NULL ? &packed->ways[index] : NULL);
-}
-
-/* The sequences of micro-batch @at, [n], in their order; how many. */
-static guint list_sequences(const PipesimPackedStep *packed, guint at, guint *sequences)
-{
-	guint n = 0;
-
-	for (guint i = 0; i < packed->of.n; i++)
-		if (packed->ways[FOUND].order[i] == at)
-			sequences[n++] = i;
-	return n;
-}
-
-static void put_microbatch(PipesimJson *json, const PipesimPackedStep *packed, guint index)
-{
-	g_autofree guint *sequences = packed != NULL ? g_new(guint, packed->of.n) : NULL;
-	const guint n = packed != NULL ? list_sequences(packed, index, sequences) : 0;
-	gint64 tokens = 0;
-
-	for (guint i = 0; i < n; i++)
-		tokens += packed->tokens[sequences[i]];
-	PIPESIM_MEMBER(json, "tokens", COUNT, tokens);
-	PIPESIM_LIST(json, "sequences", COUNT, n, sequences[i]);
-}
-
-void pipesim_packed_members(PipesimJson *json, const PipesimPackedStep *packed)
-{
-	PIPESIM_MEMBER(json, "schedule", TEXT, packed->schedule);
-	PIPESIM_MEMBER(json, "makespan_ms", TIME, packed->ways[FOUND].makespan);
-	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, packed->bound);
-	PIPESIM_MEMBER(json, "gap", SHARE,
-		(double)(packed->ways[FOUND].makespan - packed->bound) /
-			(double)MAX(packed->bound, 1));
-	PIPESIM_EACH(json, "packed", line, packed->ways[FOUND].microbatches, TRUE,
-		put_microbatch, packed);
-	PIPESIM_EACH(json, "packings", line, N_WAYS, TRUE, put_way, packed);
-}
-
-void pipesim_packed_text(const PipesimPackedStep *packed, const char *path,
-	const PipesimStyle *style, GString *out)
-{
-	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	g_autoptr(GString) text = g_string_new(NULL);
-	g_autofree guint *sequences = g_new(guint, packed->of.n);
-	const PipesimWay *found = &packed->ways[FOUND],
-			 *naive = &packed->ways[PIPESIM_PACK_FIRST_FIT];
-
-	g_string_append_printf(screen->asked,
-		"PP %u, %u sequence%s, at most %" G_GINT64_FORMAT
-		" tokens in a micro-batch, %s",
-		packed->setup->scenario.ranks, packed->of.n, packed->of.n == 1 ? "" : "s",
-		packed->of.limit, packed->schedule);
-	if (naive->makespan > 0)
-		g_string_append_printf(text, ", %.2f %% less than first-fit",
-			100 * (double)(naive->makespan - found->makespan) /
-				(double)naive->makespan);
-	pipesim_screen_say(screen->verdict,
-		"The best packing found makes %u micro-batch%s and takes %s%s.",
-		found->microbatches, found->microbatches == 1 ? "" : "es",
-		pipesim_brief_time(found->makespan), text->str);
-	pipesim_say_gap(screen->verdict,
-		packed->setup->text[PIPESIM_SET_MICROBATCHES] != NULL ? "packing into so many"
-								      : "packing",
-		" in this schedule", found->makespan, packed->bound);
-	screen->table = pipesim_ways_table(TRUE, packed->ways, N_WAYS);
-	screen->whole = TRUE;
-	g_string_truncate(text, 0);
-	for (guint k = 0; k < found->microbatches; k++) {
-		const guint n = list_sequences(packed, k, sequences);
-
-		for (guint i = 0; i < n; i++)
-			g_string_append_printf(text, "%s%u",
-				i > 0   ? "+"
-				: k > 0 ? " "
-					: "",
-				sequences[i]);
-	}
-	pipesim_screen_say(screen->below, "micro-batches of sequences: %s", text->str);
-	if (!packed->has_cost)
-		pipesim_screen_say(screen->notes,
-			"A sequence takes as long as it has tokens: --slice-cost, or --model "
-			"and --device, count attention too");
-	if (path != NULL)
-		pipesim_screen_say(screen->notes, "The packing was written to %s", path);
-	else
-		g_ptr_array_add(screen->more, g_strdup("-o FILE.csv"));
-	pipesim_screen_note(screen, packed->setup->notices);
-	pipesim_screen_print(screen, style, out);
-}
-
-typedef struct {
-	const PipesimPackedStep *packed;
-	guint *sequences; /* by micro-batch */
-} Lines;
-
-static void put_sequence(PipesimJson *csv, const Lines *lines, guint index)
-{
-	const PipesimPackedStep *packed = PIPESIM_OF(lines, packed);
-
-	PIPESIM_MEMBER(
-		csv, "microbatch", COUNT, packed->ways[FOUND].order[lines->sequences[index]]);
-	PIPESIM_MEMBER(csv, "sequence", COUNT, lines->sequences[index]);
-	PIPESIM_MEMBER(csv, "tokens", COUNT, packed->tokens[lines->sequences[index]]);
-}
-
-void pipesim_packed_csv(const PipesimPackedStep *packed, GString *out)
-{
-	g_autofree guint *sequences = g_new(guint, packed->of.n);
-	const Lines lines = {packed, sequences};
-	guint n = 0;
-
-	for (guint k = 0; k < packed->ways[FOUND].microbatches; k++)
-		n += list_sequences(packed, k, sequences + n);
-	PIPESIM_CSV(out, n, put_sequence, &lines);
-}
-
-void pipesim_packed_python(const PipesimPackedStep *packed, GString *out)
-{
-	g_autofree guint *sequences = g_new(guint, packed->of.n);
-
-	g_string_append_printf(out,
-		"# Sequences of each micro-batch, in the order in which these run: %s, PP %u.\n"
-		"PACKED = [\n",
-		packed->schedule, packed->setup->scenario.ranks);
-	for (guint k = 0; k < packed->ways[FOUND].microbatches; k++) {
-		const guint n = list_sequences(packed, k, sequences);
-
-		for (guint i = 0; i < n; i++)
-			g_string_append_printf(
-				out, "%s%u", i > 0 ? ", " : "    [", sequences[i]);
-		g_string_append(out, "],\n");
-	}
-	g_string_append(out,
-		"]\n\n\ndef microbatches(sequences):\n"
-		"    return [[sequences[i] for i in packed] for packed in PACKED]\n");
 }
