@@ -174,7 +174,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	/* Whatever says how they are issued wants messages. */
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 		messages |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
-			    (setup->text[id] != NULL || setup->flag[id]);
+			    pipesim_setup_given(setup, id);
 	if (!messages)
 		pipesim_schedule_write_csv(program, out);
 	else if (!append_lowering(setup, for_pytorch, choice, program, out, error))

@@ -446,10 +446,6 @@ static gboolean write_all(Optimize *o, GError **error)
 /* What is asked for of a curve goes with it, and it with what is asked for. */
 static gboolean check_curve(const PipesimSetup *setup, GError **error)
 {
-	static const PipesimSettingId none[] = {PIPESIM_SET_MAX_ACTIVATIONS,
-		PIPESIM_SET_MEMORY_LIMIT, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_EXPLAIN_BOUND,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_ORDER,
-		PIPESIM_SET_PACK};
 	const char *curve = setup->text[PIPESIM_SET_CURVE];
 
 	if (curve == NULL)
@@ -457,12 +453,11 @@ static gboolean check_curve(const PipesimSetup *setup, GError **error)
 		       pipesim_refuse(error, "--lines draws --curve memory; give it too");
 	if (strcmp(curve, "memory") != 0)
 		return pipesim_refuse(error, "--curve: '%s' is none; it is memory", curve);
-	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
-		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
-			return pipesim_refuse(error,
-				"--curve memory goes through all limits; leave out %s",
-				pipesim_settings[none[i]].name);
-	return TRUE;
+	return pipesim_setup_without(setup, error,
+		"--curve memory goes through all limits; leave out %s",
+		PIPESIM_SET_MAX_ACTIVATIONS, PIPESIM_SET_MEMORY_LIMIT, PIPESIM_SET_OBJECTIVE,
+		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
+		PIPESIM_SET_ORDER, PIPESIM_SET_PACK);
 }
 
 static gboolean write_curve(Optimize *o, GError **error)
@@ -508,16 +503,13 @@ static gboolean count_lengths(PipesimSetup *setup, GError **error)
 /* What --order microbatches does nothing with. */
 static gboolean check_ordered(const PipesimSetup *setup, GError **error)
 {
-	static const PipesimSettingId none[] = {PIPESIM_SET_FULL_BACKWARD,
-		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_EXPLAIN_BOUND,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_POST_VALIDATION,
-		PIPESIM_SET_JITTER, PIPESIM_SET_MESSAGE_BYTES, PIPESIM_SET_TOPOLOGY};
-
-	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
-		if (setup->text[none[i]] != NULL || setup->flag[none[i]])
-			return pipesim_refuse(error,
-				"%s has no effect on the order of micro-batches; leave it out",
-				pipesim_settings[none[i]].name);
+	if (!pipesim_setup_without(setup, error,
+		    "%s has no effect on the order of micro-batches; leave it out",
+		    PIPESIM_SET_FULL_BACKWARD, PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME,
+		    PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
+		    PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_JITTER, PIPESIM_SET_MESSAGE_BYTES,
+		    PIPESIM_SET_TOPOLOGY))
+		return FALSE;
 	return !pipesim_runtime_waits(setup->scenario.runtime) ||
 	       pipesim_refuse(error,
 		       "--order %s takes messages that never wait; leave out --runtime",
@@ -589,15 +581,13 @@ static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
 static gboolean check_order(const Optimize *o, GError **error)
 {
 	PipesimSetup *setup = o->setup;
-	static const PipesimSettingId of_others[] = {
-		PIPESIM_SET_SCHEDULE, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES};
 
-	for (guint i = 0; i < G_N_ELEMENTS(of_others) && setup->order == 0; i++)
-		if (setup->text[of_others[i]] != NULL)
-			return pipesim_refuse(error,
-				"%s is for --order microbatches; a search for an order of ops "
-				"has micro-batches that are all alike",
-				pipesim_settings[of_others[i]].name);
+	if (setup->order == 0 &&
+		!pipesim_setup_without(setup, error,
+			"%s is for --order microbatches; a search for an order of ops has "
+			"micro-batches that are all alike",
+			PIPESIM_SET_SCHEDULE, PIPESIM_SET_LENGTHS, PIPESIM_SET_OP_TIMES))
+		return FALSE;
 	if (o->format == AS_PYTHON && setup->order == 0)
 		return pipesim_refuse(error, "--format python is of --order microbatches and "
 					     "of --pack; an order of ops is written with -o");

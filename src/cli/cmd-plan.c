@@ -132,8 +132,6 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 {
 	static const PipesimSettingId needed[] = {
 		PIPESIM_SET_MODEL, PIPESIM_SET_GPUS, PIPESIM_SET_GLOBAL_BATCH};
-	static const PipesimSettingId of_best[] = {PIPESIM_SET_PARETO, PIPESIM_SET_REPORT,
-		PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
 
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
 		if (plan->setup->text[needed[i]] == NULL)
@@ -152,12 +150,13 @@ static gboolean require(const PipesimAdvice *plan, PipesimRowFormat *rows, GErro
 		    plan->setup, plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
 	/* What is of the best has no place beside rows of all. */
-	for (guint i = 0; *rows != PIPESIM_ROWS_TEXT && i < G_N_ELEMENTS(of_best); i++)
-		if (plan->setup->text[of_best[i]] != NULL)
-			return pipesim_refuse(error,
-				"%s is of the best; leave it out with rows of every candidate "
-				"(--format jsonl, -o FILE.csv)",
-				pipesim_settings[of_best[i]].name);
+	if (*rows != PIPESIM_ROWS_TEXT &&
+		!pipesim_setup_without(plan->setup, error,
+			"%s is of the best; leave it out with rows of every candidate "
+			"(--format jsonl, -o FILE.csv)",
+			PIPESIM_SET_PARETO, PIPESIM_SET_REPORT, PIPESIM_SET_EXPLAIN,
+			PIPESIM_SET_LAYOUT))
+		return FALSE;
 	return g_strcmp0(plan->setup->text[PIPESIM_SET_LAYOUT], "auto") == 0 ||
 	       plan->setup->text[PIPESIM_SET_LAYOUT] == NULL ||
 	       pipesim_refuse(error,

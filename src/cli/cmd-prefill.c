@@ -30,18 +30,16 @@ static GArray *read_counts(
 
 static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 {
-	static const PipesimSettingId others[] = {PIPESIM_SET_PROMPT_TOKENS,
-		PIPESIM_SET_ARRIVAL_RATE, PIPESIM_SET_REQUESTS, PIPESIM_SET_SEED};
 	const char *path = setup->text[PIPESIM_SET_ARRIVALS];
 	const PipesimFraction *rate = &setup->prefill.arrival_rate;
 	g_autoptr(GArray) lengths = NULL;
 
-	for (guint i = 0; path != NULL && i < G_N_ELEMENTS(others); i++)
-		if (setup->text[others[i]] != NULL)
-			return pipesim_refuse_null(error,
-				"--arrivals and %s both say which prompts there are; give one "
-				"of them",
-				pipesim_settings[others[i]].name);
+	if (path != NULL &&
+		!pipesim_setup_without(setup, error,
+			"--arrivals and %s both say which prompts there are; give one of them",
+			PIPESIM_SET_PROMPT_TOKENS, PIPESIM_SET_ARRIVAL_RATE,
+			PIPESIM_SET_REQUESTS, PIPESIM_SET_SEED))
+		return NULL;
 	if (path != NULL)
 		return pipesim_prompts_read(pipesim_input_open(path, error), error);
 	if (setup->text[PIPESIM_SET_PROMPT_TOKENS] == NULL)
@@ -180,7 +178,7 @@ static PipesimEngineRanks *make_ranks(
 						  "chunk takes; give one of them");
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
-			(setup->text[id] != NULL || setup->flag[id]))
+			pipesim_setup_given(setup, id))
 			return pipesim_refuse_null(error,
 				"%s is of --model, which is missing; for example --model "
 				"llama-3-70b",

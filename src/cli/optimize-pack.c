@@ -38,16 +38,12 @@ static void clear_try(gpointer data)
 
 gboolean pipesim_packed_check(PipesimSetup *setup, GError **error)
 {
-	static const PipesimSettingId none[] = {
-		PIPESIM_SET_OP_TIMES, PIPESIM_SET_SLICES, PIPESIM_SET_SLICE_LENGTHS};
-
 	if (setup->text[PIPESIM_SET_PACK] == NULL)
 		return TRUE;
-	for (guint i = 0; i < G_N_ELEMENTS(none); i++)
-		if (setup->text[none[i]] != NULL)
-			return pipesim_refuse(error,
-				"--pack makes micro-batches of whole sequences; leave out %s",
-				pipesim_settings[none[i]].name);
+	if (!pipesim_setup_without(setup, error,
+		    "--pack makes micro-batches of whole sequences; leave out %s",
+		    PIPESIM_SET_OP_TIMES, PIPESIM_SET_SLICES, PIPESIM_SET_SLICE_LENGTHS))
+		return FALSE;
 	setup->order = MAX(setup->order, 1u);
 	return setup->text[PIPESIM_SET_LENGTHS] != NULL ||
 	       pipesim_refuse(

@@ -295,19 +295,16 @@ static gboolean check_together(const PipesimSetup *setup, GError **error)
 {
 	const gboolean model = setup->text[PIPESIM_SET_MODEL_TIMES] != NULL;
 	const char *times = setup->text[model ? PIPESIM_SET_MODEL_TIMES : PIPESIM_SET_TIMES];
-	const gboolean latency = setup->text[PIPESIM_SET_LINK_LATENCY] != NULL;
 
 	if (times != NULL && strstr(times, "P2P") != NULL)
 		return pipesim_refuse(error,
 			"%s P2P and the links' options both say what a hop takes; give one of "
 			"them",
 			model ? "--model-times" : "--times");
-	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL &&
-		(latency || setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL))
-		return pipesim_refuse(error,
-			"--topology has latency and bandwidth of its links; leave out %s",
-			latency ? "--link-latency" : "--link-bandwidth");
-	return TRUE;
+	return setup->text[PIPESIM_SET_TOPOLOGY] == NULL ||
+	       pipesim_setup_without(setup, error,
+		       "--topology has latency and bandwidth of its links; leave out %s",
+		       PIPESIM_SET_LINK_LATENCY, PIPESIM_SET_LINK_BANDWIDTH);
 }
 
 /* Whether links and messages say enough of each other. */

@@ -544,7 +544,7 @@ void pipesim_import_apply(PipesimImport *import, PipesimSetup *setup, gboolean m
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const char *value = job->text[id];
-		const gboolean given = setup->text[id] != NULL || setup->flag[id];
+		const gboolean given = pipesim_setup_given(setup, id);
 		const char *without =
 			!takes(command, id) ? "by this command"
 			: setting->group == PIPESIM_ALL_MODEL &&

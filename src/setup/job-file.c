@@ -421,7 +421,7 @@ void pipesim_job_file_free(PipesimJobFile *job)
 void pipesim_job_file_apply(PipesimJobFile *job, PipesimSetup *setup, PipesimSettingPath kind)
 {
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		if (setup->text[id] != NULL || setup->list[id] != NULL || setup->flag[id]) {
+		if (pipesim_setup_given(setup, id)) {
 			job->at[id].path = NULL; /* overridden */
 			continue;
 		}

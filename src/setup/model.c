@@ -203,31 +203,22 @@ gboolean pipesim_setup_training(
 /* What else says what an op takes, or is nothing without --device. */
 static gboolean check_device(const PipesimSetup *setup, GError **error)
 {
-	static const PipesimSettingId others[] = {PIPESIM_SET_TIMES, PIPESIM_SET_MODEL_TIMES,
-		PIPESIM_SET_TRACE, PIPESIM_SET_COSTS, PIPESIM_SET_STAGE_TIMES,
-		PIPESIM_SET_STAGE_SCALE, PIPESIM_SET_LAYERS};
-	static const PipesimSettingId own[] = {PIPESIM_SET_MFU, PIPESIM_SET_TIME_FACTORS,
-		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TP_OVERLAP,
-		PIPESIM_SET_EP_OVERLAP, PIPESIM_SET_DISPATCHER, PIPESIM_SET_NODE_BANDWIDTH,
-		PIPESIM_SET_CUDA_GRAPH, PIPESIM_SET_GRAPHS};
-	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
 	const char *times = setup->text[PIPESIM_SET_TIMES];
 	const gboolean p2p_alone =
 		times != NULL && g_str_has_prefix(times, "P2P=") && strchr(times, ',') == NULL;
 
-	for (guint i = 0; device && i < G_N_ELEMENTS(others); i++)
-		if ((setup->text[others[i]] != NULL || setup->list[others[i]] != NULL) &&
-			(others[i] != PIPESIM_SET_TIMES || !p2p_alone))
-			return pipesim_refuse(error,
-				"--device and %s both say what an op takes; give one of them",
-				pipesim_settings[others[i]].name);
-	for (guint i = 0; !device && i < G_N_ELEMENTS(own); i++)
-		if (setup->text[own[i]] != NULL || setup->flag[own[i]])
-			return pipesim_refuse(error,
-				"%s is of --device, which is missing; for example --device "
-				"h100",
-				pipesim_settings[own[i]].name);
-	return TRUE;
+	if (setup->text[PIPESIM_SET_DEVICE] != NULL)
+		return pipesim_setup_without(setup, error,
+			"--device and %s both say what an op takes; give one of them",
+			p2p_alone ? PIPESIM_SET_MODEL_TIMES : PIPESIM_SET_TIMES,
+			PIPESIM_SET_MODEL_TIMES, PIPESIM_SET_TRACE, PIPESIM_SET_COSTS,
+			PIPESIM_SET_STAGE_TIMES, PIPESIM_SET_STAGE_SCALE, PIPESIM_SET_LAYERS);
+	return pipesim_setup_without(setup, error,
+		"%s is of --device, which is missing; for example --device h100",
+		PIPESIM_SET_MFU, PIPESIM_SET_TIME_FACTORS, PIPESIM_SET_DP_BANDWIDTH,
+		PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TP_OVERLAP, PIPESIM_SET_EP_OVERLAP,
+		PIPESIM_SET_DISPATCHER, PIPESIM_SET_NODE_BANDWIDTH, PIPESIM_SET_CUDA_GRAPH,
+		PIPESIM_SET_GRAPHS);
 }
 
 gboolean pipesim_setup_has_step(const PipesimSetup *setup)
@@ -367,24 +358,22 @@ static PipesimCutter *make_cutter(
 
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
-	static const PipesimSettingId others[] = {PIPESIM_SET_STAGE_BYTES,
-		PIPESIM_SET_ACTIVATION_BYTES, PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT};
 	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
 	const guint ranks = MAX(setup->scenario.ranks, 1u);
 	PipesimCutter *cutter;
 
 	/* Settings that say what --model says, and those that nothing is without it. */
-	for (guint i = 0; model && i < G_N_ELEMENTS(others); i++)
-		if (setup->text[others[i]] != NULL)
-			return pipesim_refuse(error,
-				"--model and %s both say what a stage holds; give one of them",
-				pipesim_settings[others[i]].name);
+	if (model && !pipesim_setup_without(setup, error,
+			     "--model and %s both say what a stage holds; give one of them",
+			     PIPESIM_SET_STAGE_BYTES, PIPESIM_SET_ACTIVATION_BYTES,
+			     PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT))
+		return FALSE;
 	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
 		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
 			    pipesim_settings[id].group == PIPESIM_ALL_ENCODER ||
 			    id == PIPESIM_SET_VOCAB_PARALLEL ||
 			    id == PIPESIM_SET_RECOMPUTE_AS_OPS) &&
-			(setup->text[id] != NULL || setup->flag[id]))
+			pipesim_setup_given(setup, id))
 			return pipesim_refuse(error,
 				"%s is of --model, which is missing; for example --model "
 				"llama-3-70b",

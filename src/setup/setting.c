@@ -614,3 +614,21 @@ gboolean pipesim_settings_read(const PipesimSetup *setup, PipesimSettingInto int
 	}
 	return TRUE;
 }
+
+gboolean pipesim_setup_given(const PipesimSetup *setup, guint id)
+{
+	return setup->text[id] != NULL || setup->list[id] != NULL || setup->flag[id];
+}
+
+gboolean pipesim_setup_refuse_given(const PipesimSetup *setup, GError **error,
+	const char *words, const PipesimSettingId *ids)
+{
+	g_autoptr(GString) message = g_string_new(words);
+
+	while (*ids != PIPESIM_SET_NONE && !pipesim_setup_given(setup, *ids))
+		ids++;
+	if (*ids == PIPESIM_SET_NONE)
+		return TRUE;
+	g_string_replace(message, "%s", pipesim_settings[*ids].name, 1);
+	return pipesim_refuse(error, "%s", message->str);
+}

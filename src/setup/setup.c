@@ -85,7 +85,7 @@ gboolean pipesim_setup_check_used(const PipesimSetup *setup, guint takes, GError
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
-		if ((setup->text[id] != NULL || setup->flag[id]) && setting->users != 0 &&
+		if (pipesim_setup_given(setup, id) && setting->users != 0 &&
 			!setup->derived[id] && !(takes & setting->users)) {
 			g_autofree char *who = who_uses(setting);
 
@@ -103,8 +103,7 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
-		if (setting->group != PIPESIM_ALL_VIEW ||
-			(setup->text[id] == NULL && !setup->flag[id]))
+		if (setting->group != PIPESIM_ALL_VIEW || !pipesim_setup_given(setup, id))
 			continue;
 		if (timeline == NULL)
 			return pipesim_refuse(error,

@@ -109,6 +109,17 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error);
  * many ranks or micro-batches there are. */
 gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
 
+/** pipesim_setup_given: whether the setting @id is given. */
+gboolean pipesim_setup_given(const PipesimSetup *setup, guint id);
+
+/** pipesim_setup_without: FALSE with PIPESIM_ERROR_USAGE where one of the settings behind @words, PipesimSettingId, is
+ * given: @words with its name in place of "%s". */
+#define pipesim_setup_without(setup, error, words, ...) \
+	pipesim_setup_refuse_given(setup, error, words, \
+		(const PipesimSettingId[]){__VA_ARGS__, PIPESIM_SET_NONE})
+gboolean pipesim_setup_refuse_given(const PipesimSetup *setup, GError **error,
+	const char *words, const PipesimSettingId *ids);
+
 /** pipesim_setup_check_used: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
  * schedules or runtimes use, and none of them is in @takes (PipesimTakes, PipesimAsks). */
 gboolean pipesim_setup_check_used(const PipesimSetup *setup, guint takes, GError **error);
