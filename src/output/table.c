@@ -13,18 +13,18 @@ typedef struct {
 } Row;
 
 struct _PipesimTable {
-	const PipesimColumn *columns;
+	PipesimColumn *columns;
 	guint n_columns;
 	guint *widths; /* 0: no cell, not shown */
 	GArray *rows;  /* of Row */
-	char **titles; /* of pipesim_table_of(), as are the columns then; NULL: the caller's */
+	char **titles; /* of pipesim_table_of(); NULL: the caller's */
 };
 
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
 {
 	PipesimTable *table = g_new0(PipesimTable, 1);
 
-	table->columns = columns;
+	table->columns = g_memdup2(columns, n_columns * sizeof *columns);
 	table->n_columns = n_columns;
 	table->widths = g_new0(guint, n_columns);
 	table->rows = g_array_new(FALSE, FALSE, sizeof(Row));
@@ -34,21 +34,22 @@ PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
 PipesimTable *pipesim_table_of(const char *titles)
 {
 	char **words = g_strsplit(titles, "|", -1);
-	PipesimColumn *columns = g_new0(PipesimColumn, g_strv_length(words));
-	PipesimTable *table = pipesim_table_new(columns, g_strv_length(words));
+	g_autofree PipesimColumn *columns = g_new(PipesimColumn, g_strv_length(words));
+	PipesimTable *table;
 
-	table->titles = words;
-	for (; *words != NULL; words++, columns++) {
-		char *colon = strchr(*words, ':');
+	for (guint c = 0; words[c] != NULL; c++) {
+		const gboolean left = g_str_has_suffix(words[c], "<");
+		char *colon = strchr(words[c], ':');
 
-		columns->left = g_str_has_suffix(*words, "<");
-		if (columns->left)
-			(*words)[strlen(*words) - 1] = '\0';
-		columns->group = colon != NULL ? *words : NULL;
-		columns->title = colon != NULL ? colon + 1 : *words;
+		if (left)
+			words[c][strlen(words[c]) - 1] = '\0';
 		if (colon != NULL)
-			*colon = '\0';
+			*colon++ = '\0';
+		columns[c] = (PipesimColumn){
+			colon != NULL ? words[c] : NULL, colon ?: words[c], left};
 	}
+	table = pipesim_table_new(columns, g_strv_length(words));
+	table->titles = words;
 	return table;
 }
 
@@ -56,8 +57,7 @@ void pipesim_table_free(PipesimTable *table)
 {
 	if (table == NULL)
 		return;
-	if (table->titles != NULL)
-		g_free((gpointer)table->columns);
+	g_free(table->columns);
 	g_strfreev(table->titles);
 	pipesim_each (const Row, row, table->rows) {
 		for (guint c = 0; c < table->n_columns; c++)

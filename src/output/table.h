@@ -23,7 +23,7 @@ typedef enum {
 
 typedef struct _PipesimTable PipesimTable;
 
-/** pipesim_table_new: @columns must outlive the table. */
+/** pipesim_table_new: @columns are copied, their titles must outlive the table. */
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns);
 void pipesim_table_free(PipesimTable *table);
 

@@ -84,7 +84,6 @@ static void measure(Text *text)
 /* The figures of one of the tables: the first column says what a row is of. */
 typedef struct {
 	const PipesimFigure *figures[MAX_COLUMNS]; /* by column */
-	PipesimColumn columns[MAX_COLUMNS];
 	guint n_columns;
 	PipesimTable *table;
 } Figures;
@@ -94,11 +93,12 @@ static void figures_begin(
 	Figures *figures, const Text *text, PipesimTextTable which, const char *first)
 {
 	const gint64 bytes = text->numbers.bytes;
+	PipesimColumn columns[MAX_COLUMNS] = {{NULL, first, TRUE}};
 
-	*figures = (Figures){.columns = {{NULL, first, TRUE}}, .n_columns = 1};
+	*figures = (Figures){.n_columns = 1};
 	for (guint i = 0; i < pipesim_n_figures; i++) {
 		const PipesimFigure *figure = &pipesim_figures[i];
-		PipesimColumn *column = &figures->columns[figure->text.place];
+		PipesimColumn *column = &columns[figure->text.place];
 
 		if (figure->text.table != which)
 			continue;
@@ -111,7 +111,7 @@ static void figures_begin(
 		if (figure->kind == PIPESIM_BYTES && bytes > 1)
 			column->title = bytes == 1000000 ? "MB" : "GB";
 	}
-	figures->table = pipesim_table_new(figures->columns, figures->n_columns);
+	figures->table = pipesim_table_new(columns, figures->n_columns);
 }
 
 /* For g_free(), or NULL. */

@@ -35,6 +35,7 @@ typedef struct {
 	gboolean native;               /* some run has a time in its own runtime */
 	GPtrArray *rows;               /* of Row, shown */
 	guint n_beaten, n_refused;
+	double unit; /* of all times of the table, ns */
 	PipesimScreen *screen;
 } Verdict;
 
@@ -167,30 +168,17 @@ static void choose_rows(Verdict *v)
 /* The table --------------------------------------------------------------------------------- */
 
 /* @figure of @run in the unit of its column; NAN: there is none. */
-static double value_of(
-	const Verdict *v, const PipesimFigure *figure, const PipesimRun *run, gint64 unit)
+static double value_of(const Verdict *v, const PipesimFigure *figure, const PipesimRun *run)
 {
 	const PipesimValue value = pipesim_figure_value(figure, v->comparison, run, 0);
 
 	if (!pipesim_value_known(figure->kind, value))
 		return (double)NAN;
-	if (figure->kind == PIPESIM_SHARE)
-		return 100 * value.number;
-	if (figure->kind == PIPESIM_FACTOR || figure->kind == PIPESIM_ACTIVATIONS)
-		return value.number;
-	return (double)value.integer / (double)unit;
-}
-
-static gint64 unit_of(const Verdict *v, const PipesimFigure *figure)
-{
-	gint64 most = 0;
-
-	if (figure->kind != PIPESIM_TIME)
-		return figure->kind == PIPESIM_BYTES ? 1 << 30 : 1;
-	/* All times of the table are in the same unit. */
-	pipesim_each_in (const Row, row, v->rows)
-		most = MAX(most, MAX(row->run->report->makespan, row->run->native));
-	return most >= PIPESIM_IN_SECONDS ? 1000000000 : 1000000;
+	if (figure->kind >= PIPESIM_SHARE)
+		return figure->kind == PIPESIM_SHARE ? 100 * value.number : value.number;
+	return (double)value.integer / (figure->kind == PIPESIM_TIME           ? v->unit
+					       : figure->kind == PIPESIM_BYTES ? PIPESIM_GIB
+									       : 1);
 }
 
 static gboolean is_shown(const Verdict *v, const PipesimFigure *figure)
@@ -204,46 +192,46 @@ static gboolean is_shown(const Verdict *v, const PipesimFigure *figure)
 			pipesim_figure_known(PIPESIM_FIGURE_MEMORY, v->comparison)))
 		return FALSE;
 	pipesim_each_in (const Row, row, v->rows) {
-		known |= isfinite(value_of(v, figure, row->run, 1));
+		known |= isfinite(value_of(v, figure, row->run));
 		several |= row->run->shape.copies > 1;
 	}
 	return known && (figure->id != PIPESIM_FIGURE_COPIES || several);
 }
 
-static void fill_column(const Verdict *v, const PipesimFigure *figure, guint column,
-	char *(*cells)[MOST_COLUMNS])
+/* That show the values of @figure in a column, in its unit. */
+static guint decimals_of(const Verdict *v, const PipesimFigure *figure)
 {
-	const gint64 unit = unit_of(v, figure);
 	g_autofree double *values = g_new(double, v->rows->len);
-	guint decimals;
+	guint n = 0;
 
-	for (guint i = 0; i < v->rows->len; i++)
-		values[i] = value_of(v, figure, ((Row *)v->rows->pdata[i])->run, unit);
-	decimals = figure->kind == PIPESIM_SHARE ? 1
-		   : figure->kind == PIPESIM_FACTOR
-			   ? 2
-			   : pipesim_screen_decimals(values, v->rows->len);
-	for (guint i = 0; i < v->rows->len; i++)
-		if (isfinite(values[i]))
-			cells[i][column] = g_strdup(pipesim_fixed(values[i], decimals));
+	if (figure->kind == PIPESIM_SHARE || figure->kind == PIPESIM_FACTOR)
+		return figure->kind == PIPESIM_SHARE ? 1 : 2;
+	pipesim_each_in (const Row, row, v->rows)
+		values[n++] = value_of(v, figure, row->run);
+	return pipesim_screen_decimals(values, n);
 }
 
-static void free_cells(char *(*cells)[MOST_COLUMNS], guint n)
+/* "* zb-v, zb-v-auto +2": how many more are as long and as large. */
+static char *name_row(const Verdict *v, const Row *row)
 {
-	for (guint i = 0; i < n; i++)
-		for (guint c = 0; c < MOST_COLUMNS; c++)
-			g_free(cells[i][c]);
-	g_free(cells);
+	const char *mark = row->run == v->best ? "* " : "  ";
+	guint told = 1;
+
+	for (const char *p = row->names->str; (p = strstr(p, ", ")) != NULL; p++)
+		told++;
+	return told < row->n_names
+		       ? g_strdup_printf("%s%s +%u", mark, row->names->str, row->n_names - told)
+		       : g_strconcat(mark, row->names->str, NULL);
 }
 
 /* With the columns that spare no more than @spared. */
-static PipesimTable *make_table(const Verdict *v, PipesimColumn *columns, guint spared)
+static PipesimTable *make_table(const Verdict *v, guint spared)
 {
-	char *(*cells)[MOST_COLUMNS] = g_malloc0(MAX(v->rows->len, 1) * sizeof *cells);
+	const PipesimFigure *figures[MOST_COLUMNS] = {NULL};
+	PipesimColumn columns[MOST_COLUMNS] = {{NULL, "  schedule", TRUE}};
+	guint decimals[MOST_COLUMNS];
 	PipesimTable *table;
 
-	for (guint c = 0; c < MOST_COLUMNS; c++)
-		columns[c] = (PipesimColumn){NULL, c == 0 ? "  schedule" : "", c == 0};
 	for (guint k = 0; k < pipesim_n_figures; k++) {
 		const PipesimFigure *figure = &pipesim_figures[k];
 		const guint place = figure->few.place;
@@ -251,39 +239,34 @@ static PipesimTable *make_table(const Verdict *v, PipesimColumn *columns, guint 
 		if (!is_shown(v, figure) ||
 			(figure->few.spare > 0 && figure->few.spare <= spared))
 			continue;
-		columns[place].group = figure->few.group;
-		columns[place].title =
-			unit_of(v, figure) == 1000000000 && figure->kind == PIPESIM_TIME
-				? "s"
-				: figure->few.title;
+		figures[place] = figure;
+		decimals[place] = decimals_of(v, figure);
+		columns[place] = (PipesimColumn){figure->few.group, figure->few.title, FALSE};
+		if (figure->kind == PIPESIM_TIME && v->unit > 1e6)
+			columns[place].title = "s";
 		/* Behind the last op of a described model the step goes on. */
 		if (figure->id == PIPESIM_FIGURE_MAKESPAN &&
 			pipesim_figure_known(PIPESIM_FIGURE_STEP, v->comparison))
 			columns[place].group = "pipeline";
-		fill_column(v, figure, place, cells);
 	}
 	table = pipesim_table_new(columns, MOST_COLUMNS);
-	for (guint i = 0; i < v->rows->len; i++) {
-		const Row *row = g_ptr_array_index(v->rows, i);
-		const gboolean best = row->run == v->best;
-		guint told = 1;
+	pipesim_each_in (const Row, row, v->rows) {
+		char *cells[MOST_COLUMNS] = {name_row(v, row)};
 
-		for (const char *p = row->names->str; (p = strstr(p, ", ")) != NULL; p++)
-			told++;
-		cells[i][0] = g_strconcat(best ? "* " : "  ", row->names->str, NULL);
-		if (told < row->n_names) {
-			g_autofree char *names = cells[i][0];
+		for (guint c = 1; c < MOST_COLUMNS; c++) {
+			const double value = figures[c] != NULL
+						     ? value_of(v, figures[c], row->run)
+						     : (double)NAN;
 
-			cells[i][0] = g_strdup_printf("%s +%u", names, row->n_names - told);
+			if (isfinite(value))
+				cells[c] = g_strdup(pipesim_fixed(value, decimals[c]));
 		}
 		pipesim_table_add(table,
-			best              ? PIPESIM_ROW_BEST
-			: v->best == NULL ? PIPESIM_ROW_FAILED
-					  : PIPESIM_ROW_PLAIN,
-			cells[i]);
-		memset(cells[i], 0, sizeof cells[i]);
+			row->run == v->best ? PIPESIM_ROW_BEST
+			: v->best == NULL   ? PIPESIM_ROW_FAILED
+					    : PIPESIM_ROW_PLAIN,
+			cells);
 	}
-	free_cells(cells, v->rows->len);
 	return table;
 }
 
@@ -601,6 +584,10 @@ static void begin(Verdict *v, const PipesimComparison *comparison)
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		v->native |= run->native > 0;
 	choose_rows(v);
+	v->unit = 1e6;
+	pipesim_each_in (const Row, row, v->rows)
+		if (MAX(row->run->report->makespan, row->run->native) >= PIPESIM_IN_SECONDS)
+			v->unit = 1e9;
 	copy_lines(v->screen->verdict, comparison->verdict);
 	copy_lines(v->screen->notes, comparison->remarks);
 	copy_lines(v->screen->more, comparison->more);
@@ -617,7 +604,6 @@ static void end(Verdict *v)
 void pipesim_text_answer(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	PipesimColumn columns[MOST_COLUMNS];
 	PipesimScreen *screen;
 	Verdict v;
 
@@ -633,13 +619,13 @@ void pipesim_text_answer(
 		pipesim_samples_title(comparison, screen->asked);
 		screen->table = pipesim_samples_table(comparison, runs, FALSE);
 	} else {
-		screen->table = make_table(&v, columns, 0);
+		screen->table = make_table(&v, 0);
 	}
 	for (guint spared = 1; spared < MOST_COLUMNS && comparison->scenario.samples == 0 &&
 			       pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH;
 		spared++) {
 		pipesim_table_free(screen->table);
-		screen->table = make_table(&v, columns, spared);
+		screen->table = make_table(&v, spared);
 	}
 	screen->whole = comparison->named;
 	list_others(&v);

@@ -139,23 +139,17 @@ typedef enum {
 /* Figures of the best, between the columns of its name and of the next one. */
 static const struct {
 	PipesimFigureId id;
-	PipesimColumn column;
 	Shown shown; /* the least that has it */
 } figures[] = {
-	{PIPESIM_FIGURE_MAKESPAN, {"step", "ms", FALSE}, LEAST},
-	{PIPESIM_FIGURE_IDLE, {"bubble", "max ms", FALSE}, ALL},
-	{PIPESIM_FIGURE_RATIO, {"bubble", "%", FALSE}, FEW},
-	{PIPESIM_FIGURE_HELD, {"peak", "activations", FALSE}, FEW},
-	{PIPESIM_FIGURE_MEMORY, {"peak", "memory", FALSE}, LEAST},
+	{PIPESIM_FIGURE_MAKESPAN, LEAST},
+	{PIPESIM_FIGURE_IDLE, ALL},
+	{PIPESIM_FIGURE_RATIO, FEW},
+	{PIPESIM_FIGURE_HELD, FEW},
+	{PIPESIM_FIGURE_MEMORY, LEAST},
 };
-
-enum {
-	BEST,
-	FIGURES,
-	NEXT = FIGURES + G_N_ELEMENTS(figures),
-	BEHIND,
-	N_COLUMNS
-};
+#define COLUMNS                                                              \
+	"best<|step:ms|bubble:max ms|bubble:%|peak:activations|peak:memory|" \
+	"next:schedule<|next:by %"
 
 /* Work done a second and rank: larger is better; -1 where there is nothing to compare. */
 static double rate(const PipesimSweepResult *result)
@@ -201,27 +195,30 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	const PipesimSweepResult *results, guint width, Shown shown,
 	const PipesimNumbers *numbers)
 {
-	const guint axes = titles->grid->axes->len;
-	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
+	g_autoptr(GString) cells = g_string_new(NULL);
 	const int best = pipesim_rows_best(results, width, -1);
 	const int next = pipesim_rows_next(results, width, best);
 
-	for (guint axis = 0; axis < axes; axis++)
-		cells[axis] = g_strdup(pipesim_grid_value(titles->grid, point, axis));
-	cells[axes + BEST] = g_strdup(best < 0 ? "none runs or fits" : titles->names[best]);
-	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++) {
-		const PipesimValue value = results[best].values[figures[i].id];
-		const PipesimFigureKind kind = pipesim_figure(figures[i].id)->kind;
+	for (guint axis = 0; axis < titles->grid->axes->len; axis++)
+		g_string_append_printf(
+			cells, "%s\t", pipesim_grid_value(titles->grid, point, axis));
+	g_string_append(cells, best < 0 ? "none runs or fits" : titles->names[best]);
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
+		g_autofree char *text =
+			best >= 0 && figures[i].shown >= shown
+				? pipesim_value_print(pipesim_figure(figures[i].id)->kind,
+					  results[best].values[figures[i].id], numbers)
+				: NULL;
 
-		if (figures[i].shown >= shown)
-			cells[axes + FIGURES + i] = pipesim_value_print(kind, value, numbers);
+		g_string_append_printf(cells, "\t%s", text != NULL ? text : "");
 	}
-	if (best >= 0 && next >= 0) {
-		cells[axes + NEXT] = g_strdup(titles->names[next]);
-		cells[axes + BEHIND] = g_strdup(pipesim_fixed(
-			100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
-	}
-	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	if (best >= 0 && next >= 0)
+		g_string_append_printf(cells, "\t%s\t%s", titles->names[next],
+			pipesim_fixed(
+				100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
+	else
+		g_string_append(cells, "\t\t");
+	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s", cells->str);
 }
 
 /* Whether @axis is of what one chooses, the shape of the job and its runtime, not of what its
@@ -325,35 +322,30 @@ static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blo
 }
 
 /* The table with the columns that decide, or with all. */
-static PipesimTable *make_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	PipesimColumn *columns, Shown shown)
+static PipesimTable *make_table(
+	const PipesimSweepTitles *titles, const GPtrArray *blocks, Shown shown)
 {
-	const guint axes = titles->grid->axes->len;
 	PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(double));
+	g_autoptr(GString) columns = g_string_new(NULL);
 	PipesimTable *table;
 
-	for (guint axis = 0; axis < axes; axis++)
-		columns[axis] = (PipesimColumn){
-			NULL, pipesim_grid_axis(titles->grid, axis)->column, FALSE};
-	columns[axes + BEST] = (PipesimColumn){NULL, "best", TRUE};
-	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
-		columns[axes + FIGURES + i] = figures[i].column;
-	columns[axes + NEXT] = (PipesimColumn){"next", "schedule", TRUE};
-	columns[axes + BEHIND] = (PipesimColumn){"next", "by %", FALSE};
-	table = pipesim_table_new(columns, axes + N_COLUMNS);
+	pipesim_each_in (const PipesimAxis, axis, titles->grid->axes)
+		g_string_append_printf(columns, "%s|", axis->column);
+	g_string_append(columns, COLUMNS);
+	table = pipesim_table_of(columns->str);
 	pipesim_each_in (const PipesimSweepBlock, block, blocks)
 		for (guint k = 0; k < block->n_points; k++) {
 			const PipesimSweepResult *results =
 				&block->results[(gsize)k * block->width];
 			const int best = pipesim_rows_best(results, block->width, -1);
-			const double step =
-				best < 0 ? 0
-					 : (double)results[best]
-							   .values[PIPESIM_FIGURE_MAKESPAN]
-							   .integer /
-						   1e6;
+			double step = 0;
 
+			if (best >= 0)
+				step = (double)results[best]
+					       .values[PIPESIM_FIGURE_MAKESPAN]
+					       .integer;
+			step /= 1e6;
 			g_array_append_val(steps, step);
 		}
 	if (shown != ALL)
@@ -370,13 +362,11 @@ static PipesimTable *make_table(const PipesimSweepTitles *titles, const GPtrArra
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	const PipesimStyle *style, GString *out)
 {
-	g_autofree PipesimColumn *columns =
-		g_new(PipesimColumn, titles->grid->axes->len + N_COLUMNS);
 	g_autofree char *best = word_best(titles, blocks);
 	g_autofree char *winners = word_winners(titles, blocks);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 
-	screen->table = make_table(titles, blocks, columns, style->full ? ALL : FEW);
+	screen->table = make_table(titles, blocks, style->full ? ALL : FEW);
 	if (style->full) {
 		pipesim_table_print(screen->table, WIDTH, G_MAXUINT, style, out);
 		g_string_append_printf(
@@ -387,7 +377,7 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	}
 	if (pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
 		pipesim_table_free(screen->table);
-		screen->table = make_table(titles, blocks, columns, LEAST);
+		screen->table = make_table(titles, blocks, LEAST);
 	}
 	g_string_append(screen->asked, "Sweep of");
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
