@@ -24,7 +24,8 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-DEVICES = {"H100-500W": "h100"}  # others go by their own names
+# The H100s of torchtitan's tables: 96 GB of HBM2e, and how far from the limit that devices/h100.ini was measured at.
+VARIANTS = {"h100-500w": ("h100", "2400GB/s", 500 / 700)}
 # What was fitted: in which files, which keys, how far (standard deviation of the logarithm) they may go; and from where, if not
 # from what is shipped: few families see these, so a fit without one of them may not start at what that family taught.
 FITTED = {
@@ -119,7 +120,7 @@ def options(row, columns_only=False):
     words += ["--expert-tp", row["etp"] or "1", "--precision", row["precision"]]
     if recompute.startswith("full:"):
         words += ["--recompute", f"first={int(recompute[5:].split()[0])}"]
-    elif recompute not in ("", "none", "none?", "?", "selective-op"):
+    elif recompute not in ("", "none", "none?", "?"):
         words += ["--recompute", recompute]
     if recompute == "selective" or row["id"].startswith("kor"):
         words += ["--attention", "unfused"]  # before FlashAttention
@@ -133,8 +134,9 @@ def options(row, columns_only=False):
         (row["cuda_graph"], ["--cuda-graph"]),
         (row["layout"] and (whole(row, "pp") > 1 or "m" in row["layout"]), ["--layout", row["layout"]]),
         (row["opt_shard"] == "none", ["--zero", "0"]),
-        (row["opt_shard"] == "fsdp2", ["--zero", "fsdp"]),
-        (row["framework"] == "torchtitan", ["--modules", "pytorch"]),
+        # torchtitan reduces in FP32, and shares parameters again behind each forward where there is no pipeline.
+        (row["opt_shard"] == "fsdp2", ["--zero", "fsdp-fp32" if whole(row, "pp") > 1 else "3"]),
+        (row["framework"] == "torchtitan", ["--modules", "pytorch", "--attention", "flash-2"]),
         # NVIDIA's recipes add gradients up and reduce them in BF16.
         (row["source_group"].startswith("megatron-bridge"), ["--optimizer", "adam-bf16"]),
     ):
@@ -143,7 +145,11 @@ def options(row, columns_only=False):
 
 
 def device_of(row):
-    return DEVICES.get(row["gpu"], row["gpu"].lower())
+    return row["gpu"].lower()
+
+
+def exists(device):
+    return device in VARIANTS or (TOP / "devices" / f"{device}.ini").exists()
 
 
 def kind_of(row):
@@ -157,9 +163,14 @@ def group_of(row):
 
 def correct(row):
     """Sizes that the recipe of a row's release has, where its table says another: 512 sequences of GPT-OSS on B200s ran with
-    EP 64 in every version of the recipe (Megatron-Bridge, workload_base_configs.py), and as many on GB200s."""
+    EP 64 in every version of the recipe (Megatron-Bridge, workload_base_configs.py), and as many on GB200s. Micro-batches of
+    torchtitan's pipelines are assumed in the table: where nobody says otherwise a step has as many as there are stages
+    (build_pipeline_schedule(), until they were told by size in 2025)."""
     if (row["version"], row["model"], row["gpu"]) == ("NeMo 25.11", "gpt-oss-120b", "B200"):
         row["ep"] = "64"
+    if row["framework"] == "torchtitan" and whole(row, "pp") > 1 and row["date"].startswith("2024"):
+        stages = whole(row, "pp") * whole(row, "vp")
+        row["mbs"], row["microbatches"] = str(whole(row, "mbs") * whole(row, "microbatches") // stages), str(stages)
 
 
 def read_rows(folder, columns_only):
@@ -172,7 +183,7 @@ def read_rows(folder, columns_only):
                 correct(row)
             if not row["layers"] or not row["step_s"] or row["confidence"].split(":")[0] not in ("high", "medium"):
                 continue
-            if use not in ("calibration", "when the device exists") or not (TOP / "devices" / f"{device_of(row)}.ini").exists():
+            if use not in ("calibration", "when the device exists") or not exists(device_of(row)):
                 continue
             key = (row["model"], row["framework"], device_of(row), *options(row, columns_only))
             known.setdefault(key, row).setdefault("steps", []).append(float(row["step_s"]))
@@ -184,6 +195,17 @@ def is_fitted(row):
     return row["framework"] != "torchtitan" and row["model"] != "gpt-7b-gqa"
 
 
+def limit_power(text, limit):
+    """A device's description at @limit of the power that it was measured at: its tensor cores are slower by the exponent of
+    its own [power], as --power-limit takes it (src/model/power.c): what has threshold_ppm of the load runs in full_speed_ppm
+    of the time."""
+    threshold = float(re.search(r"threshold_ppm = (\d+)", text)[1]) / 1e6
+    full = statistics.mean(int(ppm) / 1e6 for ppm in re.search(r"full_speed_ppm = (.*)", text)[1].split(";"))
+    slower = limit ** (math.log(full) / math.log(threshold))
+    keys = r"^((?:products|attention|sdpa|flash)\w*) = ([\d.]+)$"
+    return re.sub(keys, lambda match: f"{match[1]} = {float(match[2]) * slower:.4f}", text, flags=re.M)
+
+
 class Runner:
     def __init__(self, program, folder, columns_only=False):
         self.program, self.folder, self.columns_only = program, Path(folder), columns_only
@@ -193,7 +215,7 @@ class Runner:
             (self.folder / f"{row['model']}.ini").write_text(describe(row))
 
     def write_devices(self, changes):
-        """Copies of devices/, where @changes of (device, key) are multiplied."""
+        """Copies of devices/, where @changes of (device, key) are multiplied, and VARIANTS."""
         devices = self.folder / "devices"
         devices.mkdir(exist_ok=True)
         for path in (TOP / "devices").glob("*.ini"):
@@ -205,6 +227,9 @@ class Runner:
                 if factor != 1:  # shares stay below what is possible; times have a unit
                     lines[i] = f"{match[1]} = {value if match[3] else min(value, 0.95):.4f}{match[3]}"
             (devices / path.name).write_text("\n".join(lines) + "\n")
+        for name, (base, bandwidth, limit) in VARIANTS.items():
+            text = (devices / f"{base}.ini").read_text()
+            (devices / f"{name}.ini").write_text(limit_power(text.replace("3350GB/s", bandwidth), limit))
         return devices
 
     def step(self, row, devices, more=()):
@@ -307,7 +332,8 @@ def kinds(rows, errors):
     for i, error in errors.items():
         row = rows[i]
         kind = f"{kind_of(row)}, {'BF16' if row['precision'] in ('bf16', 'fp16') else 'FP8'}"
-        groups.setdefault(kind if is_fitted(row) else "not fitted to: " + kind, []).append(percent(error))
+        apart = "" if is_fitted(row) else "torchtitan, not fitted to: " if row["framework"] == "torchtitan" else "not fitted to: "
+        groups.setdefault(apart + kind, []).append(percent(error))
     return groups
 
 
@@ -358,7 +384,7 @@ def write_errors(path, shipped, left, unsaid):
         return "{" + ", ".join(f"{statistics.mean(map(abs, groups[f'{kind}, {p}'])) / 100:.3f}" for p in ("BF16", "FP8")) + "}"
 
     described = ", ".join(pair(groups, kind) for groups, kind in ((left, "dense"), (left, "experts"), (unsaid, "experts")))
-    eager = pair(shipped, "not fitted to: dense")
+    eager = pair(shipped, "torchtitan, not fitted to: dense")
     text = path.read_text()
     text = re.sub(r"(pipesim_described_error\[3\]\[2\] = )\{.*?\};", rf"\1{{{described}}};", text, flags=re.S)
     path.write_text(re.sub(r"(pipesim_eager_error\[2\] = )\{.*?\};", rf"\1{eager};", text))

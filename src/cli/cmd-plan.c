@@ -256,7 +256,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 		(wish->training.recompute != 0 || wish->training.every > 1 ||
 			wish->training.first > 0))
 		return pipesim_refuse(error,
-			"--recompute: '%s'; %s computes whole layers again: none, full",
+			"--recompute: '%s'; plans of %s compute whole layers again: none, full",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
 	if (framework->runtime != NULL && wish->offload_part.num > 0)
 		return pipesim_refuse(error,

@@ -18,7 +18,7 @@ const char *pipesim_plan_schedule(const PipesimCandidate *candidate, char *room,
 char *pipesim_plan_recompute(const PipesimTraining *training, const char *between)
 {
 	static const char *const names[] = {"core_attn", "mlp", "moe", "moe_act",
-		"shared_experts", "layernorm", "mla_up_proj"};
+		"shared_experts", "layernorm", "mla_up_proj", "selective-op"};
 	g_autoptr(GString) words = g_string_new(NULL);
 
 	if (training->each != NULL)

@@ -418,10 +418,15 @@ static void read_torchtitan(Reading *reading)
 									       : "fsdp");
 	if (is(reading, "activation_checkpoint.mode", "full"))
 		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode", "full");
+	else if (is(reading, "activation_checkpoint.mode", "selective") &&
+		 is(reading, "activation_checkpoint.selective_ac_option", "op") &&
+		 g_strcmp0(name, "llama3") == 0)
+		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode",
+			"selective-op");
 	else if (is(reading, "activation_checkpoint.mode", "selective"))
 		g_ptr_array_add(reading->import->notes,
-			g_strdup("selective recomputation of torchtitan is by ops: none is "
-				 "taken"));
+			g_strdup("selective recomputation of torchtitan is known by ops, of "
+				 "llama3: none is taken"));
 	for (guint i = 0; i < G_N_ELEMENTS(models); i++)
 		if (g_strcmp0(models[i].name, name) == 0 &&
 			g_strcmp0(models[i].flavor, flavor) == 0)

@@ -340,7 +340,8 @@ SETTING(RECOMPUTE, "--recompute", 0, "WHAT",
 	"recomputation: none, selective, full, every=N, first=N[,N...] or modules as mlp+moe "
 	"(default: none)",
 	ALL_MODEL, MODEL, READ(Training, recompute),
-	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj")
+	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj "
+		  "selective-op")
 SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 	"optimizer, and the type of its gradients and states (default: adam, in FP32)",
 	ALL_MODEL, MODEL, WORD(Training, optimizer),
@@ -355,8 +356,9 @@ SETTING(ZERO, "--zero", 0, "STAGE",
 SETTING(PRECISION, "--precision", 0, "TYPE", "type of linear layers (default: bf16)", ALL_MODEL,
 	MODEL, READ(Training, precision), .values = PRECISIONS)
 SETTING(ATTENTION, "--attention", 0, "KIND",
-	"fused attention, or unfused, which keeps its scores (default: fused)", ALL_MODEL,
-	MODEL, WORD(Training, unfused), .values = "fused unfused")
+	"fused attention, unfused, which keeps its scores, or FlashAttention-2 (default: "
+	"fused)",
+	ALL_MODEL, MODEL, READ(Training, attention), .values = "fused unfused flash-2")
 SETTING(LOSS, "--loss", 0, "KIND", "implementation of the cross entropy (default: megatron)",
 	ALL_MODEL, MODEL, WORD(Training, loss), .values = "megatron te native float")
 SETTING(UNFUSED, "--unfused", 0, "LIST",

@@ -189,6 +189,10 @@ gboolean pipesim_setup_training(
 	training->recompute |= training->deepseek ? PIPESIM_RECOMPUTE_DEEPSEEK : 0;
 	/* PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and the loss is
 	 * their own unless another is given. */
+	if (training->eager && training->unfused_rope)
+		return pipesim_refuse(error,
+			"--unfused rope has no effect with --modules pytorch, which rotates "
+			"op by op anyway; leave it out");
 	if (training->eager) {
 		training->no_dummies = TRUE;
 		training->vocab_multiple = 1;

@@ -372,6 +372,17 @@ READER(precision)
 	return TRUE;
 }
 
+READER(attention)
+{
+	guint word;
+
+	if (!find_word(setting, text, &word, error))
+		return FALSE;
+	to->training->unfused = word == 1;
+	to->training->flash2 = word == 2;
+	return TRUE;
+}
+
 READER(unfused)
 {
 	PipesimTraining *training = to->training;

@@ -13,6 +13,11 @@ gboolean pipesim_device_check(
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s has no products of FP4; give --precision fp8 or bf16",
 			device->name);
+	if (training->flash2 && device->flash[0] <= 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s does not say what FlashAttention-2 reaches ([reach] flash); leave "
+			"out --attention flash-2",
+			device->name);
 	return !training->fp8 || device->peak[PIPESIM_TYPE_FP8] > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		       "%s has no products of FP8; give --precision bf16", device->name);

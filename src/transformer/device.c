@@ -57,6 +57,8 @@ static const Key keys[] = {
 	{REACH, "attention_backward", KEY_SHARE, AT(attention[1]), TRUE},
 	{REACH, "sdpa", KEY_SHARE, AT(sdpa[0]), TRUE},
 	{REACH, "sdpa_backward", KEY_SHARE, AT(sdpa[1]), TRUE},
+	{REACH, "flash", KEY_SHARE, AT(flash[0]), FALSE},
+	{REACH, "flash_backward", KEY_SHARE, AT(flash[1]), FALSE},
 	{REACH, "copies", KEY_SHARE, AT(copies), TRUE},
 	{REACH, "elements", KEY_SHARE, AT(elements), TRUE},
 	{REACH, "rows", KEY_SHARE, AT(rows), TRUE},

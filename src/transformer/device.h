@@ -36,6 +36,7 @@ typedef struct {
 	double grouped;                   /* of these: products of experts */
 	double attention[2];              /* fused attention, of BF16: F, backward */
 	double sdpa[2];                   /* and PyTorch's own */
+	double flash[2];                  /* and FlashAttention-2; 0 = not known */
 	double copies;                    /* of bandwidth: long copies, gradients, optimizer */
 	double elements;                  /* element-wise kernels */
 	double rows;                      /* rows into the order of experts and back */

@@ -55,7 +55,9 @@ static double attention_seconds(
 {
 	const PipesimDevice *device = rates->device;
 	const double seq = (double)training->seq;
-	const double *reach = training->eager ? device->sdpa : device->attention;
+	const double *reach = training->flash2  ? device->flash
+			      : training->eager ? device->sdpa
+						: device->attention;
 	/* Heads of fewer than 128 elements leave tensor cores waiting for exponentials: with 64
 	 * FlashAttention-3 publishes 0.7 of the rate of 128. */
 	const double head = MIN(1, sqrt(kernel->k / 128));
@@ -64,9 +66,11 @@ static double attention_seconds(
 	 * that do not fill the chip, of which some see more keys than others, too. */
 	const double tiles = kernel->groups * seq / 128;
 	const double slower =
-		training->eager ? (1 + (kernel->phase == F ? 500 : 1000) / seq) *
-					  (1 + 0.65 * (double)device->units / MAX(tiles, 1))
-				: 1 + SHORT_SEQUENCE / seq;
+		/* Published from 512 to 16384 tokens (arXiv 2407.08608): within 5 % from 1024 on. */
+		training->flash2  ? 1 + (kernel->phase == F ? 300 : 250) / seq
+		: training->eager ? (1 + (kernel->phase == F ? 500 : 1000) / seq) *
+					    (1 + 0.65 * (double)device->units / MAX(tiles, 1))
+				  : 1 + SHORT_SEQUENCE / seq;
 
 	return kernel->flops / (device->peak[PIPESIM_TYPE_BF16] * reach[kernel->phase] * head) *
 	       slower;

@@ -57,6 +57,12 @@ static gboolean drops(const List *x, PipesimRecompute module)
 	return pipesim_training_drops(x->training, module);
 }
 
+/* What torchtitan computes again op by op: PIPESIM_RECOMPUTE_OPS. */
+static gboolean by_ops(const List *x)
+{
+	return drops(x, PIPESIM_RECOMPUTE_OPS);
+}
+
 static void add(List *x, PipesimKernel kernel)
 {
 	kernel.again = x->again && kernel.phase == F;
@@ -177,8 +183,10 @@ static void add_linear(
 static void add_tensor(List *x, double out, double in)
 {
 	const double bytes = 2 * x->h * x->T * (x->t - 1) / x->t;
+	const gboolean again = x->again;
 
-	for (guint i = 0; i < 4 && x->t > 1; i++)
+	for (guint i = 0; i < 4 && x->t > 1; i++) {
+		x->again = again || (i == 0 && by_ops(x));
 		add(x, (PipesimKernel){.what = "tensor parallelism",
 			       .kind = PIPESIM_KERNEL_TENSOR,
 			       .phase = i / 2,
@@ -188,6 +196,8 @@ static void add_tensor(List *x, double out, double in)
 			       .k = i % 2 == 0 ? x->h : in,
 			       .groups = 1,
 			       .bytes = bytes});
+	}
+	x->again = again;
 }
 
 /* Attention -------------------------------------------------------------------------------- */
@@ -234,12 +244,29 @@ static void add_latent(List *x)
 	x->again = FALSE;
 }
 
+/* torchtitan's are three matrices, of which the second is computed again; gradients of their input are added. */
+static void add_three(List *x)
+{
+	const double kv = x->kv / x->t;
+
+	add_linear(x, PIPESIM_WORK_PROJECTION, "q", x->T, x->h, x->q / x->t);
+	x->again = TRUE;
+	add_linear(x, PIPESIM_WORK_PROJECTION, "k", x->T, x->h, kv);
+	x->again = FALSE;
+	add_linear(x, PIPESIM_WORK_PROJECTION, "v", x->T, x->h, kv);
+	move_by(x, "gradients of the input", PIPESIM_MOVE_ELEMENTS, 0, 12 * x->h * x->T, 2);
+}
+
 static void add_heads(List *x)
 {
 	const double rotated = (x->q + x->kv) * x->T / x->t;
 
-	add_linear(x, PIPESIM_WORK_PROJECTION, "q, k and v", x->T, x->h,
-		(x->q + 2 * x->kv) / x->t);
+	if (by_ops(x))
+		add_three(x);
+	else
+		add_linear(x, PIPESIM_WORK_PROJECTION, "q, k and v", x->T, x->h,
+			(x->q + 2 * x->kv) / x->t);
+	x->again = by_ops(x);
 	if (x->model->qk_norm)
 		add_norm(x, rotated);
 	/* Halves of a head negated and put together, both products and their sum; backward too,
@@ -248,13 +275,15 @@ static void add_heads(List *x)
 	if (x->training->eager) {
 		if (x->model->positions == 0)
 			move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
-		move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
-			4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
+		if (!by_ops(x))
+			move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
+				4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
 	} else if (x->model->yarn || x->training->unfused_rope) {
 		rotate_by_ops(x, rotated);
 	} else {
 		move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 6);
 	}
+	x->again = FALSE;
 }
 
 /* Keys and values of other ranks pass by, each hop beside the attention of the one before; or
@@ -298,7 +327,7 @@ static void add_attention(List *x)
 	const double scores = x->T * seen * whole / 2 * (double)model->heads / x->t;
 
 	/* A norm that is part of the linear layer behind it is not dropped. */
-	x->again = latent && drops(x, PIPESIM_RECOMPUTE_NORM);
+	x->again = (latent && drops(x, PIPESIM_RECOMPUTE_NORM)) || by_ops(x);
 	add_norm(x, x->h * x->Tp);
 	x->again = FALSE;
 	add_tensor(x, (x->q + 2 * x->kv) / x->t, out / x->t);
@@ -326,24 +355,32 @@ static void add_attention(List *x)
 		move(x, "scores", PIPESIM_MOVE_ELEMENTS,
 			(model->dropout_attention ? 13 : 8) * scores,
 			(model->dropout_attention ? 16 : 12) * scores, 4);
-	x->again = FALSE;
+	x->again = by_ops(x);
 	add_linear(x, PIPESIM_WORK_PROJECTION, "output", x->T, out / x->t, x->h);
 	add_residual(x);
+	x->again = FALSE;
 }
 
 /* MLPs and experts ------------------------------------------------------------------------- */
 
 static void add_mlp(List *x, double ffn)
 {
+	const gboolean again = x->again;
+
 	/* PyTorch's are two matrices, whose gradients of the input are added. */
-	for (guint i = 0; x->training->eager && i < x->g; i++)
+	for (guint i = 0; x->training->eager && i < x->g; i++) {
+		x->again = again || (i == 1 && by_ops(x));
 		add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, ffn / x->t);
+	}
+	x->again = again;
 	if (!x->training->eager)
 		add_linear(x, PIPESIM_WORK_MLP, "MLP, first", x->T, x->h, x->g * ffn / x->t);
 	else if (x->g > 1)
 		move_by(x, "gradients of the input", PIPESIM_MOVE_ELEMENTS, 0, 6 * x->h * x->T,
 			1);
+	x->again = again || by_ops(x);
 	add_activation(x, ffn * x->T / x->t, 1);
+	x->again = again;
 	/* checkpoint() stops ahead of the product behind the last tensor that is saved. */
 	x->spared = x->training->eager;
 	add_linear(x, PIPESIM_WORK_MLP, "MLP, second", x->T, ffn / x->t, x->h);
@@ -352,8 +389,9 @@ static void add_mlp(List *x, double ffn)
 
 static void add_dense(List *x)
 {
-	x->again = drops(x, PIPESIM_RECOMPUTE_MLP);
+	x->again = drops(x, PIPESIM_RECOMPUTE_MLP) || by_ops(x);
 	add_norm(x, x->h * x->Tp);
+	x->again = drops(x, PIPESIM_RECOMPUTE_MLP);
 	add_tensor(x, x->g * (double)x->model->ffn / x->t, (double)x->model->ffn / x->t);
 	add_mlp(x, (double)x->model->ffn);
 	x->again = FALSE;

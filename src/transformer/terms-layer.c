@@ -189,6 +189,45 @@ void pipesim_terms_again(Terms *x)
 			     4 * x->h * x->Tp + x->sum->again_sums;
 }
 
+/* PIPESIM_RECOMPUTE_OPS: kept are outputs of attention, of odd products, q, v, the MLP's first and, where it is gated, its
+ * second matrix, and what is scattered over TP. In a backward all else of one layer is there again beside what comes and
+ * goes. */
+void pipesim_terms_by_ops(Terms *x)
+{
+	const gboolean gated = x->g == 2, split = x->training->sequence_parallel;
+	const PipesimWide input = 2 * x->h * x->Tp, first = 2 * x->f * x->T / x->t;
+	const PipesimWide out = 2 * x->q * x->T / x->t, sums = 4 * x->a * x->T / x->t;
+	const PipesimTermSort sort = PIPESIM_TERM_UNTIL_WEIGHT;
+	/* These are the tensors that the layer computed again keeps itself. */
+	const PipesimWide same = input + 2 * x->kv * x->T / x->t + out + sums + first;
+	const PipesimTerm more = {.what = "all else that is computed again, beside these",
+		.formula = "what a layer keeps without, less what is kept",
+		.source = TITAN,
+		.sort = PIPESIM_TERM_TRANSIENT,
+		.amount = x->redone - same};
+
+	if (!x->dropped)
+		return;
+	x->dropped = FALSE;
+	add(x, sort, "input of the layer", "2 h T'", TITAN, input);
+	add(x, sort, "q and v", "2 (q + kv) T/t", TITAN, 2 * (x->q + x->kv) * x->T / x->t);
+	add(x, sort, "attention output", "2 q T/t", TITAN, out);
+	add(x, sort, "log-sum-exp", "4 a T/t", TITAN, sums);
+	add(x, sort, "first output of the MLP", "2 f T/t", TITAN, first);
+	if (gated)
+		add(x, sort, "output of the MLP's second matrix", "2 h T", TITAN,
+			2 * x->h * x->T);
+	if (split)
+		add(x, sort, "both outputs scattered over TP", "4 h T'", TITAN, 2 * input);
+	x->sum->of[PIPESIM_TERM_TRANSIENT] += more.amount;
+	if (x->terms != NULL)
+		g_array_append_val(x->terms, more);
+	again(x, PIPESIM_WORK_PROJECTION, "k and output projection",
+		2 * (x->h * x->kv + x->q * x->h) * x->T / x->t);
+	if (gated)
+		again(x, PIPESIM_WORK_MLP, "second half of the MLP", x->h * first);
+}
+
 /* MLP ------------------------------------------------------------------------------------ */
 
 void pipesim_terms_mlp(Terms *x)

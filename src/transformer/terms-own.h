@@ -14,6 +14,7 @@
 #define EAGER       "PyTorch, what autograd saves of its own modules"
 #define SPLIT       "PyTorch, distributed/pipelining/_backward.py"
 #define PITH        "pith-train, tools/memory_estimator/activation_profile.py"
+#define TITAN       "torchtitan, SelectiveAC of distributed/activation_checkpoint.py"
 #define FLASH \
 	"FlashAttention: five products in the backward for two forward, half of the square"
 #define FLASH_BOTH \
@@ -32,6 +33,9 @@ typedef struct {
 	guint cached; /* and as that of an activation function */
 	gboolean eager;
 	gboolean deepseek;
+	/* What waits for the backward is not kept but computed again, as by_ops() says: what comes here is summed alone. */
+	gboolean dropped;
+	PipesimWide redone;
 } Terms;
 
 static inline void add(Terms *terms, PipesimTermSort sort, const char *what,
@@ -47,6 +51,11 @@ static inline void add(Terms *terms, PipesimTermSort sort, const char *what,
 		.sort = sort,
 		.amount = amount};
 
+	if (terms->dropped &&
+		(sort == PIPESIM_TERM_UNTIL_INPUT || sort == PIPESIM_TERM_UNTIL_WEIGHT)) {
+		terms->redone += amount;
+		return;
+	}
 	if (amount == 0)
 		return;
 	if (transient && amount > *sum)
@@ -107,7 +116,10 @@ static inline void compute(Terms *terms, PipesimWork work, const char *what,
 static inline void again(Terms *terms, PipesimWork work, const char *what, PipesimWide amount)
 {
 	add(terms, PIPESIM_TERM_AGAIN, what, "F of it once more",
-		"Megatron-Core, --recompute-modules", amount);
+		(terms->training->recompute & PIPESIM_RECOMPUTE_OPS) != 0
+			? TITAN
+			: "Megatron-Core, --recompute-modules",
+		amount);
 	terms->sum->flops[work][1] += amount;
 	terms->sum->again[work] += amount;
 }
@@ -117,9 +129,10 @@ static inline gboolean drops(const Terms *terms, PipesimRecompute module)
 	return pipesim_training_drops(terms->training, module);
 }
 
-/* Of a layer, in terms-layer.c: attention with both norms, MLP or experts, and what a layer computed again by PyTorch
- * leaves. */
+/* Of a layer, in terms-layer.c: attention with both norms, MLP or experts, what a layer computed again by PyTorch
+ * leaves, and what one of torchtitan keeps that is computed again by ops. */
 void pipesim_terms_attention(Terms *x);
 void pipesim_terms_mlp(Terms *x);
 void pipesim_terms_experts(Terms *x);
 void pipesim_terms_again(Terms *x);
+void pipesim_terms_by_ops(Terms *x);

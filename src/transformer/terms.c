@@ -194,6 +194,7 @@ static void add_part(Terms *x, PipesimPart part)
 	const gboolean behind = part == PIPESIM_PART_MTP &&
 				pipesim_transformer_is_sparse(x->model, x->model->layers);
 
+	x->dropped = part == PIPESIM_PART_DENSE && drops(x, PIPESIM_RECOMPUTE_OPS);
 	if (part == PIPESIM_PART_EMBEDDING)
 		add_embedding(x);
 	if (part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE ||
@@ -205,6 +206,7 @@ static void add_part(Terms *x, PipesimPart part)
 		pipesim_terms_mlp(x);
 	if (part == PIPESIM_PART_DENSE)
 		pipesim_terms_again(x);
+	pipesim_terms_by_ops(x);
 	if (part == PIPESIM_PART_MTP)
 		add_mtp(x);
 	if (part == PIPESIM_PART_HEAD)

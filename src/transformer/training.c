@@ -137,6 +137,12 @@ gboolean pipesim_training_check(
 		if (!pipesim_training_check(model->encoder, &own, error))
 			return FALSE;
 	}
+	if ((training->recompute & PIPESIM_RECOMPUTE_OPS) != 0 &&
+		(!training->eager || model->experts > 0 || model->kv_rank > 0))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--recompute selective-op is known of torchtitan's dense layers alone; "
+			"%s",
+			training->eager ? "give none or full" : "add --modules pytorch");
 	if (training->seq % training->cp != 0)
 		return check_divides(
 			"--cp", training->cp, "the sequence", &training->seq, 1, 0, error);
@@ -165,6 +171,7 @@ static const struct {
 	{"shared_experts", PIPESIM_RECOMPUTE_SHARED},
 	{"layernorm", PIPESIM_RECOMPUTE_NORM},
 	{"mla_up_proj", PIPESIM_RECOMPUTE_MLA_UP},
+	{"selective-op", PIPESIM_RECOMPUTE_OPS},
 };
 
 /* "4,3,2,1" of "first=4,3,2,1". */
@@ -206,11 +213,17 @@ static gboolean parse_module(
 	for (guint i = 0; i < G_N_ELEMENTS(modules); i++)
 		if (strcmp(modules[i].name, name) == 0) {
 			training->recompute |= modules[i].flag;
-			return TRUE;
+			return (training->recompute & PIPESIM_RECOMPUTE_OPS) == 0 ||
+			       training->recompute == PIPESIM_RECOMPUTE_OPS ||
+			       pipesim_refuse(error,
+				       "%s: selective-op stands alone: it says of every op "
+				       "whether it is computed again",
+				       what);
 		}
 	return pipesim_refuse(error,
-		"%s: '%s'; none, selective, full, every=N, first=N or first=N,N,..., or "
-		"modules joined by +: "
+		"%s: '%s'; none, selective, selective-op, full, every=N, first=N or "
+		"first=N,N,..., "
+		"or modules joined by +: "
 		"core_attn, mlp, moe, moe_act, shared_experts, layernorm, mla_up_proj",
 		what, name);
 }

@@ -19,6 +19,10 @@ typedef enum {
 	PIPESIM_RECOMPUTE_SHARED = 1 << 4, /* shared_experts */
 	PIPESIM_RECOMPUTE_NORM = 1 << 5,   /* layernorm */
 	PIPESIM_RECOMPUTE_MLA_UP = 1 << 6, /* mla_up_proj */
+	/* selective-op, torchtitan's: all but attention, what is scattered over TP, and every second product: of q, k, v, the
+	 * output, both halves of a gated MLP and its second matrix the first, third ... are saved (SelectiveAC, before that
+	 * _save_list and _custom_policy, of 2024-12 to 2026). */
+	PIPESIM_RECOMPUTE_OPS = 1 << 7,
 	/* What DeepSeek-V3's layers always do. */
 	PIPESIM_RECOMPUTE_DEEPSEEK =
 		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | PIPESIM_RECOMPUTE_MLA_UP,
@@ -109,6 +113,7 @@ typedef struct {
 	gboolean fp8;            /* linear layers keep their inputs in FP8 */
 	gboolean fp8_parameters; /* gathered in FP8 */
 	gboolean unfused;        /* attention that keeps its scores */
+	gboolean flash2; /* FlashAttention-2, as torchtitan asks PyTorch for on Hopper */
 	/* PyTorch's own modules under its autograd: none is fused with another, gradients come
 	 * into being with the first backward, and a split backward keeps its graph until W. */
 	gboolean eager;

@@ -140,6 +140,73 @@ START_TEST(does_again_by_module)
 }
 END_TEST
 
+/* torchtitan's policy by hand, of Llama 3 8B: seven products, of which the second, fourth and sixth (k, output, the other half
+ * of the MLP) run again with all that moves bytes but the last residual, and the gathers of TP; attention does not. The terms
+ * say as much of FLOPs, and what is kept by layer. */
+START_TEST(does_every_second_product_again)
+{
+	const double T = 4096, h = 4096, q = 4096, kv = 1024, f = 14336, tp = _i == 0 ? 1 : 4;
+	const double flops = 2 * (h * kv + q * h + h * f) * T / tp;
+	const double kept = 2 * h * T / tp + 2 * (2 * q + kv + f) * T / tp + 4 * 32 * T / tp +
+			    2 * h * T + (tp > 1 ? 4 * h * T / tp : 0);
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = training_of((guint)_i);
+	double products = 0, gathers = 0, moved = 0;
+	PipesimTermSum sum;
+
+	training.eager = TRUE;
+	training.recompute = PIPESIM_RECOMPUTE_OPS;
+	g_autoptr(GArray) kernels = pipesim_kernels(model, &training, PIPESIM_PART_DENSE);
+	for (guint k = 0; k < kernels->len; k++) {
+		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, k);
+
+		if (!kernel->again)
+			continue;
+		ck_assert_int_ne(kernel->kind, PIPESIM_KERNEL_ATTENTION);
+		products += kernel->kind == PIPESIM_KERNEL_PRODUCT ? kernel->flops : 0;
+		gathers += kernel->kind == PIPESIM_KERNEL_TENSOR ? kernel->bytes : 0;
+		moved += kernel->kind == PIPESIM_KERNEL_MOVE ? kernel->bytes : 0;
+	}
+	ck_assert_double_eq(products, flops);
+	ck_assert_double_eq(gathers, 4 * h * T * (tp - 1) / tp);
+	/* Two norms, one residual, rotations of q and k, SiLU and the product with it. */
+	ck_assert_double_eq(
+		moved, (8 + 6) * h * T / tp + 20 * (q + kv) * T / tp + 10 * f * T / tp);
+	pipesim_terms_sum(model, &training, PIPESIM_PART_DENSE, &sum);
+	ck_assert_double_eq((double)sum.of[PIPESIM_TERM_AGAIN], flops);
+	ck_assert_double_eq((double)sum.of[PIPESIM_TERM_UNTIL_WEIGHT], kept);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_UNTIL_INPUT], 0);
+	training.recompute = 0;
+	pipesim_terms_sum(model, &training, PIPESIM_PART_DENSE, &sum);
+	ck_assert_double_gt((double)sum.of[PIPESIM_TERM_UNTIL_WEIGHT], 1.5 * kept);
+}
+END_TEST
+
+/* FlashAttention-2 on an H100, by its authors' figures: causal, heads of 128, 16384 tokens, from 1024 to 16384 a sequence. */
+START_TEST(runs_flash_attention_2)
+{
+	static const struct {
+		double seq, rate[2]; /* TFLOP/s */
+	} published[] = {{1024, {260, 260}}, {2048, {298, 291}}, {4096, {319, 310}},
+		{8192, {333, 318}}, {16384, {335, 322}}};
+	PipesimTraining training = training_of(0);
+	const PipesimKernel kernel = {.kind = PIPESIM_KERNEL_ATTENTION,
+		.phase = (guint)_i,
+		.k = 128,
+		.groups = 16,
+		.flops = 1e15};
+	const PipesimRates rates = pipesim_device_rates(shipped_device("h100"), &training);
+
+	training.eager = training.flash2 = TRUE;
+	for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
+		training.seq = (gint64)published[i].seq;
+		ck_assert_double_eq_tol(
+			1000 / pipesim_kernel_seconds(&rates, &training, &kernel),
+			published[i].rate[_i], 0.02 * published[i].rate[_i]);
+	}
+}
+END_TEST
+
 /* Layers that are computed again take their F once more, to the rounding. */
 START_TEST(takes_forwards_again)
 {
@@ -515,6 +582,8 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_loop_test(tests, computes_what_terms_count, 0, 16);
 	tcase_add_test(tests, moves_bytes);
 	tcase_add_test(tests, does_again_by_module);
+	tcase_add_loop_test(tests, does_every_second_product_again, 0, 2);
+	tcase_add_loop_test(tests, runs_flash_attention_2, 0, 2);
 	tcase_add_loop_test(tests, takes_forwards_again, 0, 8);
 	tcase_add_loop_test(tests, takes_less_where_it_should, 0, 5);
 	tcase_add_test(tests, graphs_launch_what_they_hold);
