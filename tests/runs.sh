@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs that were recorded, and what diagnose must say of each: tests/runs/README.md.
+# Runs that were recorded, and what diagnose must say of each, as they are and merged into one file: tests/runs/README.md.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
+: "${PYTHON:=python3}"
 
 # What JSON on standard input has at key $1, unquoted.
 value()
@@ -15,21 +16,40 @@ same()
 	if [ "$2" = "$3" ]; then pass; else fail "$1: $4 is '$2', not '$3'"; fi
 }
 
+# What is said of $1, the files that follow: as the line that was read last expects.
+expect()
+{
+	what=$1
+	shift
+	if ! "$PIPESIM" diagnose "$@" --format json >"$scratch/found" 2>"$scratch/said"; then
+		fail "$what: $(cat "$scratch/said")"
+		return
+	fi
+	same "$what" "$(value pp <"$scratch/found")" "$pp" pp
+	same "$what" "$(value microbatches <"$scratch/found")" "$microbatches" microbatches
+	same "$what" "$(value schedule <"$scratch/found")" "$schedule" schedule
+	same "$what" "$(value rules <"$scratch/found")" "$rules" rules
+	same "$what" "$(value rules_from <"$scratch/found")" "$from" rules_from
+	[ -n "$cause" ] || return
+	sed -n '/"causes"/,$p' "$scratch/found" >"$scratch/causes"
+	same "$what" "$(value cause <"$scratch/causes")" "$cause" 'what is named first'
+	same "$what" "$(value rank <"$scratch/causes")" "$rank" 'its rank'
+}
+
+ways=
+if "$PYTHON" -c '' 2>/dev/null; then merge=yes; else
+	merge=no
+	echo "SKIP: runs merged into one file: no $PYTHON"
+fi
 while IFS=, read -r run pp microbatches schedule rules from cause rank; do
 	[ "$run" != run ] || continue
-	if ! "$PIPESIM" diagnose "$TOP_SRCDIR/$run"-rank*.json.gz --format json \
-		>"$scratch/found" 2>"$scratch/said"; then
-		fail "$run: $(cat "$scratch/said")"
-		continue
-	fi
-	same "$run" "$(value pp <"$scratch/found")" "$pp" pp
-	same "$run" "$(value microbatches <"$scratch/found")" "$microbatches" microbatches
-	same "$run" "$(value schedule <"$scratch/found")" "$schedule" schedule
-	same "$run" "$(value rules <"$scratch/found")" "$rules" rules
-	same "$run" "$(value rules_from <"$scratch/found")" "$from" rules_from
-	[ -n "$cause" ] || continue
-	sed -n '/"causes"/,$p' "$scratch/found" >"$scratch/causes"
-	same "$run" "$(value cause <"$scratch/causes")" "$cause" 'what is named first'
-	same "$run" "$(value rank <"$scratch/causes")" "$rank" 'its rank'
+	expect "$run" "$TOP_SRCDIR/$run"-rank*.json.gz
+	[ "$merge" = yes ] || continue
+	# Each run in one way, with the last rank first.
+	[ -n "$ways" ] || ways='label behind tag number join alone sort '
+	way=${ways%% *} ways=${ways#* }
+	"$PYTHON" "$TOP_SRCDIR/tests/runs/merge.py" "$way" "$scratch/merged.json" \
+		"$TOP_SRCDIR/$run-rank1.json.gz" "$TOP_SRCDIR/$run-rank0.json.gz"
+	expect "$run, merged: $way" "$scratch/merged.json"
 done <"$TOP_SRCDIR/tests/runs/expected.csv"
 finish

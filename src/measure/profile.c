@@ -44,6 +44,7 @@ PipesimProfile *pipesim_profile_new(void)
 
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
 		profile->events[kind] = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	profile->processes = g_array_new(FALSE, FALSE, sizeof(PipesimProcess));
 	return profile;
 }
 
@@ -53,6 +54,7 @@ void pipesim_profile_free(PipesimProfile *profile)
 		return;
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
 		g_array_unref(profile->events[kind]);
+	g_array_unref(profile->processes);
 	g_free(profile);
 }
 

@@ -12,10 +12,12 @@ typedef struct {
 	guint64 correlation; /* an activity's and its launch's; 0 = none */
 	guint32 stream;      /* PIPESIM_ANY_STREAM on the host */
 	union {
-		guint32 thread; /* of a range on the host */
-		guint32 range;  /* of an activity, for pipesim_trace_add_profile() alone */
+		guint32 thread; /* of what a host did */
+		guint32 host; /* of what a GPU did: the process that stood last before it in the file; G_MAXUINT32 = none */
+		guint32 range; /* of an activity, for pipesim_trace_add_profile() alone */
 	};
 	gboolean exchange; /* of an activity, for pipesim_trace_add_profile() alone */
+	guint32 process;   /* among those of the profile */
 	const char *name;
 	const char *group; /* of a collective: see PipesimTraceCollective; NULL = not told */
 } PipesimEvent;
@@ -25,14 +27,24 @@ typedef enum {
 	PIPESIM_LAUNCHES,
 	PIPESIM_HOST_RANGES,
 	PIPESIM_GPU_RANGES,
+	PIPESIM_OPERATORS, /* of the host: measure/processes.h */
 	PIPESIM_N_EVENTS,
 } PipesimEventKind;
 
+/* What a file calls a process, or a GPU. */
+typedef struct {
+	const char *number; /* as it stands there: any text */
+	gint64 tag;         /* rank that its events are tagged with; PIPESIM_UNKNOWN = none */
+	gint64 named;       /* rank that its name tells; PIPESIM_UNKNOWN = none */
+} PipesimProcess;
+
 typedef struct {
 	GArray *events[PIPESIM_N_EVENTS]; /* of PipesimEvent, by PipesimEventKind */
+	GArray *processes;                /* of PipesimProcess; empty: there is one */
 	/* The profiler worked out itself when each GPU range began and ended: its times count, and
 	 * activities only tell how much of them lies in no range. */
 	gboolean projected;
+	gboolean has_gpu; /* one did something, or the file names one */
 } PipesimProfile;
 
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */

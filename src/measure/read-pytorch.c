@@ -4,8 +4,7 @@
 
 #include "base/decimal.h"
 #include "base/json-read.h"
-#include "base/number.h"
-#include "measure/profile.h"
+#include "measure/processes.h"
 #include "measure/reader.h"
 
 #include <string.h>
@@ -16,9 +15,12 @@
 /* The event being read. */
 typedef struct {
 	char phase;
-	guint category;          /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
-	GString *name, *group;   /* of ranks that take part, and in what; "" = not told */
-	guint32 thread, process; /* by their hash; of the latter 0 = not told */
+	guint category;        /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
+	GString *name, *group; /* of ranks that take part, and in what; "" = not told */
+	GString *process;      /* its number, as it stands there */
+	GString *label;        /* that an event gives its process */
+	guint32 thread;        /* by its hash */
+	gint64 rank;           /* that it is tagged with; PIPESIM_UNKNOWN = none */
 	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
 	gint64 correlation;             /* <= 0 = none */
 } Event;
@@ -29,11 +31,14 @@ typedef struct {
 	PipesimTrace *trace;
 	Event event;
 	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
-	/* PipesimEvent: operators of the host, until a GPU does something. */
-	GArray *operators;
+	GHashTable *
+		processes; /* gint64, of number and tag -> index in those of the profile, and 1 */
+	guint32 host;      /* process of the last event of a host; G_MAXUINT32 = none */
 	GError **error;
-	guint32 process; /* whose ranges and launches these are; 0 = not known yet */
 } Reader;
+
+/* More have no file. */
+#define MOST_PROCESSES 4096
 
 /* The last number or string of digits, times 10^@decimals. */
 static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
@@ -59,10 +64,8 @@ static const struct {
 	{"cuda_driver", PIPESIM_LAUNCHES},
 	{"user_annotation", PIPESIM_HOST_RANGES},
 	{"gpu_user_annotation", PIPESIM_GPU_RANGES},
+	{"cpu_op", PIPESIM_OPERATORS},
 };
-
-/* In place of a category: of operators of the host, which count where no GPU did anything. */
-#define OPERATORS (PIPESIM_N_EVENTS + 1)
 
 static gboolean is_scalar(PipesimJsonToken token)
 {
@@ -81,13 +84,15 @@ enum {
 	FIRST_ARGUMENT,
 	CORRELATION = FIRST_ARGUMENT,
 	STREAM,
+	RANK,
+	LABEL,
 	FIRST_OF_GROUP, /* of collectives alone */
 	DESCRIPTION = FIRST_OF_GROUP,
 	N_MEMBERS = FIRST_OF_GROUP + 5,
 };
 static const char *const members[] = {"ph", "cat", "name", "ts", "dur", "tid", "pid",
-	"correlation", "stream", "Process Group Description", "Process Group Name",
-	"Process Group Ranks", "In msg nelems", "Collective name"};
+	"correlation", "stream", "rank", "name", "Process Group Description",
+	"Process Group Name", "Process Group Ranks", "In msg nelems", "Collective name"};
 
 /* From the last string or number. */
 static gboolean keep_member(Reader *reader, guint member)
@@ -106,8 +111,6 @@ static gboolean keep_member(Reader *reader, guint member)
 		for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
 			if (pipesim_json_is(reader->json, categories[i].name))
 				event->category = categories[i].category;
-		if (pipesim_json_is(reader->json, "cpu_op") && reader->operators != NULL)
-			event->category = OPERATORS;
 		return TRUE;
 	case NAME:
 		g_string_assign(event->name, pipesim_json_text(reader->json));
@@ -122,7 +125,13 @@ static gboolean keep_member(Reader *reader, guint member)
 		return event->stream != PIPESIM_UNKNOWN || !g_ascii_isdigit(value[0]) ||
 		       read_number(reader, 0, &event->stream);
 	case PROCESS:
-		event->process = g_str_hash(pipesim_json_text(reader->json));
+		g_string_assign(event->process, pipesim_json_text(reader->json));
+		return TRUE;
+	case RANK:
+		value = pipesim_json_text(reader->json);
+		return !g_ascii_isdigit(value[0]) || read_number(reader, 0, &event->rank);
+	case LABEL:
+		g_string_assign(event->label, pipesim_json_text(reader->json));
 		return TRUE;
 	case CORRELATION:
 		return read_number(reader, 0, &event->correlation);
@@ -167,23 +176,62 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 	return *token != PIPESIM_JSON_ERROR;
 }
 
-/* What hosts do is of one process in what the profiler of a rank wrote; files of ranks that were put into one cannot be
- * told apart, as their GPUs have the same numbers. */
-static gboolean check_process(Reader *reader)
+/* The process of the event, or of the GPU, among those of the profile; G_MAXUINT32 with an error. */
+static guint32 find_process(Reader *reader)
 {
 	const Event *event = &reader->event;
-	const gboolean host = event->category == PIPESIM_LAUNCHES ||
-			      event->category == PIPESIM_HOST_RANGES ||
-			      event->category == OPERATORS;
+	GArray *all = reader->profile->processes;
+	const gint64 key = (gint64)g_str_hash(event->process->str) << 31 ^ event->rank;
+	const guint found = GPOINTER_TO_UINT(g_hash_table_lookup(reader->processes, &key));
+	PipesimProcess process = {NULL, event->rank, PIPESIM_UNKNOWN};
 
-	if (!host || event->process == 0)
+	if (found > 0)
+		return found - 1;
+	if (all->len >= MOST_PROCESSES) {
+		pipesim_fail_limit(reader->error, reader->trace->path,
+			"more than %u processes; give files as the profiler wrote them, one a "
+			"rank",
+			MOST_PROCESSES);
+		return G_MAXUINT32;
+	}
+	process.number =
+		g_string_chunk_insert_const(reader->trace->strings, event->process->str);
+	g_array_append_val(all, process);
+	g_hash_table_insert(
+		reader->processes, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(all->len));
+	return all->len - 1;
+}
+
+/* Keeps the rank that "Rank 3" or "rank_3 GPU" tells, as those who merge files name processes. */
+static gboolean keep_label(Reader *reader)
+{
+	g_autofree char *label = g_ascii_strdown(reader->event.label->str, -1);
+	const char *rank = strstr(label, "rank");
+	guint32 process;
+
+	if (rank == NULL || !g_str_equal(reader->event.name->str, "process_name"))
 		return TRUE;
-	if (reader->process == 0)
-		reader->process = event->process;
-	return reader->process == event->process ||
-	       pipesim_json_fail(reader->json, reader->error,
-		       "a second process: this file merges those of several ranks; give them "
-		       "as the profiler wrote them, one a rank");
+	rank += strcspn(rank, "0123456789");
+	process = rank[0] != '\0' ? find_process(reader) : 0;
+	if (rank[0] != '\0' && process != G_MAXUINT32)
+		g_array_index(reader->profile->processes, PipesimProcess, process).named =
+			g_ascii_strtoll(rank, NULL, 10);
+	return process != G_MAXUINT32;
+}
+
+/* Ends the last range of its thread that was begun. */
+static void end_range(Reader *reader, guint32 process)
+{
+	for (guint i = reader->open->len; i-- > 0;) {
+		PipesimEvent *range =
+			&g_array_index(reader->profile->events[PIPESIM_HOST_RANGES],
+				PipesimEvent, g_array_index(reader->open, guint32, i));
+		if (range->thread != reader->event.thread || range->process != process)
+			continue;
+		range->end = MAX(range->start, reader->event.start);
+		g_array_remove_index(reader->open, i);
+		break;
+	}
 }
 
 static gboolean keep_event(Reader *reader)
@@ -192,11 +240,14 @@ static gboolean keep_event(Reader *reader)
 	const guint category = event->category;
 	const gboolean begins = event->phase == 'B';
 	const gboolean ends = event->phase == 'E' && reader->open->len > 0;
+	const gboolean on_gpu =
+		category == PIPESIM_ACTIVITIES || category == PIPESIM_GPU_RANGES;
+	PipesimProfile *profile = reader->profile;
 
+	if (event->phase == 'M')
+		return keep_label(reader);
 	if (!ends && (category == PIPESIM_N_EVENTS || (event->phase != 'X' && !begins)))
 		return TRUE;
-	if (!check_process(reader))
-		return FALSE;
 	/* A time that is wrong would otherwise be found in a sum much later. */
 	if (event->start == PIPESIM_UNKNOWN)
 		return pipesim_json_fail(
@@ -206,28 +257,26 @@ static gboolean keep_event(Reader *reader)
 	if (event->phase == 'X' && event->duration < 0)
 		return pipesim_json_fail(reader->json, reader->error,
 			"an event without a duration, or a negative one");
-	/* Ends the last range of its thread that was begun. */
-	for (guint i = ends ? reader->open->len : 0; i-- > 0;) {
-		PipesimEvent *range =
-			&g_array_index(reader->profile->events[PIPESIM_HOST_RANGES],
-				PipesimEvent, g_array_index(reader->open, guint32, i));
-		if (range->thread != event->thread)
-			continue;
-		range->end = MAX(range->start, event->start);
-		g_array_remove_index(reader->open, i);
-		break;
-	}
+	const guint32 process = find_process(reader);
+	if (process == G_MAXUINT32)
+		return FALSE;
+	if (ends)
+		end_range(reader, process);
+	else if (!on_gpu)
+		reader->host = process;
 	if (ends || (category == PIPESIM_LAUNCHES ? event->correlation <= 0
 						  : begins && category != PIPESIM_HOST_RANGES))
 		return TRUE;
-	/* One thing that a GPU did, or that there is one, and they are of no interest. */
-	if (category == PIPESIM_ACTIVITIES ||
-		pipesim_trace_get(reader->trace, "device_name") != NULL)
-		g_clear_pointer(&reader->operators, g_array_unref);
-	if (category == OPERATORS && reader->operators == NULL)
+	/* One thing that a GPU did, or that there is one: operators are of no interest. */
+	if (!profile->has_gpu &&
+		(category == PIPESIM_ACTIVITIES ||
+			pipesim_trace_get(reader->trace, "device_name") != NULL)) {
+		profile->has_gpu = TRUE;
+		g_array_set_size(profile->events[PIPESIM_OPERATORS], 0);
+	}
+	if (category == PIPESIM_OPERATORS && profile->has_gpu)
 		return TRUE;
-	GArray *array =
-		category == OPERATORS ? reader->operators : reader->profile->events[category];
+	GArray *array = profile->events[category];
 	if (array->len >= MAX_KEPT)
 		return pipesim_fail_limit(reader->error, reader->trace->path,
 			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
@@ -239,7 +288,8 @@ static gboolean keep_event(Reader *reader)
 		.correlation = (guint64)MAX(0, event->correlation),
 		.stream = category == PIPESIM_HOST_RANGES ? PIPESIM_ANY_STREAM
 							  : (guint32)event->stream,
-		.thread = event->thread,
+		.thread = on_gpu ? reader->host : event->thread,
+		.process = process,
 		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
 		.group = event->group->len > 0
 				 ? g_string_chunk_insert_const(
@@ -252,7 +302,8 @@ static gboolean keep_event(Reader *reader)
 
 static gboolean read_events(Reader *reader)
 {
-	GString *name = reader->event.name, *group = reader->event.group;
+	GString *name = reader->event.name, *group = reader->event.group,
+		*process = reader->event.process, *label = reader->event.label;
 	PipesimJsonToken token, end;
 
 	while ((token = pipesim_json_next(reader->json, reader->error)) !=
@@ -266,8 +317,13 @@ static gboolean read_events(Reader *reader)
 		}
 		g_string_truncate(name, 0);
 		g_string_truncate(group, 0);
+		g_string_truncate(process, 0);
+		g_string_truncate(label, 0);
 		reader->event = (Event){.name = name,
 			.group = group,
+			.process = process,
+			.label = label,
+			.rank = PIPESIM_UNKNOWN,
 			.category = PIPESIM_N_EVENTS,
 			.start = PIPESIM_UNKNOWN,
 			.duration = PIPESIM_UNKNOWN,
@@ -277,55 +333,6 @@ static gboolean read_events(Reader *reader)
 			return FALSE;
 	}
 	return TRUE;
-}
-
-static gint compare_operators(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	return pipesim_compare(x->thread, y->thread) ?: pipesim_compare(x->start, y->start) ?:
-		pipesim_compare(y->end, x->end);
-}
-
-/* Adds @event as an activity of @stream that @thread launched when it began. */
-static void add_activity(
-	PipesimProfile *profile, const PipesimEvent *event, guint32 stream, guint32 thread)
-{
-	GArray *const *events = profile->events;
-	PipesimEvent activity = *event, launch = *event;
-
-	activity.correlation = launch.correlation =
-		(guint64)events[PIPESIM_ACTIVITIES]->len + 1;
-	activity.stream = stream;
-	launch.thread = thread;
-	g_array_append_val(events[PIPESIM_ACTIVITIES], activity);
-	g_array_append_val(events[PIPESIM_LAUNCHES], launch);
-}
-
-/* Where no GPU did anything the outermost operators of the host are what ran, and what gloo calls its messages. Autograd runs
- * backwards on the thread that asked for them: its operators are taken for another's. */
-static void use_operators(PipesimProfile *profile, GArray *operators)
-{
-	const GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
-	const PipesimEvent *outer = NULL;
-
-	if (operators == NULL || profile->events[PIPESIM_LAUNCHES]->len > 0)
-		return;
-	g_array_sort(operators, compare_operators);
-	pipesim_each (const PipesimEvent, event, operators) {
-		if (outer != NULL && outer->thread == event->thread &&
-			event->start < outer->end)
-			continue;
-		outer = event;
-		if (!g_str_has_prefix(event->name, "c10d::") &&
-			!g_str_has_prefix(event->name, "aten::empty"))
-			add_activity(profile, event, 0,
-				event->thread +
-					g_str_has_prefix(event->name, "autograd::engine"));
-	}
-	pipesim_each (const PipesimEvent, range, ranges)
-		if (g_str_has_prefix(range->name, "gloo:"))
-			add_activity(profile, range, 1, range->thread);
 }
 
 /* Members of the document that become metadata: the first of their name in an object or array of
@@ -397,33 +404,27 @@ static PipesimTrace *read_trace(
 	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
-	g_autoptr(GString) name = g_string_new(NULL), group = g_string_new(NULL);
-	g_autoptr(GArray) operators = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
-	Reader reader = {json, profile, trace, {.name = name, .group = group}, open,
-		g_array_ref(operators), error, 0};
+	g_autoptr(GString) name = g_string_new(NULL), group = g_string_new(NULL),
+			   process = g_string_new(NULL), label = g_string_new(NULL);
+	g_autoptr(GHashTable) processes =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	Reader reader = {json, profile, trace,
+		{.name = name, .group = group, .process = process, .label = label}, open,
+		processes, G_MAXUINT32, error};
 	const PipesimJsonToken token = pipesim_json_next(json, error);
 
 	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {
-		g_clear_pointer(&reader.operators, g_array_unref);
 		if (token != PIPESIM_JSON_ERROR)
 			pipesim_json_fail(
 				json, error, "neither an object nor an array of events");
 		return NULL;
 	}
-	const gboolean ok =
-		(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader);
-
-	if (ok && reader.operators != NULL)
-		use_operators(profile, operators);
-	g_clear_pointer(&reader.operators, g_array_unref);
-	if (!ok)
+	if (!(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader))
 		return NULL;
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
 			trace->path);
-	if (!pipesim_trace_add_profile(trace, profile, rules, error))
-		return NULL;
-	return g_steal_pointer(&trace);
+	return pipesim_trace_of_processes(g_steal_pointer(&trace), profile, rules, error);
 }
 
 const PipesimReader pipesim_reader_pytorch = {

@@ -1,0 +1,190 @@
+/* Files in which several processes left something: ranks merged into one, and workers. Events are written as merging tools leave them. */
+#include "measure/reader.h"
+#include "trace-text.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+/* How one rank stands in the file. */
+typedef struct {
+	const char *host, *gpu; /* their "pid", as JSON */
+	gint tag;               /* "rank" in args; -1 = none */
+	guint stage;
+	guint first;  /* correlation of its first kernel */
+	guint start;  /* us, of its first launch; 100 later the GPU begins */
+	guint stride; /* of correlations */
+} Rank;
+
+/* Of two kernels each. */
+#define OPS 10
+/* What an event begins with until all are sorted. */
+#define TIME      "%08u"
+#define TIME_SIZE 8
+
+static void add_event(GPtrArray *out, const Rank *rank, const char *category, const char *name,
+	gboolean gpu, guint id, guint start, guint took)
+{
+	g_autofree char *tag = g_strdup_printf(",\"rank\":%d", rank->tag);
+
+	g_ptr_array_add(out,
+		g_strdup_printf(TIME
+			"{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%s,\"tid\":7,"
+			"\"ts\":%u,\"dur\":%u,\"args\":{\"stream\":7,\"correlation\":%u%s}},\n",
+			start, category, name, gpu ? rank->gpu : rank->host, start, took, id,
+			rank->tag >= 0 ? tag : ""));
+}
+
+static gint compare_events(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* One op of @rank: its range, its launches, and what these did. */
+static void add_op(GPtrArray *out, const Rank *rank, guint op)
+{
+	const guint at = rank->start + 40 * op;
+	g_autofree char *name = g_strdup_printf(
+		"PP:%u%c%u", rank->stage, op < OPS / 2 ? 'F' : 'B', op % (OPS / 2));
+
+	add_event(out, rank, "user_annotation", name, FALSE, 0, at, 30);
+	for (guint k = 0; k < 2; k++) {
+		const guint id = rank->first + rank->stride * (2 * op + k);
+
+		add_event(out, rank, "cuda_runtime", "cudaLaunchKernel", FALSE, id,
+			at + 5 + 5 * k, 1);
+		add_event(out, rank, "kernel", "gemm", TRUE, id, at + 100 + 10 * k, 10);
+	}
+}
+
+static GPtrArray *read_ranks(
+	const Rank *ranks, guint n, gboolean sorted, const char *more, GError **error)
+{
+	g_autoptr(GString) out = g_string_new(
+		"{\"distributedInfo\":{\"rank\":0,\"world_size\":2},\"traceEvents\":[\n");
+	g_autoptr(GPtrArray) events = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *path = NULL;
+	GPtrArray *traces;
+
+	for (guint r = 0; r < n; r++)
+		for (guint op = 0; op < OPS; op++)
+			add_op(events, &ranks[r], op);
+	if (sorted)
+		g_ptr_array_sort(events, compare_events);
+	for (guint i = 0; i < events->len; i++)
+		g_string_append(out, (char *)events->pdata[i] + TIME_SIZE);
+	g_string_append_printf(out, "%s{}]}", more);
+	g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
+	ck_assert(g_file_set_contents(path, out->str, -1, NULL));
+	traces = pipesim_traces_read((const char *const[]){path, NULL}, NULL, NULL, error);
+	g_unlink(path);
+	return traces;
+}
+
+#define NAMED(pid, name)                                                                     \
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":" pid ",\"args\":{\"name\":\"" name \
+	"\"}},\n"
+
+static const struct {
+	Rank ranks[2];
+	gboolean sorted; /* by time, not one behind the other */
+	const char *more;
+	gboolean told; /* which rank is which; else the stages number them */
+	const char *refused;
+} merged[] = {
+	/* Events tagged with their rank. */
+	{{{"10", "0", 1, 1, 5, 0, 3}, {"10", "0", 0, 0, 5, 7, 3}}, TRUE, "", TRUE, NULL},
+	/* A word before each number. */
+	{{{"\"[TP00-PP00] 10\"", "\"[TP00-PP00] 0\"", -1, 0, 5, 0, 3},
+		 {"\"[TP00-PP01] 10\"", "\"[TP00-PP01] 0\"", -1, 1, 5, 7, 3}},
+		TRUE, "", FALSE, NULL},
+	{{{"\"[PP01] 10\"", "\"[PP01] 0\"", -1, 1, 5, 0, 3},
+		 {"\"[PP00] 10\"", "\"[PP00] 0\"", -1, 0, 5, 7, 3}},
+		TRUE, "", TRUE, NULL},
+	/* One behind. */
+	{{{"\"10_1\"", "\"0_1\"", -1, 1, 5, 0, 3}, {"\"11_0\"", "\"1_0\"", -1, 0, 5, 7, 3}},
+		TRUE, "", TRUE, NULL},
+	/* A number a rank, for host and GPU alike, and named. */
+	{{{"2", "2", -1, 1, 5, 0, 3}, {"1", "1", -1, 0, 5, 7, 3}}, TRUE,
+		NAMED("1", "Rank 0") NAMED("2", "Rank 1"), TRUE, NULL},
+	{{{"2", "2", -1, 0, 5, 0, 3}, {"1", "1", -1, 1, 5, 7, 3}}, TRUE, "", FALSE, NULL},
+	/* As they were: GPUs by what launched their work, correlations of which the half is the other's too. */
+	{{{"10", "0", -1, 0, 5, 0, 2}, {"11", "1", -1, 1, 5, 7, 4}}, TRUE, "", FALSE, NULL},
+	/* All of them are; but the other launched them later. */
+	{{{"10", "0", -1, 0, 5, 0, 2}, {"11", "1", -1, 1, 5, 500, 2}}, TRUE, "", FALSE, NULL},
+	/* Every GPU is the first of its host: one file behind the other tells them. */
+	{{{"10", "0", -1, 1, 5, 0, 2}, {"11", "0", -1, 0, 5, 7, 2}}, FALSE, "", FALSE, NULL},
+	{{{"10", "0", -1, 0, 5, 0, 2}, {"11", "0", -1, 1, 5, 7, 2}}, TRUE, "", FALSE,
+		"several processes, and what GPUs did can be of more than one"},
+	{{{"10", "0", -1, 0, 5, 0, 2}, {"11", "1", -1, 1, 5, 7, 2}}, TRUE, "", FALSE,
+		"several processes, and what GPUs did can be of more than one"},
+};
+
+START_TEST(ranks_of_one_file_are_told_apart)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GPtrArray) traces =
+		read_ranks(merged[_i].ranks, 2, merged[_i].sorted, merged[_i].more, &error);
+
+	if (merged[_i].refused != NULL) {
+		ck_assert_ptr_null(traces);
+		ck_assert_msg(strstr(error->message, merged[_i].refused) != NULL, "%s",
+			error->message);
+		return;
+	}
+	ck_assert_msg(traces != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_uint_eq(traces->len, 2);
+	for (guint t = 0; t < 2; t++) {
+		const PipesimTrace *trace = traces->pdata[t];
+		const Rank *rank = &merged[_i].ranks[0];
+
+		ck_assert_uint_eq(trace->rows->len, OPS);
+		/* Each stage is of the rank with its number. */
+		ck_assert_int_eq(pipesim_trace_row(trace, 0)->rank,
+			pipesim_trace_row(trace, 0)->what.stage);
+		ck_assert_int_eq(pipesim_trace_get_count(trace, "rank"),
+			pipesim_trace_row(trace, 0)->rank);
+		ck_assert_int_eq(pipesim_trace_get_count(trace, "ranks"), 2);
+		if (pipesim_trace_row(trace, 0)->what.stage != rank->stage)
+			rank++;
+		pipesim_each (const PipesimTraceRow, row, trace->rows)
+			ck_assert_int_eq(row->busy, 20000);
+		ck_assert_int_eq(
+			pipesim_trace_row(trace, 0)->start, (gint64)(rank->start + 100) * 1000);
+	}
+	const PipesimTrace *first = traces->pdata[0];
+	ck_assert_int_eq(trace_has_notice(first->notices, "does not tell which is which"),
+		!merged[_i].told);
+}
+END_TEST
+
+#define WORKER                                                                           \
+	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)\","  \
+	"\"pid\":99,"                                                                    \
+	"\"tid\":7,\"ts\":1,\"dur\":900},\n"                                             \
+	"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaEventQuery\",\"pid\":99," \
+	"\"tid\":7,\"ts\":1,\"dur\":1,\"args\":{\"correlation\":5}},\n"
+
+/* A second process that did nothing of the pipeline leaves the file that of one rank. */
+START_TEST(workers_are_left_out)
+{
+	static const Rank rank = {"10", "0", -1, 0, 5, 0, 2};
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GPtrArray) traces = read_ranks(&rank, 1, FALSE, WORKER, &error);
+
+	ck_assert_msg(traces != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_uint_eq(traces->len, 1);
+	ck_assert_uint_eq(((PipesimTrace *)traces->pdata[0])->rows->len, OPS);
+	ck_assert_int_eq(pipesim_trace_get_count(traces->pdata[0], "rank"), 0);
+}
+END_TEST
+
+Suite *measure_processes_suite(void)
+{
+	Suite *suite = suite_create("measure-processes");
+	TCase *files = tcase_create("files");
+
+	tcase_add_loop_test(files, ranks_of_one_file_are_told_apart, 0, G_N_ELEMENTS(merged));
+	tcase_add_test(files, workers_are_left_out);
+	suite_add_tcase(suite, files);
+	return suite;
+}
