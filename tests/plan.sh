@@ -53,7 +53,7 @@ for key in steps factors kernels messages error_before error_after; do
 done
 
 # However much there is to say, the table and what stands below it keep to a page.
-for wide in "deepseek-v3 --gpus 64 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
+for wide in "deepseek-v3 --gpus 64 --pp 8 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
 	# shellcheck disable=SC2086 # words
 	pipesim plan --model $wide --global-batch 128 --full >text 2>error || fail "$(cat error): plan $wide"
 	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 100' | grep .; then
