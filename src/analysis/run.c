@@ -290,6 +290,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 		pipesim_footing_init(
 			&footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
 		can_split(run, &footing)) {
+		divide_messages(&footing, pipesim_shape_parts(shape));
 		run->times =
 			pipesim_times_new_placed(footing.costs, &run->shape, program->stage_of);
 		run->layers = pipesim_split_describe(footing.costs, &run->shape, run->times);
