@@ -137,6 +137,20 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	return TRUE;
 }
 
+/* A file has no word for parts that are not slices: read again, each is a micro-batch. */
+static void tell_parts(const PipesimSetup *setup, const char *name, const PipesimShape *shape)
+{
+	g_autofree char *line = NULL;
+
+	if (shape->sliced || pipesim_shape_parts(shape) == 1)
+		return;
+	line = g_strdup_printf("%s runs each micro-batch in %u parts, which the file counts "
+			       "as micro-batches, %u of them; run it with times and "
+			       "activations of a part",
+		name, pipesim_shape_parts(shape), shape->microbatches);
+	pipesim_setup_notice(setup, line);
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
@@ -171,6 +185,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	program = find_program(setup, choice, error);
 	if (program == NULL || (for_pytorch && !check_pytorch(program, error)))
 		return FALSE;
+	tell_parts(setup, name, &program->shape);
 	/* Whatever says how they are issued wants messages. */
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 		messages |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
