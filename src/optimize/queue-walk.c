@@ -36,7 +36,8 @@ gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 {
 	memcpy(walk->codes, codes, walk->n);
 	pipesim_queue_forget(&walk->queue);
-	walk->makespan = pipesim_queue_run(&walk->queue, walk->codes, 0, 0, G_MAXINT64);
+	walk->makespan = pipesim_queue_run(
+		&walk->queue, walk->codes, 0, 0, walk->x->per_rank, G_MAXINT64);
 	pipesim_queue_take(&walk->queue);
 	walk->n_chain = 0;
 	keep_best(walk);
@@ -72,8 +73,8 @@ static void put(PipesimQueueWalk *walk, guint from, guint n, guint to)
 	memcpy(&codes[to], moved, n);
 }
 
-/* Moves what is at @place past up to @shift others. Returns the first place that has changed; n where none has. */
-static guint shift_block(PipesimQueueWalk *walk, guint place, guint shift, gboolean later)
+/* Moves what is at @place past up to @shift others. */
+static void shift_block(PipesimQueueWalk *walk, guint place, guint shift, gboolean later)
 {
 	const guint begin = place - place % walk->x->per_rank, end = begin + walk->x->per_rank;
 	const guint from = block_begin(walk, place), until = block_end(walk, from);
@@ -83,14 +84,11 @@ static guint shift_block(PipesimQueueWalk *walk, guint place, guint shift, gbool
 		at = block_end(walk, at);
 	for (; shift > 0 && at > begin && !later; shift--)
 		at = block_begin(walk, at - 1);
-	if (at == (later ? until : from))
-		return walk->n;
 	put(walk, from, until - from, later ? at - (until - from) : at);
-	return MIN(from, at);
 }
 
-/* An I and its W become one full backward, or the other way round. Returns as shift_block(). */
-static guint join(PipesimQueueWalk *walk, guint place)
+/* An I and its W become one full backward, or the other way round. */
+static void join(PipesimQueueWalk *walk, guint place)
 {
 	const guint begin = place - place % walk->x->per_rank;
 	guint8 *codes = walk->codes;
@@ -99,10 +97,10 @@ static guint join(PipesimQueueWalk *walk, guint place)
 	place = block_begin(walk, place);
 	code = codes[place] & PIPESIM_CODE_MASK;
 	if ((codes[place] & pipesim_instance_code_mask(walk->x)) % walk->x->kinds != I)
-		return walk->n;
+		return;
 	codes[place] ^= PIPESIM_CODE_JOINED;
 	if (!is_joined(walk, place))
-		return place;
+		return;
 	codes[place] ^= PIPESIM_CODE_JOINED;
 	/* Its W comes behind those of the I before it. */
 	for (guint at = begin; at < place; at++)
@@ -111,7 +109,6 @@ static guint join(PipesimQueueWalk *walk, guint place)
 		ahead -= codes[weight] == code + 1;
 	put(walk, weight, 1, place + 1);
 	codes[place] |= PIPESIM_CODE_JOINED;
-	return place;
 }
 
 /* Whether each full backward of @codes is of one micro-batch. */
@@ -163,24 +160,26 @@ static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
 	guint8 *codes = &walk->codes[(gsize)rank * per_rank];
 	gint64 makespan = G_MAXINT64;
-	guint first;
+	guint first = 0, end = per_rank;
 
 	memcpy(walk->before, codes, per_rank);
 	if (walk->x->whole != NULL && (bits >> 1 & 7u) == 0)
-		first = join(walk, place);
+		join(walk, place);
 	else
-		first = shift_block(walk, place, shift, (bits & 1) != 0);
-	if (first == walk->n)
+		shift_block(walk, place, shift, (bits & 1) != 0);
+	while (first < end && codes[first] == walk->before[first])
+		first++;
+	while (first < end && codes[end - 1] == walk->before[end - 1])
+		end--;
+	if (first == end)
 		return FALSE;
-	if (memcmp(walk->before, codes, per_rank) == 0 ||
-		!pipesim_instance_fits(walk->x, rank, codes) || !joins_fit(walk, codes)) {
-		memcpy(codes, walk->before, per_rank);
-		return FALSE;
+	if (pipesim_instance_fits_between(walk->x, rank, codes, first, end) &&
+		joins_fit(walk, codes)) {
+		makespan = pipesim_queue_run(&walk->queue, walk->codes, rank, first, end, most);
+		if (makespan > most)
+			pipesim_queue_leave(&walk->queue);
 	}
-	makespan = pipesim_queue_run(
-		&walk->queue, walk->codes, rank, first - rank * per_rank, most);
 	if (makespan > most) {
-		pipesim_queue_leave(&walk->queue);
 		memcpy(codes, walk->before, per_rank);
 		return FALSE;
 	}

@@ -7,18 +7,21 @@
 #define NO_OP PIPESIM_NO_OP
 
 /* States kept of an order, at most, and rounds between two of them, at least. */
-#define STATES 32
-#define APART  6
+#define STATES 96
+#define APART  2
 /* Stages that PyTorch keeps gathered: with more of them lists depend on which comes when. */
 #define ACTIVE 3
+/* From what nothing else hangs on to the end. */
+#define NOTHING (G_MININT64 / 4)
 
-/* Where the ranks stand; followed by how many of each code have been taken. */
+/* Where the ranks stand; followed by how many of each code have been taken, and one more that is never reached. */
 typedef struct {
-	gint64 free;  /* when the last op ends */
-	gint64 idle;  /* when the last message has moved */
+	gint64 free; /* when the last op ends */
+	gint64 idle; /* when the last message has moved */
+	/* Of the order taken last: the longest paths from these to its end. */
+	gint64 from_free, from_idle;
 	guint32 at;   /* the next op */
 	guint32 skip; /* rounds that something else takes */
-	guint32 root; /* of the last message */
 } Rank;
 
 struct _PipesimQueueState {
@@ -50,37 +53,47 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 
 	*queue = (PipesimQueue){.x = x,
 		.codes = x->chunks * x->kinds,
+		.n_ops = (guint32)n,
 		.behind = runtime->waits_for_sends ? 3 : 2,
-		.waits = runtime->waits_for_sends,
-		.source = pipesim_arena_array(arena, guint32, codes),
-		.target = pipesim_arena_array(arena, guint32, codes),
-		.lag = pipesim_arena_array(arena, gint64, codes),
+		.of = pipesim_arena_array(arena, PipesimQueueCode, codes),
 		.arrival = pipesim_arena_array(arena, gint64, n),
-		.root = pipesim_arena_array(arena, guint32, n),
-		.cause = pipesim_arena_array(arena, guint32, n),
+		.from_input = pipesim_arena_array(arena, gint64, n),
+		.from_sent = pipesim_arena_array(arena, gint64, n),
+		.rest = pipesim_arena_array(arena, gint64, n),
+		.input_place = pipesim_arena_array(arena, guint32, n),
+		.sent_place = pipesim_arena_array(arena, guint32, n),
+		.next = pipesim_arena_array(arena, guint32, n),
 		.size = (sizeof(PipesimQueueState) + sizeof(Rank) * x->ranks +
-				sizeof(guint32) * codes + 7) /
+				sizeof(guint32) * (codes + 1) + 7) /
 			8 * 8,
 		.every = MAX(APART, 2 * x->per_rank / STATES),
 		.known = pipesim_arena_array(arena, PipesimQueueState *, STATES),
 		.fresh = pipesim_arena_array(arena, PipesimQueueState *, STATES),
+		.turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
+		.fresh_turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
 		.changed = pipesim_arena_array(arena, guint32, n),
 		.changed_from = pipesim_arena_array(arena, gint64, n)};
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return;
 	for (guint32 i = 0; i < codes; i++)
-		queue->source[i] = queue->target[i] = NO_OP;
+		queue->of[i] = (PipesimQueueCode){.source = (guint32)codes,
+			.target = NO_OP,
+			.sent = NO_OP,
+			.time = x->time[i % x->kinds][i / x->kinds]};
 	for (guint32 code = 0; code < codes; code++) {
 		gint64 hop;
 		const guint32 from = pipesim_instance_input(x, code, &hop);
 
-		if (from == PIPESIM_NO_LANE || code % x->kinds == W)
+		if (from != PIPESIM_NO_LANE)
+			queue->of[code].source = from;
+		if (from == PIPESIM_NO_LANE || from / x->kinds == code / x->kinds)
 			continue;
-		queue->source[code] = from;
-		if (from / x->kinds != code / x->kinds) {
-			queue->target[from] = code;
-			queue->lag[from] = hop;
-		}
+		queue->of[from].target = code;
+		queue->of[from].lag = hop;
+		queue->of[from].rank = code / queue->codes;
+		if (runtime->waits_for_sends && from % x->kinds == F &&
+			code / queue->codes != from / queue->codes)
+			queue->of[from + 1].sent = code;
 	}
 	for (guint i = 0; i < STATES; i++) {
 		queue->known[i] = (PipesimQueueState *)pipesim_arena_array(
@@ -92,126 +105,265 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 	if (queue->now == NULL)
 		return;
 	queue->known[0]->left = (guint32)n;
+	counts(queue, queue->known[0])[codes] = G_MAXUINT32;
 	queue->n_known = 1;
 }
 
-/* The output of the @k-th op of @code, which has ended on @rank, sets off. */
-static inline void send(PipesimQueue *queue, guint rank, guint32 code, guint32 k)
+/* The output of the @k-th op of a code, which has ended on @from, sets off. */
+static inline void send(PipesimQueue *queue, const PipesimQueueCode *of, Rank *from, guint32 k)
 {
-	const guint32 to = queue->target[code];
-	const guint other = to / queue->codes;
-	const gsize at = (gsize)to * queue->x->count + k;
-	Rank *from = &queue->now->rank[rank], *here = &queue->now->rank[other];
-	guint32 root = rank * queue->x->per_rank + from->at - 1;
+	const gsize at = (gsize)of->target * queue->x->count + k;
+	Rank *here = &queue->now->rank[of->rank];
 	gint64 time = from->free;
 
-	if (other != rank) {
-		if (from->idle > time) {
-			time = from->idle;
-			root = from->root;
-		}
-		if (here->idle > time) {
-			time = here->idle;
-			root = here->root;
-		}
-		if (here->free > time) {
-			time = here->free;
-			root = other * queue->x->per_rank + here->at - 1;
-		}
-		time += queue->lag[code];
+	if (here != from) {
+		time = MAX(time, from->idle);
+		time = MAX(time, here->idle);
+		time = MAX(time, here->free);
+		time += of->lag;
 		from->idle = here->idle = time;
-		from->root = here->root = root;
 	}
 	queue->changed[queue->n_changed] = (guint32)at;
 	queue->changed_from[queue->n_changed++] = queue->arrival[at];
 	queue->arrival[at] = time;
-	queue->root[at] = root;
+}
+
+static gboolean is_joined(const PipesimQueue *queue, guint8 code)
+{
+	return queue->x->whole != NULL && (code & PIPESIM_CODE_JOINED) != 0;
 }
 
 /* The next op of @rank is taken, if what it needs has been. */
 static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint rank)
 {
 	const PipesimInstance *x = queue->x;
-	Rank *here = &queue->now->rank[rank];
-	guint32 *count = counts(queue, queue->now);
+	PipesimQueueState *now = queue->now;
+	Rank *here = &now->rank[rank];
+	guint32 *count = counts(queue, now);
 	const guint32 place = rank * x->per_rank + here->at;
-	const guint code = codes[place] & pipesim_instance_code_mask(x);
-	const gboolean joined = x->whole != NULL && (codes[place] & PIPESIM_CODE_JOINED) != 0;
-	const guint kind = code % x->kinds;
-	const guint32 own = rank * queue->codes + code, source = queue->source[own];
-	const guint32 lane = own / x->kinds, k = count[own];
+	const guint32 own =
+		rank * queue->codes + (codes[place] & pipesim_instance_code_mask(x));
+	const PipesimQueueCode *of = &queue->of[own];
+	const guint32 k = count[own];
+	const gboolean joined = is_joined(queue, codes[place]);
 
-	if (source != NO_OP && count[source] <= k)
+	if (count[of->source] <= k)
 		return FALSE;
 	count[own]++;
-	queue->cause[place] = here->at > 0 ? place - 1 : NO_OP;
-	if (source != NO_OP && queue->target[source] == own) {
-		const gsize input = (gsize)own * x->count + k;
-
-		if (queue->arrival[input] > here->free) {
-			here->free = queue->arrival[input];
-			queue->cause[place] = queue->root[input];
-		}
-	}
-	here->free += joined ? x->whole[lane] : x->time[kind][lane];
+	queue->fresh_turns[queue->n_ops - now->left] =
+		(PipesimQueueTurn){rank, place, own, joined};
+	/* Of what comes from nowhere, or from the lane itself, it stays 0. */
+	here->free = MAX(here->free, queue->arrival[(gsize)own * x->count + k]);
+	here->free += joined ? x->whole[own / x->kinds] : of->time;
 	here->at++;
-	queue->now->left--;
+	now->left--;
 	if (joined) {
-		queue->cause[place + 1] = place;
+		queue->fresh_turns[queue->n_ops - now->left].place = NO_OP;
 		here->at++;
-		queue->now->left--;
+		now->left--;
 		count[own + 1]++;
 	}
-	if (queue->waits && kind == I && queue->target[own - 1] != NO_OP &&
-		queue->target[own - 1] / queue->codes != rank) {
-		const gint64 sent =
-			queue->arrival[(gsize)queue->target[own - 1] * x->count + k];
+	if (of->sent != NO_OP) {
+		const gint64 sent = queue->arrival[(gsize)of->sent * x->count + k];
 
 		here->free = MAX(here->free, sent);
 	}
-	if (queue->target[own] != NO_OP)
-		send(queue, rank, own, k);
+	if (of->target != NO_OP)
+		send(queue, of, here, k);
 	/* Behind the last gradient of a chunk. */
-	if ((kind == x->kinds - 1 || joined) && k + 1 == x->count)
+	if (k + 1 == x->count && (own % x->kinds == x->kinds - 1 || joined))
 		here->skip = queue->behind;
 	return TRUE;
 }
 
-/* Whether a rank ends after @most whatever comes. */
-static gboolean is_too_long(PipesimQueue *queue, gint64 most)
+/* Longest paths --------------------------------------------------------------------------- */
+
+/* The longest path from somewhere to the end, and the place of the first op on it. */
+typedef struct {
+	gint64 time;
+	guint32 place;
+} Path;
+
+/* Member by member: what has just been written so is slow to be read as a whole. */
+static inline void lengthen(Path *path, gint64 time, guint32 place)
+{
+	const gboolean more = time > path->time;
+
+	path->time = more ? time : path->time;
+	path->place = more ? place : path->place;
+}
+
+typedef struct {
+	Path free, idle;
+} Ends;
+
+/* What hangs on the message @at of a code that has been sent from @rank. */
+static inline void trace_send(
+	PipesimQueue *queue, const PipesimQueueCode *of, guint rank, gsize at, Ends *ends)
+{
+	Ends *from = &ends[rank], *to = &ends[of->rank];
+	Path path = {queue->from_input[at], queue->input_place[at]};
+
+	if (to != from) {
+		lengthen(&path, queue->from_sent[at], queue->sent_place[at]);
+		lengthen(&path, from->idle.time, from->idle.place);
+		lengthen(&path, to->idle.time, to->idle.place);
+		path.time += of->lag;
+		from->idle.time = to->idle.time = path.time;
+		from->idle.place = to->idle.place = path.place;
+		lengthen(&to->free, path.time, path.place);
+	}
+	lengthen(&from->free, path.time, path.place);
+}
+
+/* All that comes behind @turn is told. */
+static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, Ends *ends)
+{
+	const PipesimInstance *x = queue->x;
+	const PipesimQueueCode *of = &queue->of[turn->own];
+	guint32 *count = counts(queue, queue->now);
+	const guint32 k = --count[turn->own], behind = turn->place + 1 + turn->joined;
+	const gint64 took = turn->joined ? x->whole[turn->own / x->kinds] : of->time;
+	const gsize at = (gsize)turn->own * x->count + k;
+	gint64 rest = behind != (turn->rank + 1) * x->per_rank ? queue->rest[behind] : 0;
+	Path *path = &ends[turn->rank].free;
+
+	if (turn->joined)
+		count[turn->own + 1]--;
+	if (of->target != NO_OP) {
+		const gsize input = (gsize)of->target * x->count + k;
+		const gint64 beyond = queue->rest[queue->input_place[input]] + of->lag;
+
+		trace_send(queue, of, turn->rank, input, ends);
+		rest = MAX(rest, beyond);
+	}
+	if (of->sent != NO_OP) {
+		queue->from_sent[(gsize)of->sent * x->count + k] = path->time;
+		queue->sent_place[(gsize)of->sent * x->count + k] = path->place;
+	}
+	queue->next[turn->place] = path->place;
+	queue->rest[turn->place] = rest + took;
+	*path = (Path){path->time + took, turn->place};
+	queue->from_input[at] = path->time;
+	queue->input_place[at] = turn->place;
+}
+
+/* From the end of the order taken last on. */
+static void trace(PipesimQueue *queue)
+{
+	const guint ranks = queue->x->ranks;
+	g_autofree Ends *ends = g_new(Ends, ranks);
+	guint state = queue->n_known;
+
+	for (guint i = 0; i < ranks; i++)
+		ends[i] = (Ends){{0, NO_OP}, {NOTHING, NO_OP}};
+	for (guint32 i = queue->n_ops; i-- > 0;) {
+		if (queue->turns[i].place == NO_OP)
+			continue;
+		trace_op(queue, &queue->turns[i], ends);
+		while (state > 0 && queue->known[state - 1]->left == queue->n_ops - i) {
+			state--;
+			for (guint r = 0; r < ranks; r++) {
+				queue->known[state]->rank[r].from_free = ends[r].free.time;
+				queue->known[state]->rank[r].from_idle = ends[r].idle.time;
+			}
+		}
+	}
+	queue->first = NO_OP;
+	for (guint i = 0, longest = 0; i < ranks; i++)
+		if (ends[i].free.time > ends[longest].free.time || i == 0) {
+			longest = i;
+			queue->first = ends[i].free.place;
+		}
+}
+
+/* As it stands, if all that is to come is as in the order taken last, of which @known has come as far: how long it will
+ * be. */
+static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known)
 {
 	const PipesimInstance *x = queue->x;
 	const guint32 *count = counts(queue, queue->now);
+	gint64 longest = 0;
 
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		gint64 end = queue->now->rank[rank].free;
+	for (guint i = 0; i < x->ranks; i++) {
+		const Rank *rank = &queue->now->rank[i];
+		const gint64 by_op = rank->free + known->rank[i].from_free;
+		const gint64 by_message = rank->idle + known->rank[i].from_idle;
 
-		for (guint i = rank * x->chunks; i < (rank + 1) * x->chunks; i++)
-			for (guint kind = 0; kind < x->kinds; kind++)
-				end += (gint64)(x->count - count[i * x->kinds + kind]) *
-				       x->apart[kind][i];
-		if (end > most)
+		longest = MAX(longest, MAX(by_op, by_message));
+	}
+	for (guint32 own = 0; own < x->lanes * x->kinds; own++) {
+		const PipesimQueueCode *of = &queue->of[own];
+		const gsize to = (gsize)of->target * x->count,
+			    sent = (gsize)of->sent * x->count;
+
+		for (guint32 k = of->target != NO_OP ? count[of->target] : x->count;
+			k < count[own]; k++) {
+			const gint64 span = queue->arrival[to + k] + queue->from_input[to + k];
+
+			longest = MAX(longest, span);
+		}
+		for (guint32 k = count[own]; of->sent != NO_OP && k < count[own - 1]; k++) {
+			const gint64 span =
+				queue->arrival[sent + k] + queue->from_sent[sent + k];
+
+			longest = MAX(longest, span);
+		}
+	}
+	return longest;
+}
+
+/* Whether all ranks stand in @a where they do in @b. */
+static gboolean stand_alike(
+	const PipesimQueue *queue, const PipesimQueueState *a, const PipesimQueueState *b)
+{
+	for (guint i = 0; i < queue->x->ranks; i++)
+		if (a->rank[i].at != b->rank[i].at || a->rank[i].skip != b->rank[i].skip)
+			return FALSE;
+	return TRUE;
+}
+
+/* Behind all that differs from the order taken last: whether the order is longer than @most. Sets @said where that is
+ * known for good.
+ * @known: (inout): a state of that order; the next one to be come to */
+static gboolean is_too_long(PipesimQueue *queue, gint64 most, guint *known, gboolean *said)
+{
+	const guint per_rank = queue->x->per_rank;
+
+	for (guint i = 0; i < queue->x->ranks; i++) {
+		const Rank *rank = &queue->now->rank[i];
+
+		if (rank->at < per_rank &&
+			rank->free + queue->rest[i * per_rank + rank->at] > most)
 			return TRUE;
 	}
-	return FALSE;
+	while (*known < queue->n_known && queue->known[*known]->left > queue->now->left)
+		++*known;
+	if (*known == queue->n_known || queue->known[*known]->left < queue->now->left ||
+		!stand_alike(queue, queue->now, queue->known[*known]))
+		return FALSE;
+	*said = TRUE;
+	return span_from(queue, queue->known[*known]) > most;
 }
 
 void pipesim_queue_forget(PipesimQueue *queue)
 {
 	queue->n_known = 1;
+	queue->knows = FALSE;
 }
 
-gint64 pipesim_queue_run(
-	PipesimQueue *queue, const guint8 *codes, guint rank, guint place, gint64 most)
+gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, guint place,
+	guint end, gint64 most)
 {
 	const guint ranks = queue->x->ranks, per_rank = queue->x->per_rank;
-	guint from = queue->n_known - 1;
+	gboolean said = !queue->knows;
+	guint from = queue->n_known - 1, known;
 	gint64 longest = 0;
 
 	/* A rank that stands at the place may have waited there for what another op needs. */
 	while (from > 0 && queue->known[from]->rank[rank].at >= place)
 		from--;
-	queue->begun = from;
+	known = queue->begun = from;
 	queue->n_fresh = from + 1;
 	queue->n_changed = 0;
 	memcpy(queue->now, queue->known[from], queue->size);
@@ -223,16 +375,17 @@ gint64 pipesim_queue_run(
 
 			if (here->at == per_rank)
 				continue;
-			any |= here->skip > 0 || take_next(queue, codes, i);
-			here->skip -= here->skip > 0;
+			if (here->skip > 0)
+				any = here->skip-- > 0;
+			else
+				any |= take_next(queue, codes, i);
 		}
-		if (!any)
+		if (!any || (!said && queue->now->rank[rank].at >= end &&
+				    is_too_long(queue, most, &known, &said)))
 			return G_MAXINT64;
-		if (++queue->now->round % queue->every > 0 || queue->n_fresh == STATES)
-			continue;
-		if (is_too_long(queue, most))
-			return G_MAXINT64;
-		memcpy(queue->fresh[queue->n_fresh++], queue->now, queue->size);
+		if (++queue->now->round % queue->every == 0 && queue->n_fresh < STATES &&
+			queue->now->left > 0)
+			memcpy(queue->fresh[queue->n_fresh++], queue->now, queue->size);
 	}
 	for (guint i = 0; i < ranks; i++)
 		longest = MAX(longest, queue->now->rank[i].free);
@@ -241,6 +394,10 @@ gint64 pipesim_queue_run(
 
 void pipesim_queue_take(PipesimQueue *queue)
 {
+	const guint32 from = queue->n_ops - queue->known[queue->begun]->left;
+
+	memcpy(queue->turns + from, queue->fresh_turns + from,
+		(queue->n_ops - from) * sizeof *queue->turns);
 	for (guint i = queue->begun + 1; i < queue->n_fresh; i++) {
 		PipesimQueueState *const swap = queue->known[i];
 
@@ -248,6 +405,9 @@ void pipesim_queue_take(PipesimQueue *queue)
 		queue->fresh[i] = swap;
 	}
 	queue->n_known = queue->n_fresh;
+	queue->knows = queue->now->left == 0;
+	if (queue->knows)
+		trace(queue);
 }
 
 void pipesim_queue_leave(PipesimQueue *queue)
@@ -261,17 +421,9 @@ void pipesim_queue_leave(PipesimQueue *queue)
 
 guint pipesim_queue_critical(const PipesimQueue *queue, guint32 *places)
 {
-	const PipesimInstance *x = queue->x;
-	const Rank *rank = queue->now->rank;
-	guint last = 0, n = 0;
-	guint32 at;
+	guint n = 0;
 
-	for (guint i = 1; i < x->ranks; i++)
-		if (rank[i].free > rank[last].free)
-			last = i;
-	/* Causes of ops that the last run has not told again may be of an order that was left: not for ever. */
-	for (at = (last + 1) * x->per_rank - 1; at != NO_OP && n < x->ranks * x->per_rank;
-		at = queue->cause[at])
+	for (guint32 at = queue->first; at != NO_OP; at = queue->next[at])
 		places[n++] = at;
 	return n;
 }

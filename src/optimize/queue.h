@@ -12,18 +12,41 @@
 
 typedef struct _PipesimQueueState PipesimQueueState;
 
+/* Of a rank. */
+typedef struct {
+	guint32 source; /* the code whose count must be above */
+	guint32 target; /* what gets its output; NO_OP: none */
+	guint32 rank;   /* of target */
+	guint32 sent; /* of an I that waits for what its forward has sent: what gets that; NO_OP */
+	gint64 lag; /* of the message to target */
+	gint64 time;
+} PipesimQueueCode;
+
+/* An op that has been taken. */
+typedef struct {
+	guint32 rank, place; /* NO_OP: of what runs as one with the op before it */
+	guint32 own;         /* rank * codes + code */
+	guint32 joined;
+} PipesimQueueTurn;
+
 typedef struct {
 	const PipesimInstance *x;
 	guint codes;  /* of a rank */
 	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
-	gboolean waits;  /* a backward for input waits for what its forward has sent */
-	guint32 *source; /* [rank * codes + code]: whose count must be above; NO_OP: none */
-	guint32 *target; /* [rank * codes + code]: what gets its output; NO_OP: none */
-	gint64 *lag;     /* [rank * codes + code]: of the message to target */
+	PipesimQueueCode *of; /* [rank * codes + code] */
 	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */
-	guint32 *root;   /* the same: the place of the op that it has waited for last */
-	guint32 *cause;  /* [place]: of the op that it has waited for last; NO_OP: none */
-	gsize size;      /* of a state, bytes */
+	/* Of the order taken last. The same: the longest paths to its end from where the input is there, and for
+	 * the op that waits for it to be sent; and the places of the first ops on them. */
+	gint64 *from_input, *from_sent;
+	guint32 *input_place, *sent_place;
+	gint64 *rest; /* [place]: at least as long it goes on from the start of that op, whatever the queues */
+	guint32 *next;           /* [place]: on the longest path from its end; NO_OP: none */
+	guint32 first;           /* of one that is as long as the order */
+	PipesimQueueTurn *turns; /* [n_ops] */
+	gboolean knows;          /* all of these */
+	guint32 n_ops;
+	PipesimQueueTurn *fresh_turns; /* of the last run */
+	gsize size;                    /* of a state, bytes */
 	guint every, n_known, n_fresh; /* states are kept after so many rounds; states */
 	guint begun;                   /* the known state that the last run has begun with */
 	PipesimQueueState **known,
@@ -49,9 +72,9 @@ void pipesim_queue_forget(PipesimQueue *queue);
 
 /** pipesim_queue_run: the makespan of @codes, which fit and are tidy, ns; G_MAXINT64 where it does not end, or, maybe, is
  * longer than @most.
- * @place: of @rank: the first that differs from the order taken last */
-gint64 pipesim_queue_run(
-	PipesimQueue *queue, const guint8 *codes, guint rank, guint place, gint64 most);
+ * @place, @end: of @rank: the first that differs from the order taken last, and behind the last */
+gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, guint place,
+	guint end, gint64 most);
 
 /** pipesim_queue_take, pipesim_queue_leave: what to do with the order that was run last; one of them comes before the
  * next run. */

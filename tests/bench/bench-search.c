@@ -1,6 +1,7 @@
 /* Searches: time from costs to order, and how near the order is to what none can be below. */
 #include "bench.h"
 #include "optimize/bound.h"
+#include "optimize/queue-walk.h"
 #include "optimize/walk.h"
 #include "order/build.h"
 #include "schedule/schedule.h"
@@ -100,6 +101,7 @@ static void measure_order(const char *name, guint ranks, guint microbatches)
 typedef struct {
 	PipesimInstance *instance;
 	PipesimWalk walk;
+	PipesimQueueWalk queue_walk;
 	gint64 heat;
 } Moves;
 
@@ -110,6 +112,13 @@ static void run_moves(gpointer data)
 	pipesim_walk_run(&moves->walk, MOVES, (double)moves->heat, -1);
 }
 
+static void run_queue_moves(gpointer data)
+{
+	Moves *moves = data;
+
+	pipesim_queue_walk_run(&moves->queue_walk, MOVES, (double)moves->heat);
+}
+
 static void run_bound(gpointer data)
 {
 	Moves *moves = data;
@@ -117,25 +126,59 @@ static void run_bound(gpointer data)
 	pipesim_bound_free(pipesim_bound_new(moves->instance, FALSE, NULL, NULL));
 }
 
-static void measure_moves(PipesimPlacement placement, guint ranks, guint microbatches)
+/* At three quarters of 1F1B's memory. */
+static PipesimInstance *moved(
+	const PipesimCosts *costs, PipesimPlacement placement, guint ranks, guint microbatches)
 {
 	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	g_assert(pipesim_shape_init(
+		&shape, &scenario, placement == PIPESIM_V ? 2 : 1, placement, NULL));
+	times = pipesim_times_new(costs, &shape);
+	return pipesim_instance_new(&(PipesimInstanceOf){.shape = &shape,
+					    .times = times,
+					    .costs = costs,
+					    .max_activations = {(gint64)ranks * 3 / 4, 1}},
+		NULL);
+}
+
+/* By the rules of @runtime, whose messages go by queues. */
+static void measure_queue_moves(
+	PipesimPlacement placement, guint ranks, guint microbatches, const char *runtime)
+{
+	g_autoptr(PipesimCosts) costs = authors_costs();
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimInstance) x = moved(costs, placement, ranks, microbatches);
+	Moves moves = {.instance = x};
+	g_autofree guint8 *codes = g_new(guint8, (gsize)x->ranks * x->per_rank);
+
+	pipesim_queue_walk_init(&moves.queue_walk, x,
+		pipesim_runtime_find(runtime, "--runtime", NULL), 1, 0, arena);
+	g_assert(pipesim_build(x, 0, codes) &&
+		 pipesim_queue_walk_begin(&moves.queue_walk, codes));
+	for (guint cold = 10; cold <= 1000; cold *= 10) {
+		g_autofree char *what = NULL;
+		gint64 ns;
+
+		moves.heat = costs->time[PIPESIM_F] / x->chunks / cold;
+		ns = bench_median(run_queue_moves, &moves);
+		what = g_strdup_printf("%s %u/%u, heat F/%u, %s",
+			x->chunks == 2 ? "v" : "single", ranks, microbatches, cold, runtime);
+		bench_row(&(BenchRow){.what = what, .ns = ns, .n = MOVES, .unit = "moves"});
+	}
+}
+
+static void measure_moves(PipesimPlacement placement, guint ranks, guint microbatches)
+{
 	const guint chunks = placement == PIPESIM_V ? 2 : 1;
 	g_autoptr(PipesimCosts) costs = authors_costs();
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autoptr(PipesimTimes) times = NULL;
 	g_autofree guint8 *codes = NULL;
-	PipesimShape shape;
 	Moves moves;
 
-	g_assert(pipesim_shape_init(&shape, &scenario, chunks, placement, NULL));
-	times = pipesim_times_new(costs, &shape);
-	moves.instance =
-		pipesim_instance_new(&(PipesimInstanceOf){.shape = &shape,
-					     .times = times,
-					     .costs = costs,
-					     .max_activations = {(gint64)ranks * 3 / 4, 1}},
-			NULL);
+	moves.instance = moved(costs, placement, ranks, microbatches);
 	pipesim_walk_init(&moves.walk, moves.instance, 1, 0, arena);
 	codes = g_new(guint8, moves.walk.n);
 	g_assert(pipesim_build(moves.instance, 0, codes) &&
@@ -181,4 +224,8 @@ void bench_search(void)
 	measure_moves(PIPESIM_LOOPED, 8, 32);
 	measure_moves(PIPESIM_V, 8, 32);
 	measure_moves(PIPESIM_V, 16, 64);
+	bench_title("The same by the rules of PyTorch's queues");
+	measure_queue_moves(PIPESIM_LOOPED, 8, 32, "pytorch-2.11");
+	measure_queue_moves(PIPESIM_LOOPED, 8, 32, "pytorch-2.15");
+	measure_queue_moves(PIPESIM_V, 8, 32, "pytorch-2.15");
 }

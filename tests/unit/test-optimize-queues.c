@@ -2,6 +2,7 @@
 #include "grid.h"
 #include "optimize/queue-walk.h"
 #include "optimize/search.h"
+#include "optimize/walk.h"
 #include "order/build.h"
 #include "suites.h"
 #include <string.h>
@@ -118,6 +119,94 @@ START_TEST(queues_are_simulated)
 	ck_assert(moved > 20 || shapes[_i].ranks == 1);
 	/* Halves are joined too, where a full backward is worth more than both. */
 	ck_assert(joined > 20 || may_join == 0);
+}
+END_TEST
+
+/* Moves one op of @rank of @codes to another place: FALSE, with nothing changed, where that is no order. Tells the first place
+ * that differs then, and behind the last. */
+static gboolean move_op(const Case *c, guint8 *codes, guint rank, guint from, guint to,
+	guint *place, guint *end)
+{
+	guint8 *own = codes + (gsize)rank * c->x->per_rank;
+	const gsize n = (gsize)c->x->ranks * c->x->per_rank;
+	g_autofree guint8 *before = g_memdup2(codes, n), *tidy = NULL;
+	const guint8 moved = own[from];
+
+	if (from < to)
+		memmove(own + from, own + from + 1, to - from);
+	else
+		memmove(own + to + 1, own + to, from - to);
+	own[to] = moved;
+	*place = MIN(from, to);
+	*end = MAX(from, to) + 1;
+	tidy = g_memdup2(codes, n);
+	if (pipesim_instance_fits(c->x, rank, own)) {
+		pipesim_instance_tidy(c->x, tidy);
+		if (memcmp(tidy, codes, n) == 0)
+			return TRUE;
+	}
+	memcpy(codes, before, n);
+	return FALSE;
+}
+
+/* Whatever is taken or left in between: an order is as long as the engine says, or longer than it may be. */
+START_TEST(orders_are_judged)
+{
+	guint longer = 0, equal = 0, stuck = 0;
+
+	for (guint seed = 0; seed < 12; seed++) {
+		Case c = make_case((guint)_i, seed);
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		const PipesimSampleKey key = pipesim_sample_key(seed, (guint)_i);
+		g_autofree guint8 *codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
+		PipesimQueue queue;
+		PipesimWalk walk;
+		gint64 makespan;
+
+		pipesim_walk_init(&walk, c.x, 0, 0, arena);
+		ck_assert(pipesim_build(c.x, PIPESIM_BUILDS - 1, codes));
+		pipesim_queue_init(&queue, c.x, c.runtime, arena);
+		makespan = pipesim_queue_run(&queue, codes, 0, 0, c.x->per_rank, G_MAXINT64);
+		ck_assert_int_eq(makespan, simulate(&c, codes));
+		pipesim_queue_take(&queue);
+		for (guint i = 0, drawn = 0; i < 400; i++) {
+			const guint rank = pipesim_random_below(key, drawn++, c.x->ranks);
+			const guint from = pipesim_random_below(key, drawn++, c.x->per_rank);
+			const guint to = MIN(from + pipesim_random_below(key, drawn++, 16),
+						 c.x->per_rank + 6) -
+					 MIN(from, 7u);
+			const gint64 most =
+				makespan + pipesim_random_below(key, drawn++, 4) * 300000;
+			g_autofree guint8 *before =
+				g_memdup2(codes, (gsize)c.x->ranks * c.x->per_rank);
+			guint place, end;
+			gint64 judged, told;
+
+			if (to >= c.x->per_rank || to == from ||
+				!move_op(&c, codes, rank, from, to, &place, &end))
+				continue;
+			told = pipesim_walk_begin(&walk, codes) ? simulate(&c, codes)
+								: G_MAXINT64;
+			judged = pipesim_queue_run(&queue, codes, rank, place, end, most);
+			stuck += told == G_MAXINT64;
+			if (judged < G_MAXINT64)
+				ck_assert_int_eq(judged, told);
+			else
+				ck_assert_int_gt(told, most);
+			longer += told > most;
+			equal += told <= most;
+			if (judged <= most && pipesim_random_below(key, drawn++, 3) > 0) {
+				pipesim_queue_take(&queue);
+				makespan = judged;
+			} else {
+				pipesim_queue_leave(&queue);
+				memcpy(codes, before, (gsize)c.x->ranks * c.x->per_rank);
+			}
+		}
+		free_case(&c);
+	}
+	ck_assert_uint_gt(equal, 100);
+	ck_assert(shapes[_i].ranks == 1 || (longer > 100 && stuck > 0));
 }
 END_TEST
 
@@ -275,6 +364,7 @@ Suite *optimize_queues_suite(void)
 	TCase *tests = tcase_create("queues");
 
 	tcase_add_loop_test(tests, queues_are_simulated, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(tests, orders_are_judged, 0, G_N_ELEMENTS(shapes));
 	tcase_add_test(tests, queues_bound_steps);
 	tcase_add_test(tests, queues_are_searched);
 	tcase_add_test(tests, orders_grow);
