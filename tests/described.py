@@ -345,11 +345,13 @@ def summarize(title, rows, errors):
 
 
 # How Megatron-LM runs them: 1F1B sends in batches that the host waits for, and then takes as long to launch again as the first
-# row of the zero-bubble paper says (docs/accuracy.md). Zero-bubble schedules have a runtime of their own.
+# row of the zero-bubble paper says (docs/accuracy.md). Zero-bubble schedules have a runtime of their own, which waits for
+# messages too: what they are for is launched as much later.
 RUN_BY = {
     "1f1b": ["--runtime", "megatron", "--no-overlap-p2p", "--host-time", "1ms"],
     "interleaved-1f1b": ["--runtime", "megatron"],
 }
+RUN_BY_PRIMUS = ["--link-latency", "1ms"]
 
 
 def print_ratios(arguments):
@@ -364,7 +366,7 @@ def print_ratios(arguments):
         runner.write_models(rows)
         for row in rows:
             devices = runner.write_devices({})
-            step = runner.step({**row, "recompute": "none"}, devices, RUN_BY.get(row["schedule"], ())), float(row["step_s"])
+            step = runner.step({**row, "recompute": "none"}, devices, RUN_BY.get(row["schedule"], RUN_BY_PRIMUS)), float(row["step_s"])
             if row["schedule"] == "1f1b":
                 first[row["model"]] = step
             if row["model"] not in first:
