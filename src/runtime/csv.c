@@ -4,6 +4,7 @@
 #include "order/more.h"
 #include "runtime/cell.h"
 #include "runtime/csv.h"
+#include "runtime/printed.h"
 #include <stdlib.h>
 
 /* How many stages and micro-batches a file means. */
@@ -607,15 +608,23 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 
 /* The file as a whole. */
 
-static PipesimScheduleFile *read_csv(PipesimCsv *csv, GError **error)
+static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 {
+	g_auto(PipesimPrinted) printed = {NULL};
+	g_autoptr(PipesimCsv) csv =
+		pipesim_csv_new(pipesim_printed_open(&printed, input, error));
 	g_autoptr(PipesimScheduleFile) file = g_new0(PipesimScheduleFile, 1);
-	g_auto(PipesimCells) cells = {.path = pipesim_csv_path(csv)};
+	g_auto(PipesimCells) cells = {NULL};
 	PipesimShape shape;
 
+	if (csv == NULL)
+		return NULL;
+	cells.path = pipesim_csv_path(csv);
 	file->path = g_strdup(cells.path);
 	if (!pipesim_cells_read(&cells, csv, error))
 		return NULL;
+	for (guint32 i = 0; printed.text != NULL && i < cells.n; i++)
+		cells.cells[i].column = g_array_index(printed.columns, guint32, i);
 	if (cells.n_ops == 0) {
 		pipesim_fail_at(error, cells.path, 1, 1,
 			"no op in the file; write one line per rank, with cells such as 0F0");
@@ -660,19 +669,13 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 
 PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error)
 {
-	g_autoptr(PipesimCsv) csv =
-		pipesim_csv_new(pipesim_input_open_as(path, PIPESIM_FILE_SCHEDULE, error));
-
-	return csv != NULL ? read_csv(csv, error) : NULL;
+	return read_file(pipesim_input_open_as(path, PIPESIM_FILE_SCHEDULE, error), error);
 }
 
 PipesimScheduleFile *pipesim_schedule_file_parse(
 	const char *text, gsize length, const char *path, GError **error)
 {
-	g_autoptr(PipesimCsv) csv =
-		pipesim_csv_new(pipesim_input_new_memory(path, text, length));
-
-	return read_csv(csv, error);
+	return read_file(pipesim_input_new_memory(path, text, length), error);
 }
 
 void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)

@@ -9,6 +9,8 @@
  * "0UNSHARD", "0RESHARD", "0REDUCE_GRAD". pipesim's own form has groups of messages that are
  * waited for as one, "(0SEND_F7;0RECV_B3)GROUP", which PyTorch does not know.
  *
+ * Orders as programs print them are read, too (runtime/printed.h).
+ *
  * PyTorch reads more than it means: "2F0junk" as 2F0, "2F" as a forward of no micro-batch. Such
  * cells are refused here. */
 #pragma once
