@@ -29,7 +29,6 @@ static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 		for (guint chunk = 0; chunk < shape.chunks; chunk++) {
 			const guint stage = pipesim_shape_stage(&shape, rank, chunk);
 
-			/* A pair is no shorter than its halves where none was measured. */
 			busy += (times->stage[PIPESIM_F][stage] +
 					times->stage[PIPESIM_B][stage]) *
 				(gint64)pipesim_shape_per_chunk(&shape);
@@ -46,6 +45,11 @@ static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 						   times->bytes[PIPESIM_TRANSIENT][stage]);
 		}
 		bytes += least + costs->cutter->fixed(costs->cutter, sorts);
+		/* As much as could be in pairs, each rounded by a nanosecond. */
+		if (times->chunk[PIPESIM_FB] <
+			times->chunk[PIPESIM_F] + times->chunk[PIPESIM_B])
+			busy = pipesim_times_paired(times, busy) -
+			       (gint64)(shape.chunks * pipesim_shape_per_chunk(&shape));
 		all += busy;
 		busiest = MAX(busiest, busy);
 		candidate->bound = MAX(candidate->bound, busy + tail);

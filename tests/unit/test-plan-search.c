@@ -95,9 +95,14 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 	}
 	g_array_sort(all->all, compare_steps);
 	memset(ten, 0, PIPESIM_BEST * sizeof *ten);
-	for (guint i = 0; i < all->all->len; i++)
-		if (g_array_index(all->all, PipesimCandidate, i).fits)
-			g_array_append_val(found, g_array_index(all->all, PipesimCandidate, i));
+	for (guint i = 0; i < all->all->len; i++) {
+		const PipesimCandidate *one = &g_array_index(all->all, PipesimCandidate, i);
+
+		if (!layouts && one->step > 0)
+			ck_assert_int_le(one->bound, one->step);
+		if (one->fits)
+			g_array_append_vals(found, one, 1);
+	}
 	rows = pipesim_plan_group(wish, found, PIPESIM_BEST);
 	for (guint i = 0; i < rows->len; i++)
 		ten[i] = g_array_index(rows, PipesimCandidate, i).step;
@@ -140,6 +145,7 @@ START_TEST(prunes_safely)
 		wish.training.mfu = 0.4;
 		wish.training.zero = PIPESIM_ZERO_1;
 		wish.training.overlap = g_rand_boolean(random);
+		wish.training.ep_overlap = round % 6 == 4;
 		/* Messages that wait are simulated only where they would win if they did not. */
 		if (round % 8 == 1)
 			wish.runtime = round % 16 == 1 ? &pipesim_runtime_megatron
