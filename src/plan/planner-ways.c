@@ -3,32 +3,68 @@
 #include "base/parallel.h"
 #include "plan/planner-ways.h"
 #include "schedule/schedule.h"
+#include <string.h>
 
 typedef struct {
 	const PipesimWish *wish;
 	GArray *ways; /* of PipesimPlanWay */
 } Ways;
 
-/* Bounds of @candidate at @costs: its busiest rank, and its fullest with one micro-batch. */
+/* Of each stage at @times, ns: after how long its first forward begins at the earliest, and what a step lasts at least from
+ * the end of its last backward on, where backwards are whole. Copies of a stage begin and end on several ranks. */
+static void fill_and_drain(const PipesimSchedule *schedule, const PipesimShape *shape,
+	const PipesimTimes *times, gint64 *fill, gint64 *drain)
+{
+	g_autofree gint64 *tail = g_new0(gint64, shape->stages);
+	g_autofree guint *rank_of = g_new0(guint, shape->stages);
+
+	for (guint i = 0; i < shape->ranks * shape->chunks; i++)
+		rank_of[pipesim_shape_stage(shape, i / shape->chunks, i % shape->chunks)] =
+			i / shape->chunks;
+	for (guint stage = 0; stage < shape->stages && shape->copies == 1; stage++)
+		tail[rank_of[stage]] += times->tail[stage];
+	drain[0] = tail[rank_of[0]];
+	for (guint stage = 1; stage < shape->stages; stage++) {
+		const gint64 hop = shape->copies > 1 || rank_of[stage] != rank_of[stage - 1]
+					   ? times->p2p
+					   : 0;
+
+		fill[stage] = fill[stage - 1] + times->stage[PIPESIM_F][stage - 1] + hop;
+		drain[stage] = MAX(tail[rank_of[stage]],
+			hop + times->stage[PIPESIM_B][stage - 1] + drain[stage - 1]);
+	}
+	if (!schedule->whole || shape->pairs)
+		memset(drain, 0, shape->stages * sizeof *drain);
+}
+
+/* Bounds of @candidate at @costs: its busiest rank with what comes before it and after it, and its fullest with one
+ * micro-batch. */
 static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 	PipesimCandidate *candidate, GError **error)
 {
 	gint64 all = 0, held = 0, busiest = 0;
 	const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
 	g_autoptr(PipesimTimes) times = NULL;
+	g_autofree gint64 *fill = NULL, *drain = NULL;
 	PipesimShape shape;
 
 	if (!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, error) ||
 		!costs->cutter->check(costs->cutter, &shape, error))
 		return FALSE;
 	times = pipesim_times_new(costs, &shape);
+	fill = g_new0(gint64, shape.stages);
+	drain = g_new0(gint64, shape.stages);
+	/* Without a barrier steps fill the next one's. */
+	if (pipesim_schedule_is_plain(candidate->schedule) && !wish->post_validation)
+		fill_and_drain(candidate->schedule, &shape, times, fill, drain);
 	for (guint rank = 0; rank < shape.ranks; rank++) {
 		gint64 busy = 0, bytes = 0, least = 0, tail = 0;
-		guint sorts = 0;
+		guint sorts = 0, first = shape.stages - 1;
 
 		for (guint chunk = 0; chunk < shape.chunks; chunk++) {
 			const guint stage = pipesim_shape_stage(&shape, rank, chunk);
 
+			first = MIN(first, stage);
 			busy += (times->stage[PIPESIM_F][stage] +
 					times->stage[PIPESIM_B][stage]) *
 				(gint64)pipesim_shape_per_chunk(&shape);
@@ -52,7 +88,8 @@ static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 			       (gint64)(shape.chunks * pipesim_shape_per_chunk(&shape));
 		all += busy;
 		busiest = MAX(busiest, busy);
-		candidate->bound = MAX(candidate->bound, busy + tail);
+		candidate->bound =
+			MAX(candidate->bound, fill[first] + busy + MAX(tail, drain[first]));
 		candidate->least = MAX(candidate->least, bytes);
 	}
 	/* Under any layout the busiest rank, and the fullest, has no less than the mean; of one stage each, the longest is

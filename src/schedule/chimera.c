@@ -278,6 +278,7 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.takes = PIPESIM_TAKES_PIPELINES,
 	.check = check,
+	.whole = TRUE,
 	.generate = generate,
 	.bubble.text = "(PP/N-1)(F+B)",
 	.bubble.letters =
@@ -331,6 +332,7 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.extensions = {{holds_full_doubled_units,
 		"M is not a multiple of 2 PP: the last unit runs without the missing "
 		"micro-batches, which is pipesim's extension"}},
+	.whole = TRUE,
 	.generate = generate_doubling,
 	.bubble.text = "(PP/2-1)(F+B)",
 	.bubble.letters = letters,

@@ -26,6 +26,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 		     "runs it",
 	.runtime = "single",
 	.takes = PIPESIM_TAKES_SLICES | PIPESIM_TAKES_SPARING,
+	.whole = TRUE,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

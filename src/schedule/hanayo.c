@@ -111,6 +111,7 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 	.placement = PIPESIM_WAVE,
 	.takes = PIPESIM_TAKES_CHUNKS,
 	.check = check,
+	.whole = TRUE,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters =

@@ -309,6 +309,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		 PIPESIM_TAKES_SPARING,
 	.runtime = "pytorch-2.11",
 	.check = check,
+	.whole = TRUE,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "

@@ -31,6 +31,7 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS,
 	.runtime = "pytorch-2.11",
+	.whole = TRUE,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "

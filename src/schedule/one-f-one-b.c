@@ -35,6 +35,7 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 		     "Schedule1F1B runs it",
 	.runtime = "single",
 	.takes = PIPESIM_TAKES_SLICES | PIPESIM_TAKES_SPARING,
+	.whole = TRUE,
 	.generate = pipesim_one_f_one_b,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

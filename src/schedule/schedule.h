@@ -100,6 +100,8 @@ struct _PipesimSchedule {
 	guint parts; /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
 	guint slices; /* of a sequence where none are asked for; 0 = it is not cut, PIPESIM_SLICES_PP = PP */
 	PipesimOffloads offloads;
+	gboolean
+		whole; /* every backward is one op, with its weight gradient: a step ends with them */
 	guint takes; /* PipesimTakes, of what a scenario may ask for */
 	guint barriers; /* of passes over parts of the vocabulary, a micro-batch: its order goes by F and B, and
 			   is simulated by engine/mixed.h alone; 0 = it has no passes */

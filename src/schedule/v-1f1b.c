@@ -101,6 +101,7 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.placement = PIPESIM_V,
 	.runtime = "pytorch-2.11",
 	.check = check,
+	.whole = TRUE,
 	.plan = plan,
 	.activations.text = "2PP/3 + 1, rounded down",
 	.activations.value = activations,

@@ -113,7 +113,8 @@ START_TEST(prunes_safely)
 {
 	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
 		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b,
-		&pipesim_schedule_zb_v, &pipesim_schedule_dualpipe, NULL};
+		&pipesim_schedule_zb_v, &pipesim_schedule_dualpipe, &pipesim_schedule_hanayo,
+		&pipesim_schedule_chimera, NULL};
 	static const char *const models[] = {"llama-3-8b", "deepseek-v3", "mixtral-8x7b"};
 	GRand *random = g_rand_new_with_seed(3);
 	guint beaten = 0, ruled_out = 0;

@@ -170,6 +170,9 @@ START_TEST(every_op_once)
 	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
 
 	assert_complete(program);
+	for (guint i = 0; i < program->n_ops && accepted_case(_i)->schedule->whole; i++)
+		ck_assert(
+			program->ops[i].kind != PIPESIM_I && program->ops[i].kind != PIPESIM_W);
 	ck_assert_uint_eq(
 		pipesim_shape_whole(&program->shape), accepted_case(_i)->microbatches);
 }
