@@ -385,19 +385,54 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	pipesim_json_close(json);
 }
 
-static gboolean write_all(Optimize *o, GError **error)
+/* First the file of what has taken long to find. @comparison: of an order that was found */
+static gboolean write_all(
+	const Optimize *o, const PipesimComparison *comparison, GError **error)
+{
+	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+	const char *picture = o->setup->text[PIPESIM_SET_LINES];
+	PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
+
+	if (o->curve != NULL)
+		pipesim_curve_csv(o->curve, csv);
+	else if (o->ordered != NULL)
+		pipesim_ordered_csv(o->ordered, csv);
+	else if (path != NULL)
+		pipesim_schedule_write_csv(o->found->program, csv);
+	if (path != NULL && !pipesim_print(path, csv, error))
+		return FALSE;
+	style.full = o->setup->flag[PIPESIM_SET_FULL];
+	if (o->format == AS_JSON)
+		pipesim_command_json(&pipesim_command_optimize, o, out);
+	else if (o->format == AS_PYTHON)
+		pipesim_ordered_python(o->ordered, out);
+	else if (o->curve != NULL)
+		pipesim_curve_text(o->curve, &style, out);
+	else if (o->ordered != NULL)
+		pipesim_ordered_text(o->ordered, path, &style, out);
+	else
+		pipesim_output_text.write(comparison, &style, out);
+	if (o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
+		g_string_append(out, "\nWhy no order is shorter. F 3 of stage 2 is the third "
+				     "forward that stage 2 runs, whichever\nmicro-batch that "
+				     "is; [n] is the line that says so.\n\n");
+		pipesim_bound_print(o->found->bound, o->found->instance, out);
+	}
+	return (o->curve == NULL || picture == NULL ||
+		       pipesim_curve_draw(o->curve, picture, error)) &&
+	       pipesim_print_drawn(o->setup, comparison, NULL, out, error);
+}
+
+static gboolean write_found(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
-	const PipesimOutput *text = pipesim_output_find("text", NULL);
-	PipesimStyle style = pipesim_terminal_style(NULL);
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	g_autoptr(GPtrArray) verdict = pipesim_lines_new(NULL, NULL),
 			     remarks = pipesim_lines_new(NULL, NULL);
 	g_autoptr(GPtrArray) more = pipesim_lines_new(
 		"--timeline FILE.svg", "--report FILE.html", "-o FILE.csv", NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
-	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(GString) csv = g_string_new(NULL);
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimRun *optimized;
 	guint i = 0;
 
@@ -409,17 +444,10 @@ static gboolean write_all(Optimize *o, GError **error)
 		return FALSE;
 	o->makespan = optimized->report->makespan;
 	o->usual = pipesim_report_step(optimized->report);
-	if (setup->text[PIPESIM_SET_TIMELINE] != NULL &&
+	if (timeline != NULL &&
 		(!pipesim_layout_check(comparison, &setup->view, error) ||
-			!pipesim_picture_check(comparison, setup->text[PIPESIM_SET_TIMELINE],
-				&setup->view, error)))
+			!pipesim_picture_check(comparison, timeline, &setup->view, error)))
 		return FALSE;
-	/* First what has taken long to find. */
-	if (path != NULL) {
-		pipesim_schedule_write_csv(o->found->program, csv);
-		if (!pipesim_print(path, csv, error))
-			return FALSE;
-	}
 	if (!pipesim_mixed_wanted(&setup->scenario))
 		g_ptr_array_insert(more, 0, g_strdup("--explain-bound"));
 	decide(o, verdict);
@@ -427,18 +455,7 @@ static gboolean write_all(Optimize *o, GError **error)
 	comparison->verdict = verdict;
 	comparison->remarks = remarks;
 	comparison->more = more;
-	style.full = setup->flag[PIPESIM_SET_FULL];
-	if (o->format == AS_JSON)
-		pipesim_command_json(&pipesim_command_optimize, o, out);
-	else
-		text->write(comparison, &style, out);
-	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
-		g_string_append(out, "\nWhy no order is shorter. F 3 of stage 2 is the third "
-				     "forward that stage 2 runs, whichever\nmicro-batch that "
-				     "is; [n] is the line that says so.\n\n");
-		pipesim_bound_print(o->found->bound, o->found->instance, out);
-	}
-	return pipesim_print_drawn(setup, comparison, NULL, out, error);
+	return write_all(o, comparison, error);
 }
 
 /* Curve ---------------------------------------------------------------------------------- */
@@ -458,24 +475,6 @@ static gboolean check_curve(const PipesimSetup *setup, GError **error)
 		PIPESIM_SET_MAX_ACTIVATIONS, PIPESIM_SET_MEMORY_LIMIT, PIPESIM_SET_OBJECTIVE,
 		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
 		PIPESIM_SET_ORDER, PIPESIM_SET_PACK);
-}
-
-static gboolean write_curve(Optimize *o, GError **error)
-{
-	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
-	const char *picture = o->setup->text[PIPESIM_SET_LINES];
-	const PipesimStyle style = pipesim_terminal_style(NULL);
-	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
-
-	pipesim_curve_csv(o->curve, csv);
-	if (path != NULL && !pipesim_print(path, csv, error))
-		return FALSE;
-	if (o->format == AS_JSON)
-		pipesim_command_json(&pipesim_command_optimize, o, out);
-	else
-		pipesim_curve_text(o->curve, &style, out);
-	return (picture == NULL || pipesim_curve_draw(o->curve, picture, error)) &&
-	       pipesim_print(NULL, out, error);
 }
 
 /* Micro-batches ---------------------------------------------------------------------------- */
@@ -557,26 +556,6 @@ static gboolean find_ordered(Optimize *o, GPtrArray *choices, GError **error)
 	return o->ordered != NULL;
 }
 
-static gboolean run_ordered(Optimize *o, GPtrArray *choices, GError **error)
-{
-	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
-	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
-	PipesimStyle style = pipesim_terminal_style(NULL);
-
-	if (!find_ordered(o, choices, error))
-		return FALSE;
-	pipesim_ordered_csv(o->ordered, csv);
-	if (path != NULL && !pipesim_print(path, csv, error))
-		return FALSE;
-	if (o->format == AS_JSON)
-		pipesim_command_json(&pipesim_command_optimize, o, out);
-	else if (o->format == AS_PYTHON)
-		pipesim_ordered_python(o->ordered, out);
-	else
-		pipesim_ordered_text(o->ordered, path, &style, out);
-	return pipesim_print(NULL, out, error);
-}
-
 /* Whether what is asked for goes with what is put in order. */
 static gboolean check_order(const Optimize *o, GError **error)
 {
@@ -611,11 +590,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	     pipesim_setup_costs(setup, NULL, error);
 	if (ok)
 		pipesim_setup_sustain(setup);
-	if (setup->order > 0)
-		ok = ok && run_ordered(&o, choices, error);
-	else
-		ok = ok && search(&o, error) &&
-		     (o.curve != NULL ? write_curve(&o, error) : write_all(&o, error));
+	ok = ok && (setup->order > 0 ? find_ordered(&o, choices, error) : search(&o, error)) &&
+	     (o.found != NULL ? write_found(&o, error) : write_all(&o, NULL, error));
 	if (ok && o.found != NULL && o.found->stopped) {
 		pipesim_print_notice("interrupted: the result is the best order found by then");
 		*answer = PIPESIM_EXIT_STOPPED;
