@@ -48,6 +48,12 @@ static char *word_row(const Row *row)
 		pipesim_ms(row->step->report->bubble.max_idle));
 }
 
+/* What is in ns. */
+static double ms(PipesimFraction ns)
+{
+	return pipesim_figure_fraction(ns) / 1e6;
+}
+
 static void add_row(PipesimTable *table, const Row *row)
 {
 	const PipesimSteadyState *state = row->state;
@@ -70,44 +76,35 @@ static void add_row(PipesimTable *table, const Row *row)
 	for (guint rank = 0; rank < state->ranks; rank++)
 		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
 	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s\t%s\t%s\t%s\t%s\t%s\t%s", row->name,
-		counts != NULL ? counts : "\t",
-		pipesim_fixed(pipesim_figure_fraction(state->microbatch) / 1e6, 6), exact->str,
-		pipesim_fixed(100 * pipesim_figure_fraction(state->ratio), 2),
-		pipesim_fixed(100 * worst, 2),
-		pipesim_fixed(pipesim_figure_fraction(state->fixed) / 1e6, 3));
+		counts != NULL ? counts : "\t", pipesim_fixed(ms(state->microbatch), 6),
+		exact->str, pipesim_fixed(100 * pipesim_figure_fraction(state->ratio), 2),
+		pipesim_fixed(100 * worst, 2), pipesim_fixed(ms(state->fixed), 3));
 }
 
 /* "gpipe, looped-bfs: measured ...", of the rows for which no period was proven. */
 static void say_measured(const GPtrArray *rows, GPtrArray *lines)
 {
-	for (guint i = 0; i < rows->len; i++) {
-		const PipesimSteadyState *state =
-			((const Row *)g_ptr_array_index(rows, i))->state;
-		g_autoptr(GString) note = NULL;
-		gboolean told = FALSE;
+	pipesim_each_in (const Row, row, rows) {
+		const PipesimSteadyState *state = row->state;
+		g_autoptr(GString) names = g_string_new(NULL);
+		const Row *first = NULL; /* of those that were measured with as many */
 
 		if (state == NULL || state->proven)
 			continue;
-		for (guint k = 0; k < rows->len && !told; k++) {
-			const Row *other = g_ptr_array_index(rows, k);
-
+		pipesim_each_in (const Row, other, rows) {
 			if (other->state == NULL || other->state->proven ||
 				other->state->microbatches != state->microbatches)
 				continue;
-			told = k < i;
-			if (note == NULL)
-				note = g_string_new(other->name);
-			else
-				g_string_append_printf(note, ", %s", other->name);
+			first = first != NULL ? first : other;
+			pipesim_list_more(names, "%s", other->name);
 		}
-		if (told)
-			continue;
-		g_string_append_printf(note,
-			": measured: steps of %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
-			" and %" G_GUINT64_FORMAT
-			" micro-batches grow by the same; a period is not proven",
-			state->microbatches, 2 * state->microbatches, 3 * state->microbatches);
-		pipesim_screen_say(lines, "%s", note->str);
+		if (first == row)
+			pipesim_screen_say(lines,
+				"%s: measured: steps of %" G_GUINT64_FORMAT
+				", %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
+				" micro-batches grow by the same; a period is not proven",
+				names->str, state->microbatches, 2 * state->microbatches,
+				3 * state->microbatches);
 	}
 }
 
@@ -118,24 +115,26 @@ static const Row *find_best(const GPtrArray *rows)
 
 	pipesim_each_in (const Row, row, rows) {
 		const PipesimSteadyState *state = row->state;
-		double less;
+		double more;
 
 		if (state == NULL)
 			continue;
-		less = best == NULL ? -1
-				    : pipesim_figure_fraction(state->microbatch) -
-					      pipesim_figure_fraction(best->state->microbatch);
-		if (less < 0 ||
-			(less == 0 && pipesim_figure_fraction(state->fixed) <
-					      pipesim_figure_fraction(best->state->fixed)))
+		more = best != NULL ? ms(state->microbatch) - ms(best->state->microbatch) : -1;
+		if (more < 0 || (more == 0 && ms(state->fixed) < ms(best->state->fixed)))
 			best = row;
 	}
 	return best;
 }
 
-/* By whose rules, where messages wait. */
-static void say_runtime(const PipesimSetup *setup, GString *out)
+/* Of how many ranks, @what, and by whose rules where messages wait. */
+static void ask(const PipesimSetup *setup, const char *what, GString *out)
 {
+	g_string_append_printf(out, "PP %u, ", setup->scenario.ranks);
+	if (what != NULL)
+		g_string_append(out, what);
+	else
+		g_string_append_printf(out, "%u micro-batch%s", setup->scenario.microbatches,
+			setup->scenario.microbatches == 1 ? "" : "es");
 	if (pipesim_runtime_waits(setup->scenario.runtime))
 		g_string_append_printf(
 			out, "; messages block as in %s", setup->scenario.runtime->name);
@@ -165,19 +164,20 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 {
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	const Row *best = find_best(rows);
-	g_autofree double *times = g_new(double, 2 * rows->len);
+	g_autofree char *words = g_strdup_printf(
+		"steady phase of %u schedule%s", rows->len, rows->len == 1 ? "" : "s");
+	g_autofree double *times = g_new(double, rows->len), *fills = g_new(double, rows->len);
 	guint n = 0;
 
-	g_string_append_printf(screen->asked, "PP %u, ", setup->scenario.ranks);
-	if (best != NULL)
-		g_string_append_printf(screen->asked, "steady phase of %u schedule%s",
-			rows->len, rows->len == 1 ? "" : "s");
-	else
-		g_string_append_printf(screen->asked, "%u micro-batch%s",
-			setup->scenario.microbatches,
-			setup->scenario.microbatches == 1 ? "" : "es");
-	say_runtime(setup, screen->asked);
-	if (best != NULL)
+	ask(setup, best != NULL ? words : NULL, screen->asked);
+	pipesim_each_in (const Row, row, rows)
+		if (row->state != NULL) {
+			times[n] = ms(row->state->microbatch);
+			fills[n++] = ms(row->state->fixed);
+		}
+	if (best == NULL) {
+		say_steps(rows, setup->scenario.microbatches, screen);
+	} else {
 		pipesim_screen_say(screen->verdict,
 			"%s takes %s per additional micro-batch%s; filling and draining add %s "
 			"to a step.",
@@ -187,33 +187,25 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			rows->len > 1 ? ", the least of these" : "",
 			pipesim_brief_time(
 				(gint64)pipesim_figure_fraction(best->state->fixed)));
-	pipesim_each_in (const Row, row, rows)
-		if (row->state != NULL) {
-			times[n++] = pipesim_figure_fraction(row->state->microbatch) / 1e6;
-			times[rows->len + n - 1] =
-				pipesim_figure_fraction(row->state->fixed) / 1e6;
-		}
-	if (best == NULL)
-		say_steps(rows, setup->scenario.microbatches, screen);
-	else
 		screen->table =
 			pipesim_table_of("  schedule<|micro-batch:ms|bubble:%|fill, drain:ms");
+	}
 	for (guint i = 0; best != NULL && i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
-		g_autofree char *words = word_row(row);
+		g_autofree char *why = word_row(row);
 
-		if (words != NULL) {
-			pipesim_screen_say(screen->failed, "%s: %s", row->name, words);
-			continue;
-		}
-		pipesim_table_row(screen->table,
-			row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, "%s%s\t%s\t%s\t%s",
-			row == best ? "* " : "  ", row->name,
-			pipesim_fixed(pipesim_figure_fraction(row->state->microbatch) / 1e6,
-				pipesim_screen_decimals(times, n)),
-			pipesim_fixed(100 * pipesim_figure_fraction(row->state->ratio), 1),
-			pipesim_fixed(pipesim_figure_fraction(row->state->fixed) / 1e6,
-				pipesim_screen_decimals(times + rows->len, n)));
+		if (why != NULL)
+			pipesim_screen_say(screen->failed, "%s: %s", row->name, why);
+		else
+			pipesim_table_row(screen->table,
+				row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+				"%s%s\t%s\t%s\t%s", row == best ? "* " : "  ", row->name,
+				pipesim_fixed(ms(row->state->microbatch),
+					pipesim_screen_decimals(times, n)),
+				pipesim_fixed(
+					100 * pipesim_figure_fraction(row->state->ratio), 1),
+				pipesim_fixed(ms(row->state->fixed),
+					pipesim_screen_decimals(fills, n)));
 	}
 	say_measured(rows, screen->notes);
 	pipesim_screen_note(screen, setup->notices);
@@ -234,13 +226,7 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 		any |= row->state != NULL;
 		proven |= row->state != NULL && row->state->proven;
 	}
-	g_string_append_printf(out, "PP %u, ", setup->scenario.ranks);
-	if (any)
-		g_string_append(out, "steady state");
-	else
-		g_string_append_printf(out, "%u micro-batch%s", setup->scenario.microbatches,
-			setup->scenario.microbatches == 1 ? "" : "es");
-	say_runtime(setup, out);
+	ask(setup, any ? "steady state" : NULL, out);
 	g_string_append(out, "\n\n");
 	pipesim_each_in (const Row, row, rows) {
 		if (any) {
@@ -278,16 +264,14 @@ static void put_state(PipesimJson *json, const PipesimSteadyState *state)
 		json, "transient", COUNT, PIPESIM_KNOWN(state->proven, state->transient));
 	PIPESIM_MEMBER(json, "period", COUNT, PIPESIM_KNOWN(state->proven, state->period));
 	PIPESIM_MEMBER(json, "period_ms", TIME, PIPESIM_KNOWN(state->proven, state->time));
-	PIPESIM_MEMBER(
-		json, "microbatch_ms", MS, pipesim_figure_fraction(state->microbatch) / 1e6);
+	PIPESIM_MEMBER(json, "microbatch_ms", MS, ms(state->microbatch));
 	PIPESIM_MEMBER(json, "bubble_ratio", SHARE, pipesim_figure_fraction(state->ratio));
 	PIPESIM_LIST(json, "bubble_ratio_per_rank", SHARE, state->ranks,
 		pipesim_figure_fraction(state->idle[i]));
 	if (PIPESIM_WHERE(json, state->fixed.den == 1))
 		PIPESIM_MEMBER(json, "fill_and_drain_ms", TIME, state->fixed.num);
 	else
-		PIPESIM_MEMBER(json, "fill_and_drain_ms", MS,
-			pipesim_figure_fraction(state->fixed) / 1e6);
+		PIPESIM_MEMBER(json, "fill_and_drain_ms", MS, ms(state->fixed));
 	PIPESIM_MEMBER(json, "microbatches", COUNT, state->microbatches);
 }
 
