@@ -7,7 +7,9 @@
 
 /* Expressions of the list -------------------------------------------------------------------- */
 
-#define UNKNOWN PIPESIM_NOTHING
+#define UNKNOWN                  PIPESIM_NOTHING
+#define KNOWN(condition, value)  ((condition) ? (gint64)(value) : UNKNOWN)
+#define NUMBER(condition, value) ((condition) ? (double)(value) : (double)NAN)
 
 double pipesim_figure_fraction(PipesimFraction value)
 {
@@ -73,6 +75,18 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 #define SWEPT FIGURE
 #include "output/figure-list.h"
 
+/* Where they stand. */
+#define JSON(key)        .json = key
+#define IN(name, key)    .object = #name, .json = key
+#define CSV(key)         .csv = key
+#define SWEEP(key)       .sweep = key
+#define JSON_CSV(key)    JSON(key), CSV(key)
+#define CSV_SWEEP(key)   CSV(key), SWEEP(key)
+#define ALL(key)         JSON(key), CSV_SWEEP(key)
+#define PER(what)        .per = PIPESIM_PER_##what
+#define OF(what)         .of_##what = TRUE
+#define TEXT(table, ...) .text = {PIPESIM_OF_##table, __VA_ARGS__}
+#define FEW(...)         .few = {__VA_ARGS__}
 const PipesimFigure pipesim_figures[] = {
 #define FIGURE(id, kind, value, ...) \
 	{PIPESIM_FIGURE_##id, PIPESIM_##kind, get_##id, __VA_ARGS__},
