@@ -120,8 +120,7 @@ static void exchange_texts(
 			lengths[i] > 0 ? g_intern_string(texts + i * longest) : NULL;
 }
 
-/* What other processes found. */
-static void exchange_layouts(const PipesimWish *wish, PipesimCandidate *candidates, guint n)
+void pipesim_plan_exchange_found(const PipesimWish *wish, PipesimCandidate *candidates, guint n)
 {
 	g_autofree PipesimCandidate *own = g_memdup2(candidates, MAX(n, 1u) * sizeof *own);
 
@@ -147,6 +146,6 @@ gboolean pipesim_plan_lay_out(const PipesimWish *wish, PipesimCandidate *candida
 
 	if (!pipesim_parallel(&work, error))
 		return FALSE;
-	exchange_layouts(wish, candidates, n);
+	pipesim_plan_exchange_found(wish, candidates, n);
 	return TRUE;
 }

@@ -39,6 +39,11 @@ static inline void pipesim_plan_exchange(
 		wish->peers.exchange(results, each, n);
 }
 
+/** pipesim_plan_exchange_found: the same of @n of @candidates, whose layouts and recomputation by stage are texts of each
+ * process's own; what schedule each has all know. */
+void pipesim_plan_exchange_found(
+	const PipesimWish *wish, PipesimCandidate *candidates, guint n);
+
 /** pipesim_plan_lay_out: gives @n of @candidates the layouts that are best for their schedules, in place of balanced ones, on all
  * cores; step 0 where none is below @below, ns. */
 gboolean pipesim_plan_lay_out(const PipesimWish *wish, PipesimCandidate *candidates, guint n,

@@ -487,6 +487,8 @@ static gboolean fit_item(
 
 	stages->candidates[item] =
 		(PipesimCandidate){.schedule = stages->items[item]->candidate.schedule};
+	if (!pipesim_plan_is_ours(stages->planner->wish, item))
+		return TRUE;
 	pipesim_plan_fit(stages->planner->wish, use_family(candidates, family),
 		&stages->items[item]->candidate, &stages->candidates[item]);
 	leave_family(candidates, family);
@@ -527,6 +529,7 @@ static gboolean fit_all(Planner *planner, GError **error)
 			break;
 		if (!pipesim_parallel(&work, error))
 			return FALSE;
+		pipesim_plan_exchange_found(wish, block, (guint)work.n_items);
 		planner->planned->candidates += (guint)work.n_items;
 		for (guint i = 0; i < work.n_items; i++) {
 			take(planner, &block[i]);

@@ -376,6 +376,102 @@ START_TEST(recomputes_by_stage)
 }
 END_TEST
 
+/* Processes that share a plan, as threads. */
+#define PEERS 3
+
+static struct {
+	GMutex lock;
+	GCond all_came;
+	guint came, rounds;
+	gpointer results[PEERS];
+	gint began;
+} peers;
+static _Thread_local guint peer;
+
+static void wait_for_all(void)
+{
+	g_mutex_lock(&peers.lock);
+	const guint round = peers.rounds;
+	if (++peers.came == PEERS) {
+		peers.came = 0;
+		peers.rounds++;
+		g_cond_broadcast(&peers.all_came);
+	}
+	while (peers.rounds == round)
+		g_cond_wait(&peers.all_came, &peers.lock);
+	g_mutex_unlock(&peers.lock);
+}
+
+static void exchange(gpointer results, gsize each, gsize n)
+{
+	peers.results[peer] = results;
+	wait_for_all();
+	for (gsize i = 0; i < n; i++)
+		if (i % PEERS != peer)
+			memcpy((char *)results + i * each,
+				(char *)peers.results[i % PEERS] + i * each, each);
+	wait_for_all();
+}
+
+static gpointer plan_as_peer(gpointer data)
+{
+	PipesimWish wish = *(const PipesimWish *)data;
+
+	wish.peers.rank = peer = (guint)g_atomic_int_add(&peers.began, 1);
+	return pipesim_planner_run(&wish, NULL);
+}
+
+/* Processes find what one finds, with layouts and recomputation of each stage that others found. */
+START_TEST(processes_share)
+{
+	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
+		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimWish wish = {.model = model,
+		.training = pipesim_training_on_one(8192, 1),
+		.gpus = 16,
+		.per_node = 8,
+		.batch = 64,
+		.ranks = 4,
+		.memory = G_GINT64_CONSTANT(40) << 30,
+		.schedules = all,
+		.threads = 1};
+	g_autoptr(PipesimPlanned) alone = NULL;
+	GThread *threads[PEERS];
+	guint each = 0, layouts = 0;
+
+	wish.device = shipped_device("h100");
+	wish.training.tp = wish.training.dp = wish.training.microbatch = 0;
+	wish.training.mfu = 0.4;
+	wish.training.zero = PIPESIM_ZERO_1;
+	alone = pipesim_planner_run(&wish, NULL);
+	wish.peers = (PipesimPeers){0, PEERS, exchange};
+	for (guint i = 0; i < PEERS; i++)
+		threads[i] = g_thread_new("peer", plan_as_peer, &wish);
+	for (guint i = 0; i < PEERS; i++) {
+		g_autoptr(PipesimPlanned) planned = g_thread_join(threads[i]);
+
+		ck_assert_uint_eq(planned->simulated, alone->simulated);
+		ck_assert_uint_eq(planned->best->len, alone->best->len);
+		for (guint k = 0; k < alone->best->len; k++) {
+			const PipesimCandidate *a =
+				&g_array_index(alone->best, PipesimCandidate, k);
+			const PipesimCandidate *b =
+				&g_array_index(planned->best, PipesimCandidate, k);
+
+			ck_assert_int_eq(a->step, b->step);
+			ck_assert_int_eq(a->memory, b->memory);
+			ck_assert_ptr_eq(a->layout, b->layout);
+			ck_assert_ptr_eq(a->training.each, b->training.each);
+			each += b->training.each != NULL;
+			layouts += b->layout != NULL;
+		}
+	}
+	ck_assert_uint_gt(each, 0);
+	ck_assert_uint_gt(layouts, 0);
+}
+END_TEST
+
 /* All layers of each stage, counted or not, are lost alike. */
 START_TEST(counts_layers_of_each_stage)
 {
@@ -420,6 +516,7 @@ Suite *plan_search_suite(void)
 	tcase_add_loop_test(tests, briefs_as_runs, 0, 5);
 	tcase_add_loop_test(tests, recomputes_by_module, 0, 2);
 	tcase_add_test(tests, recomputes_by_stage);
+	tcase_add_test(tests, processes_share);
 	tcase_add_test(tests, counts_layers_of_each_stage);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
