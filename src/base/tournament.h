@@ -48,11 +48,12 @@ static inline void pipesim_tournament_set(
 	match[at] = winner;
 	for (; at > 1; at /= 2) {
 		const PipesimMatch other = match[at ^ 1];
-		/* Of equals the left one, which has the lower ranks. */
-		const gboolean wins = winner.time < other.time + !(at & 1);
+		/* Of equals the left one, which has the lower ranks. All ones where the other wins:
+		 * a branch, which no compiler makes of this, would often be guessed wrong. */
+		const gint64 other_wins = -(gint64)(winner.time >= other.time + !(at & 1));
 
-		winner.time = wins ? winner.time : other.time;
-		winner.rank = wins ? winner.rank : other.rank;
+		winner.time ^= (winner.time ^ other.time) & other_wins;
+		winner.rank ^= (winner.rank ^ other.rank) & (guint32)other_wins;
 		match[at / 2] = winner;
 	}
 }

@@ -145,6 +145,8 @@ static void try_issue(Engine *engine, guint rank, guint32 communicator)
 		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
 			continue;
 		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
+		__builtin_prefetch(transfer + 2, 1);
+		__builtin_prefetch(&engine->send_of[engine->transfer_of[i]] + 16);
 		if (send)
 			transfer->sent = engine->now;
 		else
@@ -216,6 +218,25 @@ static void wait_for_host(Engine *engine, guint rank, Host host, gint64 time)
 	end_after(engine, rank, time);
 }
 
+/* What stands at @at of the list starts on @here: op @op of the program. */
+static void note_start(Engine *engine, const Rank *here, guint32 at, guint32 op)
+{
+	gint64 *start = &engine->timeline->start[here->step];
+	guint64 *cause = &engine->timeline->cause[here->step];
+
+	*start = engine->now;
+	*cause = engine->cause;
+	/* Of as many streams as there are ranks the processor does not guess what comes. */
+	__builtin_prefetch(start + 8, 1);
+	__builtin_prefetch(cause + 8, 1);
+	__builtin_prefetch(&engine->timeline->end[here->step] + 8, 1);
+	__builtin_prefetch(&engine->lowering->actions[at] + 12);
+	__builtin_prefetch(&engine->lowering->program->ops[op] + 8);
+	__builtin_prefetch(&engine->transfer_of[at] + 16);
+	if (engine->times->drawn != NULL)
+		__builtin_prefetch(&engine->times->drawn[here->step] + 8);
+}
+
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
 static void try_run(Engine *engine, guint rank)
 {
@@ -237,8 +258,7 @@ static void try_run(Engine *engine, guint rank)
 		return;
 	}
 	here->busy = TRUE;
-	engine->timeline->start[here->step] = engine->now;
-	engine->timeline->cause[here->step] = engine->cause;
+	note_start(engine, here, at, op);
 	end_after(engine, rank, duration(engine, rank, &program->ops[op]));
 }
 

@@ -197,9 +197,10 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 
 		advance(power, &now, &half, part / 2, load);
 		took_part = take(power, &now, kind, part);
-		advance(power, &now, &rest, MAX(took_part - part / 2, 0), load);
 		took = pipesim_add_capped(took, took_part);
 		sustained -= part;
+		if (sustained > 0)
+			advance(power, &now, &rest, MAX(took_part - part / 2, 0), load);
 		if (n % PIPESIM_POWER_PIECES == 0 && piece < PIPESIM_MAX_END / 2)
 			piece *= 2;
 	}
