@@ -34,6 +34,11 @@ expect()
 	sed -n '/"causes"/,$p' "$scratch/found" >"$scratch/causes"
 	same "$what" "$(value cause <"$scratch/causes")" "$cause" 'what is named first'
 	same "$what" "$(value rank <"$scratch/causes")" "$rank" 'its rank'
+	# What stays as slow is in the orders that are advised: the one that ran takes what it took.
+	[ "$cause" = slow-rank ] || return
+	sed -n 's/^  "\(measured_ms\|executed_makespan_ms\)": \([0-9.]*\),$/\2/p' "$scratch/found" |
+		awk 'NR == 1 { took = $1 } NR == 2 { off = $1 / took - 1 } END { exit NR != 2 || off * off > 0.02 ^ 2 }' ||
+		fail "$what: the executed order at what stays is not within 2 % of the step"
 }
 
 ways=

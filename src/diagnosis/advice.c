@@ -335,6 +335,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 	fixed = pipesim_costs_copy(out->costs);
 	g_clear_pointer(&fixed->slow, g_free);
 	fixed->n_slow = 0;
+	if (fixed->power != NULL)
+		fixed->power->n_held = 0;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
 		/* What slices and passes would cost nobody has measured. */
 		if (!pipesim_schedule_is_plain(*all))

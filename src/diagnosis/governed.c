@@ -313,6 +313,13 @@ gboolean pipesim_govern_costs(PipesimDoctor *doctor, GError **error)
 			stage == 0 && pytorch, &costs->part[stage * PIPESIM_FB]);
 	doctor->out->governor = record->power->device;
 	costs->power = pipesim_power_copy(record->power);
+	if (costs->slow != NULL) {
+		costs->power->n_held = record->joined.ranks;
+		costs->power->held = g_new(gint64, record->joined.ranks);
+		for (guint rank = 0; rank < record->joined.ranks; rank++)
+			costs->power->held[rank] =
+				draw(PIPESIM_PPM, PIPESIM_PPM, record->speed[rank]);
+	}
 	if (costs->contention == NULL) {
 		costs->contention = pipesim_contention_new();
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)

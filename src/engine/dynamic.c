@@ -322,7 +322,8 @@ static gboolean allocate(
 	engine->work = pipesim_try_large(n + GAP * ranks, sizeof(Work));
 	engine->second = pairs ? g_try_new(Output, n) : NULL;
 	engine->next = g_try_new(guint32, ranks);
-	engine->pace = varies ? pipesim_pace_new(program->shape.ranks, states) : NULL;
+	engine->pace =
+		varies ? pipesim_pace_new(program->shape.ranks, &engine->paces, states) : NULL;
 	timeline->moving[0] = keep_moves ? new_moves(n) : NULL;
 	timeline->moving[1] = keep_moves && pairs ? new_moves(n) : NULL;
 	return pipesim_tournament_init(&engine->queue, program->shape.ranks) &&

@@ -47,12 +47,15 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 	       rules->launches;
 }
 
-PipesimPace *pipesim_pace_new(guint ranks, const PipesimPowerState *states)
+PipesimPace *pipesim_pace_new(
+	guint ranks, const PipesimPaceRules *rules, const PipesimPowerState *states)
 {
+	const guint held = rules->power != NULL ? rules->power->n_held : 0;
 	PipesimPace *pace = g_try_new0(PipesimPace, ranks);
 
 	for (guint rank = 0; pace != NULL && rank < ranks; rank++) {
 		pace[rank].load = NO_OP;
+		pace[rank].draws = rank < held ? rules->power->held[rank] : PIPESIM_PPM;
 		if (states != NULL)
 			pace[rank].state = states[rank];
 	}
@@ -186,9 +189,15 @@ gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint
 	const PipesimFraction waiting = rules->slowdown[kind].waiting;
 
 	count(pace, rules, start);
-	if (rules->power != NULL) {
-		duration = pipesim_power_duration(rules->power, &pace->state, kind, duration);
+	if (rules->power != NULL && pace->draws != PIPESIM_PPM) {
+		PipesimPower held = *rules->power;
+
+		pace->load = held.load[kind] =
+			pipesim_time_scale(held.load[kind], pace->draws, PIPESIM_PPM);
+		duration = pipesim_power_duration(&held, &pace->state, kind, duration);
+	} else if (rules->power != NULL) {
 		pace->load = rules->power->load[kind];
+		duration = pipesim_power_duration(rules->power, &pace->state, kind, duration);
 	}
 	if (rules->launches)
 		pace->launched = pace->host = pipesim_add_capped(pace->host, launch);

@@ -48,6 +48,7 @@ typedef struct {
 	 * since, -1: no op runs. */
 	PipesimPowerState state;
 	gint64 counted, load;
+	gint64 draws; /* of the loads of its ops, ppm */
 	gint64 host; /* when its host is done with what it launched so far, ns, and launches what runs next:
 			    no op may start before */
 	gint64 launched; /* when it is done with the op that runs */
@@ -60,9 +61,10 @@ typedef struct {
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
 	const PipesimNetwork *network, guint flags);
 
-/** pipesim_pace_new: of @ranks ranks at time 0, whose chips begin at @states (nullable:
+/** pipesim_pace_new: of @ranks ranks at time 0 by @rules, whose chips begin at @states (nullable:
  * rested); NULL without memory. */
-PipesimPace *pipesim_pace_new(guint ranks, const PipesimPowerState *states);
+PipesimPace *pipesim_pace_new(
+	guint ranks, const PipesimPaceRules *rules, const PipesimPowerState *states);
 
 /** pipesim_pace_free: of @ranks ranks; @pace may be NULL. Where @rules have power and @states
  * is not NULL, these become the states at @end. */

@@ -50,8 +50,10 @@ PipesimPower *pipesim_power_copy(const PipesimPower *power)
 {
 	PipesimPower *copy = g_memdup2(power, sizeof *power);
 
-	if (copy != NULL)
+	if (copy != NULL) {
 		copy->device = g_strdup(power->device);
+		copy->held = g_memdup2(power->held, power->n_held * sizeof *power->held);
+	}
 	return copy;
 }
 
@@ -60,6 +62,7 @@ void pipesim_power_free(PipesimPower *power)
 	if (power == NULL)
 		return;
 	g_free(power->device);
+	g_free(power->held);
 	g_free(power);
 }
 

@@ -44,6 +44,10 @@ typedef struct {
 	 * another limit than the one that was measured (pipesim_power_set_limit()), and with messages
 	 * (pipesim_power_exchange()). Not in files. */
 	gint64 sustained[PIPESIM_N_KINDS];
+	/* Of @load what ranks draw that something else holds up, ppm: they do the same work in more time. NULL: all draw
+	 * all of it. Not in files. */
+	gint64 *held;
+	guint n_held;     /* ranks; further ones draw all */
 	gint64 explained; /* share of the variance of what was measured; -1 = not told */
 	gint64 residual;  /* relative root mean square that is left; -1 = not told */
 } PipesimPower;

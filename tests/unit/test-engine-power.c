@@ -718,6 +718,40 @@ START_TEST(waiting_warms_up)
 }
 END_TEST
 
+/* Ranks that are held up draw less than all others: as if the loads of their ops were less. */
+START_TEST(held_ranks_draw_less)
+{
+	static const PipesimRuntime *const both[] = {
+		&pipesim_runtime_async, &pipesim_runtime_single};
+	static const char csv[] = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+	g_autoptr(PipesimProgram) program = parse_program(csv, strlen(csv), "x.csv", NULL);
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+	g_autoptr(PipesimCosts) costs = grid_costs(MS, MS, MS, 3 * MS, 0);
+	g_autoptr(PipesimTimes) held = NULL, all = NULL, less = NULL;
+
+	costs->power = pipesim_power_new();
+	costs->power->time_constant[0] = 4 * MS;
+	costs->power->full_speed[PIPESIM_F] = costs->power->full_speed[PIPESIM_B] = 800000;
+	all = pipesim_times_new(costs, &program->shape);
+	costs->power->held = g_new(gint64, 2);
+	costs->power->held[0] = costs->power->held[1] = 800000;
+	costs->power->n_held = 2;
+	held = pipesim_times_new(costs, &program->shape);
+	costs->power->n_held = 0;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		costs->power->load[kind] = 800000;
+	less = pipesim_times_new(costs, &program->shape);
+	for (guint i = 0; i < G_N_ELEMENTS(both); i++) {
+		g_autoptr(PipesimStep) a = run_step(order, held, NULL, both[i], FALSE);
+		g_autoptr(PipesimStep) b = run_step(order, less, NULL, both[i], FALSE);
+		g_autoptr(PipesimStep) c = run_step(order, all, NULL, both[i], FALSE);
+
+		assert_same_times(a, b);
+		ck_assert_int_lt(a->makespan, c->makespan);
+	}
+}
+END_TEST
+
 Suite *engine_power_suite(void)
 {
 	int n_cases;
@@ -747,6 +781,7 @@ Suite *engine_power_suite(void)
 	tcase_add_loop_test(steps, steps_repeat, 0, 20);
 	tcase_add_loop_test(steps, steps_end_as_they_begin, 0, n_cases);
 	tcase_add_test(steps, waiting_warms_up);
+	tcase_add_test(steps, held_ranks_draw_less);
 	tcase_set_timeout(steps, 60);
 	suite_add_tcase(suite, steps);
 	return suite;
