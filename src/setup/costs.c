@@ -75,18 +75,13 @@ static PipesimCosts *read_base(const PipesimSetup *setup, GError **error)
 	return costs;
 }
 
-enum {
-	PAIR_MEASURED,
-	PAIR_PHASES,
-	PAIR_SUM
-};
-
 /* What an overlapped forward and backward take, as asked for: layer beside layer, as they are measured. */
 static gboolean choose_pair(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	gint64 *const pair = &costs->time[PIPESIM_FB];
 	const gint64 measured = *pair, both = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
-	const gboolean phases = setup->pair_time == PAIR_PHASES, known = costs->has_pair;
+	const gboolean phases = setup->pair_time == PIPESIM_PAIR_PHASES,
+		       known = costs->has_pair;
 	PipesimNodeTimes times = {0};
 
 	if (!phases && !known)
@@ -94,7 +89,7 @@ static gboolean choose_pair(const PipesimSetup *setup, PipesimCosts *costs, GErr
 			"--pair-time: no pair was measured, so that it takes what F and B do; "
 			"leave it out, or take times from a trace that has pairs, for example "
 			"traces/h200.csv.gz");
-	if (setup->pair_time == PAIR_MEASURED)
+	if (setup->pair_time == PIPESIM_PAIR_MEASURED)
 		return TRUE;
 	if (phases && !pipesim_node_times_measured(&times, costs, TRUE, error)) {
 		g_prefix_error_literal(error, "--pair-time phases: ");
@@ -105,6 +100,8 @@ static gboolean choose_pair(const PipesimSetup *setup, PipesimCosts *costs, GErr
 		pipesim_time_scale(pipesim_phases_end(ops), MAX(costs->layers, 1u), 1);
 
 	costs->has_pair = phases;
+	if (phases && pipesim_setup_scales_trace(setup))
+		return TRUE;
 	*pair = phases ? MIN(simulated, PIPESIM_MAX_TIME_NS) : both;
 	g_autofree char *notice = g_strdup_printf(
 		"the overlapped pair takes %s ms, %s (measured: %s; one after the other: %s)",

@@ -358,6 +358,30 @@ static PipesimCutter *make_cutter(
 	return cutter;
 }
 
+/* The overlapped pair of a layer with experts, whose phases are those of the trace, each scaled. */
+static gboolean pair_phases(
+	PipesimSetup *setup, const PipesimCutter *cutter, PipesimCosts *costs, GError **error)
+{
+	const PipesimPartTimes *layer = &pipesim_cutter_parts(cutter)[PIPESIM_PART_SPARSE];
+	gint64 pair, apart;
+
+	if (pipesim_part_count(setup->model, PIPESIM_PART_SPARSE) == 0)
+		return pipesim_refuse(error,
+			"--pair-time phases: %s has no layer with experts, whose phases these "
+			"are; take measured or sum",
+			setup->model->name);
+	if (!pipesim_capture_pair(costs, layer, &pair, &apart, error))
+		return FALSE;
+	costs->time[PIPESIM_FB] = pipesim_time_scale(
+		costs->time[PIPESIM_F] + costs->time[PIPESIM_B], pair, MAX(apart, 1));
+	g_autofree char *notice = g_strdup_printf(
+		"the overlapped pair of a layer of %s takes %s ms, simulated from its phases, "
+		"each scaled (one after the other: %s)",
+		setup->model->name, pipesim_ms_fixed(pair, 3), pipesim_ms_fixed(apart, 3));
+	pipesim_setup_notice(setup, notice);
+	return TRUE;
+}
+
 /* Into the costs ------------------------------------------------------------------------- */
 
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -388,5 +412,10 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 	if (setup->device != NULL)
 		costs->p2p = pipesim_device_hop(
 			setup->device, pipesim_cutter_training(cutter), cutter->message, ranks);
+	if (setup->pair_time == PIPESIM_PAIR_PHASES && pipesim_setup_scales_trace(setup) &&
+		!pair_phases(setup, cutter, costs, error)) {
+		cutter->free(cutter);
+		return FALSE;
+	}
 	return pipesim_cutter_take(cutter, ranks, costs, error);
 }

@@ -4,6 +4,13 @@
 #include "setup/setting.h"
 #include "transformer/cutter.h"
 
+/* Words of --pair-time. */
+typedef enum {
+	PIPESIM_PAIR_MEASURED,
+	PIPESIM_PAIR_PHASES,
+	PIPESIM_PAIR_SUM,
+} PipesimPairTime;
+
 /* Zeros are an empty setup. Of what was not given the text is NULL. */
 struct _PipesimSetup {
 	/* As written, by PipesimSettingId; owned. */
@@ -35,7 +42,7 @@ struct _PipesimSetup {
 	gint64 memory;  /* of a GPU of a plan, bytes; 0 = not given */
 	gint64 reserve; /* of that not for tensors, bytes */
 	guint memory_model, placement, objective, order; /* words of their settings, from 0 */
-	guint pair_time;                                 /* the same */
+	guint pair_time;                                 /* PipesimPairTime */
 	guint resident_sms, threads;                     /* 0 = not given */
 	PipesimView view;                                /* of timelines; borrows the texts */
 	PipesimTransformer *model;                       /* pipesim_setup_load_model(); owned */
@@ -157,6 +164,14 @@ gboolean pipesim_setup_check_writable(
 /** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
  * or ending in .csv or .csv.gz, or "-", standard input. */
 gboolean pipesim_setup_names_file(const char *name);
+
+/** pipesim_setup_scales_trace: whether a described model's times are those of a trace, scaled. */
+static inline gboolean pipesim_setup_scales_trace(const PipesimSetup *setup)
+{
+	return setup->text[PIPESIM_SET_MODEL] != NULL &&
+	       setup->text[PIPESIM_SET_DEVICE] == NULL &&
+	       setup->list[PIPESIM_SET_TRACE] != NULL;
+}
 
 /** pipesim_setup_base: what a costs file or traces say, else F = I = W = 1 ms. Takes long where
  * there are many traces.

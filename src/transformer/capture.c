@@ -2,6 +2,7 @@
  * time over the FLOPs, or the bytes of rows, that they had to do. */
 #include "config.h"
 
+#include "model/phases.h"
 #include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>
@@ -147,5 +148,42 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 		rates->rate[PIPESIM_WORK_HEAD][phase] = (shared + routed) / experts;
 		rates->row[phase] = messages / (2 * (double)layer->hidden * (double)rows);
 	}
+	return TRUE;
+}
+
+gboolean pipesim_capture_pair(const PipesimCosts *costs, const PipesimPartTimes *layer,
+	gint64 *pair, gint64 *apart, GError **error)
+{
+	PipesimNodeTimes alone = {0}, paired = {0};
+
+	if (!pipesim_node_times_measured(&alone, costs, FALSE, error) ||
+		!pipesim_node_times_measured(&paired, costs, TRUE, error))
+		return FALSE;
+	*apart = 0;
+	for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++) {
+		const gint64 *was = alone.of[phase];
+		const double rows = layer->rows[phase], attention = layer->attention[phase],
+			     experts = layer->busy[phase] - attention - rows;
+		const double messages =
+			(double)(was[PIPESIM_NODE_DISPATCH] + was[PIPESIM_NODE_COMBINE]);
+
+		for (PipesimNode node = 0; node <= PIPESIM_NODE_COMBINE; node++) {
+			const double now = node == PIPESIM_NODE_ATTN  ? attention
+					   : node == PIPESIM_NODE_MLP ? experts
+								      : rows;
+			const double before =
+				node == PIPESIM_NODE_ATTN || node == PIPESIM_NODE_MLP
+					? (double)was[node]
+					: messages;
+			const double longer = before > 0 ? now * 1e9 / before : 0;
+
+			*apart += llrint((double)was[node] * longer);
+			paired.of[phase][node] =
+				llrint((double)paired.of[phase][node] * longer);
+		}
+	}
+	g_autoptr(GArray) ops = pipesim_phases_new(&paired, 1, 1, FALSE);
+
+	*pair = pipesim_phases_end(ops);
 	return TRUE;
 }

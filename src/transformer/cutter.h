@@ -31,6 +31,12 @@ PipesimRates pipesim_device_rates(PipesimDevice *device, const PipesimTraining *
  * taken to run as the experts. FALSE with PIPESIM_ERROR_USAGE where a component or the shape is missing. */
 gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, GError **error);
 
+/** pipesim_capture_pair: ns of a forward and a backward of one layer that overlap, simulated from its phases: those of
+ * the capture in @costs, each as much longer as what it does takes in @layer. @apart: of one after the other. FALSE with
+ * PIPESIM_ERROR_USAGE where the capture lacks a phase. */
+gboolean pipesim_capture_pair(const PipesimCosts *costs, const PipesimPartTimes *layer,
+	gint64 *pair, gint64 *apart, GError **error);
+
 /**
  * pipesim_cutter_new: of @model, which becomes the cutter's, and @training, which has passed its check.
  * @layout: (nullable) (transfer full): for shapes with as many stages; without, whole layers spread evenly

@@ -196,6 +196,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 			device == NULL || training->eager ? plain : device->launch;
 		const double own = launch * kernel->launches + plain * kernel->plain;
 		const gboolean rows = kernel->kind == PIPESIM_KERNEL_ROWS;
+		const gboolean attends = !rows && kernel->work <= PIPESIM_WORK_CORE;
 		const gboolean message = rows || kernel->kind == PIPESIM_KERNEL_TENSOR ||
 					 kernel->kind == PIPESIM_KERNEL_CONTEXT;
 
@@ -205,6 +206,7 @@ void pipesim_part_times(const PipesimTransformer *model, const PipesimTraining *
 			times->launched[phase] += own;
 			times->messages[phase] += message ? seconds : 0;
 			times->rows[phase] += rows ? seconds : 0;
+			times->attention[phase] += attends ? seconds : 0;
 		}
 		times->recomputed += kernel->again ? seconds : 0;
 		if (kernel->phase != F || (kernel->spared && part == PIPESIM_PART_DENSE))

@@ -45,11 +45,12 @@ typedef struct {
 
 /* Seconds of one part of a model, for a micro-batch on a rank; by phase F, I, W. */
 typedef struct {
-	double busy[3];     /* of the GPU, messages among them, recomputed modules in I */
-	double launched[3]; /* that the host needs for its launches */
-	double messages[3]; /* of busy: collectives and all-to-alls */
-	double rows[3];     /* of these: rows of experts */
-	double recomputed;  /* of busy[1]: modules that are computed again */
+	double busy[3];      /* of the GPU, messages among them, recomputed modules in I */
+	double launched[3];  /* that the host needs for its launches */
+	double messages[3];  /* of busy: collectives and all-to-alls */
+	double rows[3];      /* of these: rows of experts */
+	double attention[3]; /* of busy: products of attention, and itself */
+	double recomputed;   /* of busy[1]: modules that are computed again */
 	/* Launches of F ahead of waits for the GPU, which are not among the above, and how long the GPU waited for these, which
 	 * is in busy. */
 	double ahead, late;

@@ -1,6 +1,7 @@
 #include "base/phases.h"
 #include "model/phases.h"
 #include "suites.h"
+#include "transformer/cutter.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,65 @@ START_TEST(refuses)
 		ck_assert(!pipesim_node_times_parse(&times, bad[i], "t", &error));
 		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 	}
+}
+END_TEST
+
+static void add_phase(PipesimCosts *costs, const char *node, const char *phase, double ms)
+{
+	PipesimComponent *one = g_new0(PipesimComponent, 1);
+
+	one->component = g_strdup(node);
+	one->phase = g_strdup(phase);
+	one->figures.median = (gint64)(ms * 1e6);
+	g_ptr_array_add(costs->components, one);
+}
+
+/* Each phase of a captured layer is as much longer as what it does: first nothing, then half the attention and
+ * all-to-alls of twice the rows. */
+START_TEST(scaled_to_a_model)
+{
+	static const struct {
+		PipesimPartTimes layer;
+		const char *times;
+		double apart;
+	} cases[] = {{{.busy = {7e-3, 7e-3, 2e-3},
+			      .attention = {2e-3, 2e-3, 1e-3},
+			      .rows = {2e-3, 2e-3, 0}},
+			     "F_attn=2,F_dispatch=0.5,F_mlp=3,F_combine=1.5,B_attn=2,"
+			     "B_dispatch=0.5,B_mlp=3,B_combine=1.5,W_attn=1,W_mlp=1",
+			     16},
+		{{.busy = {8e-3, 8e-3, 1.5e-3},
+			 .attention = {1e-3, 1e-3, 0.5e-3},
+			 .rows = {4e-3, 4e-3, 0}},
+			"F_attn=1,F_dispatch=1,F_mlp=3,F_combine=3,B_attn=1,B_dispatch=1,"
+			"B_mlp=3,B_combine=3,W_attn=0.5,W_mlp=1",
+			17.5}};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	gint64 pair, apart;
+
+	costs->components =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
+	for (guint phase = 0; phase < 3; phase++) {
+		const char *const name = (const char *const[]){"F", "I", "W"}[phase];
+		const gboolean weights = phase == 2;
+
+		add_phase(costs, "attn", name, weights ? 1 : 2);
+		add_phase(costs, "mlp", name, weights ? 1 : 3);
+		add_phase(costs, "dispatch", name, weights ? 0 : 0.5);
+		add_phase(costs, "combine", name, weights ? 0 : 1.5);
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+		PipesimNodeTimes times = {0};
+		g_autoptr(GArray) ops = NULL;
+
+		ck_assert(pipesim_node_times_parse(&times, cases[i].times, "t", NULL));
+		ops = pipesim_phases_new(&times, 1, 1, FALSE);
+		ck_assert(pipesim_capture_pair(costs, &cases[i].layer, &pair, &apart, NULL));
+		ck_assert_int_eq(pair, pipesim_phases_end(ops));
+		ck_assert_int_eq(apart, (gint64)(cases[i].apart * 1e6));
+	}
+	g_ptr_array_set_size(costs->components, 3);
+	ck_assert(!pipesim_capture_pair(costs, &cases[0].layer, &pair, &apart, NULL));
 }
 END_TEST
 
@@ -115,6 +175,7 @@ Suite *model_phases_suite(void)
 
 	tcase_add_test(tcase, one_beside_another);
 	tcase_add_test(tcase, refuses);
+	tcase_add_test(tcase, scaled_to_a_model);
 	tcase_add_test(tcase, as_megatron);
 	suite_add_tcase(suite, tcase);
 	return suite;
