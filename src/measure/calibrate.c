@@ -609,9 +609,7 @@ static gboolean run(Calibrating *c, GError **error)
 	set_ranks(c->costs, c->chosen);
 	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
 	if (c->costs->has_pair && time[PIPESIM_FB] > both)
-		pipesim_notice(c->notices,
-			"the overlapped pair takes longer than F and B one after the other: %s "
-			"against %s ms",
+		pipesim_notice(c->notices, PIPESIM_PAIR_LONG ": %s against %s ms",
 			pipesim_ms_fixed(time[PIPESIM_FB], 3), pipesim_ms_fixed(both, 3));
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)

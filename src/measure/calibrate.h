@@ -31,6 +31,9 @@ typedef struct {
 
 void pipesim_calibration_free(PipesimCalibration *calibration);
 
+/* What a calibration says first where its pair is long; moot where another is taken (--pair-time). */
+#define PIPESIM_PAIR_LONG "the overlapped pair takes longer than F and B one after the other"
+
 /**
  * pipesim_calibrate: costs from @n >= 1 traces taken together.
  *

@@ -5,6 +5,8 @@
 
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
 {
+	if (setup->pair_time > 0 && g_str_has_prefix(line, PIPESIM_PAIR_LONG))
+		return;
 	if (setup->notices != NULL &&
 		g_ptr_array_find_with_equal_func(setup->notices, line, g_str_equal, NULL))
 		return;
