@@ -1,33 +1,8 @@
 #include "config.h"
 
-#include "transformer/cutter.h"
+#include "transformer/cutter-own.h"
 #include <math.h>
 #include <string.h>
-
-/* What a stage of one content holds and takes. */
-typedef struct {
-	PipesimCut cut; /* the first stage that was like it */
-	PipesimStage stage;
-	/* F and a backward in its halves; these where it is split. 0 where no times are
-	 * known. */
-	gint64 ns[3], split[2], tail;
-} Sum;
-
-/* What all layouts of a model at one training share. */
-typedef struct _Base Base;
-struct _Base {
-	gint references;
-	Base *sparing; /* the same with what is computed again in backwards, of whose ops R are made; NULL: none are */
-	PipesimTransformer *model;
-	PipesimTraining training;
-	PipesimRates rates;
-	gboolean timed;
-	PipesimTermSum parts[PIPESIM_N_PARTS];
-	PipesimPartTimes times[PIPESIM_N_PARTS];
-	GMutex lock;
-	GPtrArray *sums;                     /* of Sum, owned; each content once */
-	gint64 fixed[1u << PIPESIM_N_PARTS]; /* by sorts; -1: not known yet */
-};
 
 /* A cut that was asked for before: schedules of a search share it. */
 typedef struct {
@@ -35,22 +10,6 @@ typedef struct {
 	const Sum **of;      /* of its stages; NULL: too large */
 	const Sum **sparing; /* with recomputation; NULL: it makes no ops */
 } Known;
-
-typedef struct {
-	PipesimCutter cutter; /* first */
-	Base *base;
-	PipesimStages *layout;          /* or NULL */
-	gboolean balance;               /* instead of spreading layers evenly */
-	double weight[PIPESIM_N_PARTS]; /* of each part then */
-	GMutex lock;
-	GPtrArray *known;        /* of Known, owned */
-	gboolean search, placed; /* runs look for their layout; they have */
-	guint ranks;             /* of a pipeline; 0: not known yet */
-	/* Output layer and embedding are not in stages, but a share of both is on each rank; beside it
-	 * what passes hold, bytes of a rank. NULL: they are in stages. */
-	const Sum *vocabulary;
-	gint64 held;
-} Cutter;
 
 static void free_known(gpointer data)
 {
@@ -627,101 +586,6 @@ const double *pipesim_cutter_weights(const PipesimCutter *base)
 	return ((const Cutter *)base)->weight;
 }
 
-/* What @part adds to any stage in @phase at least: stages are bound by the GPU or by the host, and
- * sums of what is longer in each part would be more than either. The one that the whole model is
- * bound by counts. */
-static gint64 least_time(const Base *base, const PipesimStage *part, guint phase)
-{
-	PipesimPartTimes times[PIPESIM_N_PARTS];
-	double busy = 0, launched = 0;
-
-	memcpy(times, base->times, sizeof times);
-	for (PipesimPart i = 0; i < PIPESIM_N_PARTS; i++) {
-		const double n = (double)pipesim_part_count(base->model, i);
-
-		busy += n * times[i].busy[phase];
-		launched += n * times[i].launched[phase];
-	}
-	for (PipesimPart i = 0; i < PIPESIM_N_PARTS; i++) {
-		if (busy >= launched)
-			times[i].launched[phase] = times[i].again_launched = 0;
-		else
-			times[i].busy[phase] = times[i].again = 0;
-	}
-	return pipesim_stage_time(part, times, phase);
-}
-
-void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint64 ns[4])
-{
-	const Cutter *cutter = (const Cutter *)base;
-	PipesimRates rates = cutter->base->rates;
-	PipesimStage stage;
-
-	memset(ns, 0, 4 * sizeof *ns);
-	if (pipesim_part_count(cutter->base->model, part) == 0)
-		return;
-	pipesim_stage_of_part(cutter->base->model, &cutter->base->training,
-		&cutter->base->parts[part], part, &stage);
-	for (guint phase = 0; phase < 3; phase++)
-		ns[phase] = least_time(cutter->base, &stage, phase);
-	/* The first stage of PyTorch has no backward for input. */
-	if (cutter->base->training.eager)
-		ns[1] = 0;
-	if (rates.overlap)
-		rates.reduce[0] = rates.reduce[1] = 0;
-	ns[3] = pipesim_stage_tail(
-		&stage, &cutter->base->training, &rates, cutter->base->times);
-}
-
-/* A stage of one of @part alone, or with the embedding. */
-static PipesimCut cut_of(const PipesimTransformer *model, PipesimPart part, gboolean embedding)
-{
-	PipesimCut cut = {.embedding = embedding || part == PIPESIM_PART_EMBEDDING,
-		.mtp = part == PIPESIM_PART_MTP,
-		.losses = part == PIPESIM_PART_LOSS,
-		.head = part == PIPESIM_PART_HEAD};
-
-	if (part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE)
-		return cut;
-	cut.layers = 1;
-	while (pipesim_transformer_is_sparse(model, cut.first) != (part == PIPESIM_PART_SPARSE))
-		cut.first++;
-	return cut;
-}
-
-gboolean pipesim_cutter_part_bytes(const PipesimCutter *base, PipesimPart part, gint64 bytes[4])
-{
-	Base *own = ((const Cutter *)base)->base;
-	const PipesimTraining *training = &own->training;
-	PipesimStage one, end = {0};
-	PipesimCut cut;
-
-	memset(bytes, 0, 4 * sizeof *bytes);
-	if (training->eager || training->zero == PIPESIM_ZERO_3 ||
-		(training->full && (training->every > 1 || training->first > 0)))
-		return FALSE;
-	if (pipesim_part_count(own->model, part) == 0)
-		return TRUE;
-	/* Heads and multi-token prediction need less where the embedding is, further losses where the head is. */
-	if (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP ||
-		part == PIPESIM_PART_LOSS) {
-		cut = cut_of(own->model, PIPESIM_PART_EMBEDDING, TRUE);
-		cut.head = part == PIPESIM_PART_LOSS;
-		if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &end, NULL))
-			return FALSE;
-	}
-	cut = cut_of(own->model, part, end.elements > 0);
-	cut.head |= part == PIPESIM_PART_LOSS;
-	if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &one, NULL))
-		return FALSE;
-	bytes[0] = one.parameters + one.gradients + one.optimizer - end.parameters -
-		   end.gradients - end.optimizer;
-	bytes[1] = one.until_input - end.until_input;
-	bytes[2] = one.until_weight - end.until_weight;
-	bytes[3] = one.between - end.between;
-	return TRUE;
-}
-
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)
 {
 	return ((const Cutter *)cutter)->base->model;
@@ -778,16 +642,19 @@ gboolean pipesim_cutter_take(
 {
 	Cutter *cutter = (Cutter *)base;
 	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->base->model, 1, error);
+	PipesimTraining training = cutter->base->training;
 	PipesimStage stage;
 
+	/* That many of each stage; without a layout a rank has one, as far as is known here. */
+	training.first *= cutter->layout != NULL ? cutter->layout->stages : ranks;
 	cutter->ranks = ranks;
 	pipesim_costs_set_cutter(costs, base);
 	if (whole == NULL)
 		return FALSE;
 	whole->cut[0] = cut_of_stage(cutter, &whole->cut[0]);
-	whole->cut[0].again = pipesim_recompute_sum(&cutter->base->training);
-	if (!pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
-		    cutter->base->parts, &whole->cut[0], &stage, error))
+	whole->cut[0].again = pipesim_recompute_sum(&training);
+	if (!pipesim_stage_sum_of(cutter->base->model, &training, cutter->base->parts,
+		    &whole->cut[0], &stage, error))
 		return FALSE;
 	costs->bytes_until_input = stage.until_input / ranks;
 	costs->bytes_until_weight = stage.until_weight / ranks;
