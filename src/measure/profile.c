@@ -763,6 +763,10 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		profile->projected
 			? g_strdup("no NVTX range has")
 			: g_strdup_printf("none of %u GPU activities lies in a range with", n);
+	if (n == 0 && !profile->projected && trace->rows->len == 0)
+		return pipesim_fail_at(error, trace->path, 1, 1,
+			"no GPU activities: the profiler saw the host alone; record "
+			"ProfilerActivity.CUDA too (Nsight Systems: --trace cuda,nvtx)");
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
 		add_segments(trace, profile);
 		g_ptr_array_set_size(trace->notices, 0);

@@ -234,6 +234,12 @@ static void end_range(Reader *reader, guint32 process)
 	}
 }
 
+/* Whether processes send each other messages by gloo alone, from the memory of hosts. */
+static gboolean is_gloo(const Reader *reader)
+{
+	return g_strcmp0(pipesim_trace_get(reader->trace, "backend"), "gloo") == 0;
+}
+
 static gboolean keep_event(Reader *reader)
 {
 	const Event *event = &reader->event;
@@ -267,10 +273,11 @@ static gboolean keep_event(Reader *reader)
 	if (ends || (category == PIPESIM_LAUNCHES ? event->correlation <= 0
 						  : begins && category != PIPESIM_HOST_RANGES))
 		return TRUE;
-	/* One thing that a GPU did, or that there is one: operators are of no interest. */
+	/* One thing that a GPU did, or that there is one to send messages from: operators are of no interest. */
 	if (!profile->has_gpu &&
 		(category == PIPESIM_ACTIVITIES ||
-			pipesim_trace_get(reader->trace, "device_name") != NULL)) {
+			(pipesim_trace_get(reader->trace, "device_name") != NULL &&
+				!is_gloo(reader)))) {
 		profile->has_gpu = TRUE;
 		g_array_set_size(profile->events[PIPESIM_OPERATORS], 0);
 	}
@@ -343,6 +350,7 @@ static const struct {
 	{"deviceProperties", "name", "device_name"},
 	{"deviceProperties", "numSms", "sm_count"},
 	{"distributedInfo", "rank", "rank"},
+	{"distributedInfo", "backend", "backend"},
 	{"distributedInfo", "world_size", "ranks"},
 	{"baseTimeNanoseconds", "baseTimeNanoseconds", "base_time_ns"},
 };

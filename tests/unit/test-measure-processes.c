@@ -178,6 +178,36 @@ START_TEST(workers_are_left_out)
 }
 END_TEST
 
+#define HOST(backend)                                                                         \
+	"{\"deviceProperties\":[{\"name\":\"GPU\"}],\"distributedInfo\":{\"backend\":"        \
+	"\"" backend                                                                          \
+	"\"},\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:0F0\"," \
+	"\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":9},{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":"  \
+	"\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":5}]}"
+
+/* What hosts ran is what ran where they send by gloo, whether or not there is a GPU; else it only launched. */
+START_TEST(hosts_with_gpus_may_run_alone)
+{
+	static const char *const texts[] = {HOST("gloo"), HOST("nccl")};
+
+	for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
+		g_autofree char *path = NULL;
+		g_autoptr(GError) error = NULL;
+		g_autoptr(PipesimTrace) trace = NULL;
+
+		g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
+		ck_assert(g_file_set_contents(path, texts[i], -1, NULL));
+		trace = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, &error);
+		g_unlink(path);
+		if (i == 0)
+			ck_assert_int_eq(pipesim_trace_row(trace, 0)->busy, 5000);
+		else
+			ck_assert_ptr_nonnull(
+				strstr(error->message, "the profiler saw the host alone"));
+	}
+}
+END_TEST
+
 Suite *measure_processes_suite(void)
 {
 	Suite *suite = suite_create("measure-processes");
@@ -185,6 +215,7 @@ Suite *measure_processes_suite(void)
 
 	tcase_add_loop_test(files, ranks_of_one_file_are_told_apart, 0, G_N_ELEMENTS(merged));
 	tcase_add_test(files, workers_are_left_out);
+	tcase_add_test(files, hosts_with_gpus_may_run_alone);
 	suite_add_tcase(suite, files);
 	return suite;
 }
