@@ -7,9 +7,9 @@
 /* Stretches of the critical path on one rank each that are listed: of more, the first. */
 #define MAX_STRETCHES 40
 
-static void append_note(const PipesimRun *run, const char *words, guint width, GString *out)
+void pipesim_text_note(const char *names, const char *words, guint width, GString *out)
 {
-	g_autofree char *note = g_strconcat(run->name, ": ", words, NULL);
+	g_autofree char *note = g_strconcat(names, ": ", words, NULL);
 
 	pipesim_wrap(out, note, 2, 0, width);
 }
@@ -32,7 +32,7 @@ void pipesim_text_critical(
 		g_string_append_printf(words, "takes %s ms more", pipesim_ms(more));
 	else
 		g_string_append(words, "reaches it");
-	append_note(run, words->str, width, out);
+	pipesim_text_note(run->name, words->str, width, out);
 	if (path->ops == NULL || path->n_ops == 0)
 		return;
 	g_string_printf(words, "critical path of %u ops: ", path->n_ops);
@@ -56,5 +56,5 @@ void pipesim_text_critical(
 		if (n > 2)
 			g_string_append_printf(words, " (%u ops)", n);
 	}
-	append_note(run, words->str, width, out);
+	pipesim_text_note(run->name, words->str, width, out);
 }

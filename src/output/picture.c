@@ -332,7 +332,8 @@ static void append_numbers(Picture *picture, guint block, PipesimNumbering numbe
 		numbering == PIPESIM_NUMBER_UPRIGHT ? "number" : "sidewise",
 		shade == 1 && picture->layout->most_shades <= 2 ? " Italic" : "",
 		numbering == PIPESIM_NUMBER_UPRIGHT ? "letters" : "turned",
-		detail->theme->looks[block / PIPESIM_SHADES].text[shade]);
+		pipesim_theme_text(
+			detail->theme->looks[block / PIPESIM_SHADES].colours[shade]));
 }
 
 static void append_plots(Picture *picture)

@@ -422,13 +422,6 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 
 /* Notes ---------------------------------------------------------------------------------- */
 
-static void append_note(const Text *text, const char *names, const char *words)
-{
-	g_autofree char *note = g_strconcat(names, ": ", words, NULL);
-
-	pipesim_wrap(text->out, note, 2, 0, text->width);
-}
-
 static gboolean has_reason(const PipesimRun *run, const char *reason)
 {
 	return run->error == NULL &&
@@ -460,16 +453,6 @@ static char *name_schedules(const Text *text, guint first, const char *reason)
 	return g_string_free(names, FALSE);
 }
 
-/* Where the ranks of @run first hold more than they may. */
-static void append_over(const Text *text, const PipesimRun *run)
-{
-	g_autofree char *words =
-		pipesim_moment_over(run, text->comparison->scenario.memory_limit);
-
-	if (words != NULL)
-		append_note(text, run->name, words);
-}
-
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out)
 {
 	static const PipesimFigureId notes[] = {
@@ -479,6 +462,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(&text, i);
+		g_autofree char *over = NULL;
 
 		if (run->error != NULL)
 			continue;
@@ -490,7 +474,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			if (first == i) {
 				g_autofree char *names = name_schedules(&text, i, reason);
 
-				append_note(&text, names, reason);
+				pipesim_text_note(names, reason, width, out);
 			}
 		}
 		for (guint k = 0; k < G_N_ELEMENTS(notes); k++) {
@@ -498,17 +482,20 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 				pipesim_figure(notes[k]), comparison, run, 0);
 
 			if (note.text != NULL)
-				append_note(&text, run->name, note.text);
+				pipesim_text_note(run->name, note.text, width, out);
 		}
-		append_over(&text, run);
+		over = pipesim_moment_over(run, comparison->scenario.memory_limit);
+		if (over != NULL)
+			pipesim_text_note(run->name, over, width, out);
 		pipesim_text_critical(comparison, run, width, out);
 		if (pipesim_run_split(run))
 			pipesim_list_more(split, "%s", run->name);
 	}
 	if (split->len > 0)
-		append_note(&text, split->str,
+		pipesim_text_note(split->str,
 			"the runtime runs an overlapped pair as F followed by B, so FB is not "
-			"used");
+			"used",
+			width, out);
 }
 
 static void write_text(

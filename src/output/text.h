@@ -16,6 +16,9 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 /** pipesim_text_notes: what a table cannot say: "NAMES: sentence". */
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out);
 
+/** pipesim_text_note: one of them. */
+void pipesim_text_note(const char *names, const char *words, guint width, GString *out);
+
 /** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or
  * 10^9; and the decimals of it that show which memory is above the limit. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals);

@@ -15,38 +15,26 @@ const char *const pipesim_look_titles[PIPESIM_FB] = {
  * vision, moved so that the first two shades of each lie far apart in lightness: L* 83 94, 67 78,
  * 16 32, 46 61. A grey print then keeps them apart. */
 static const PipesimLook light_looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4", "#E08A1E", "#F5E356"},
-		{"black", "black", "black", "black"}, "#303030"},
-	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0", "#2C7FC4", "#C9E6F7"},
-		{"black", "black", "white", "black"}, "#303030"},
-	[PIPESIM_W] = {{"#15225A", "#3F4690", "#6A6FC0", "#B3B0E4"},
-		{"white", "white", "white", "black"}, "#A6ACDC"},
-	[PIPESIM_B] = {{"#007C55", "#53A37B", "#00492F", "#A8D8B9"},
-		{"white", "black", "white", "black"}, "#303030"},
+	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4", "#E08A1E", "#F5E356"}, "#303030"},
+	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0", "#2C7FC4", "#C9E6F7"}, "#303030"},
+	[PIPESIM_W] = {{"#15225A", "#3F4690", "#6A6FC0", "#B3B0E4"}, "#A6ACDC"},
+	[PIPESIM_B] = {{"#007C55", "#53A37B", "#00492F", "#A8D8B9"}, "#303030"},
 };
 
 /* The same hues; what is near to black would not be seen. */
 static const PipesimLook dark_looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#E5A92F", "#F3D996", "#B86E14", "#D9C63A"},
-		{"black", "black", "black", "black"}, "#16181D"},
-	[PIPESIM_I] = {{"#3F97D3", "#8CC4DC", "#2A6CA8", "#BFDDEE"},
-		{"black", "black", "white", "black"}, "#16181D"},
-	[PIPESIM_W] = {{"#5560B8", "#7C85D6", "#3A4288", "#A9AEE8"},
-		{"white", "black", "white", "black"}, "#16181D"},
-	[PIPESIM_B] = {{"#0E8F66", "#62B58C", "#0A5E44", "#A5D6B8"},
-		{"white", "black", "white", "black"}, "#16181D"},
+	[PIPESIM_F] = {{"#E5A92F", "#F3D996", "#B86E14", "#D9C63A"}, "#16181D"},
+	[PIPESIM_I] = {{"#3F97D3", "#8CC4DC", "#2A6CA8", "#BFDDEE"}, "#16181D"},
+	[PIPESIM_W] = {{"#5560B8", "#7C85D6", "#3A4288", "#A9AEE8"}, "#16181D"},
+	[PIPESIM_B] = {{"#0E8F66", "#62B58C", "#0A5E44", "#A5D6B8"}, "#16181D"},
 };
 
 /* Greys, each kind in a range of its own. */
 static const PipesimLook print_looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#E4E4E4", "#F4F4F4", "#DADADA", "#ECECEC"},
-		{"black", "black", "black", "black"}, "#000000"},
-	[PIPESIM_I] = {{"#BCBCBC", "#ACACAC", "#C4C4C4", "#B4B4B4"},
-		{"black", "black", "black", "black"}, "#000000"},
-	[PIPESIM_W] = {{"#202020", "#404040", "#303030", "#505050"},
-		{"white", "white", "white", "white"}, "#C0C0C0"},
-	[PIPESIM_B] = {{"#747474", "#989898", "#666666", "#888888"},
-		{"white", "black", "white", "black"}, "#000000"},
+	[PIPESIM_F] = {{"#E4E4E4", "#F4F4F4", "#DADADA", "#ECECEC"}, "#000000"},
+	[PIPESIM_I] = {{"#BCBCBC", "#ACACAC", "#C4C4C4", "#B4B4B4"}, "#000000"},
+	[PIPESIM_W] = {{"#202020", "#404040", "#303030", "#505050"}, "#C0C0C0"},
+	[PIPESIM_B] = {{"#747474", "#989898", "#666666", "#888888"}, "#000000"},
 };
 
 static const PipesimTheme themes[] = {
@@ -75,6 +63,14 @@ void pipesim_theme_rgb(const char *colour, guint8 rgb[3])
 
 	for (guint c = 0; c < 3; c++)
 		rgb[c] = (guint8)(value >> (16 - 8 * c));
+}
+
+const char *pipesim_theme_text(const char *colour)
+{
+	guint8 rgb[3];
+
+	pipesim_theme_rgb(colour, rgb);
+	return 299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] < 120000 ? "white" : "black";
 }
 
 const char *pipesim_theme_mix(

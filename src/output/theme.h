@@ -9,9 +9,8 @@
 
 /* How a kind of op looks, by shade: [0] and [1] are the ones of two directions or chunks. */
 typedef struct {
-	/* "#RRGGBB": of the box and of the number in it */
-	const char *colours[PIPESIM_SHADES], *text[PIPESIM_SHADES];
-	const char *edge; /* of the line around it */
+	const char *colours[PIPESIM_SHADES]; /* "#RRGGBB": of the box */
+	const char *edge;                    /* of the line around it */
 } PipesimLook;
 /* What legends call the kinds, in all themes. */
 extern const char *const pipesim_look_titles[PIPESIM_FB];
@@ -60,6 +59,9 @@ const char *pipesim_theme_speed(const PipesimTheme *theme, guint level, char out
 
 /** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);
+
+/** pipesim_theme_text: of the number in a box of @colour: what is further from it, black or white, by its weight to the eye. */
+const char *pipesim_theme_text(const char *colour);
 
 /** pipesim_theme_mix: the colour @part of @whole of the way from @from to @to; "#RRGGBB" in
  * @out, which it returns. */

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/path.h"
 #include "output/screen.h"
 #include "setup/setting.h"
 #include "sweep/rows.h"
@@ -105,21 +106,15 @@ PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles)
 gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error)
 {
-	static const char *const names[] = {"text", "csv", "jsonl"};
+	const char *name = format != NULL ? format
+			   : path != NULL ? pipesim_path_extension(path)
+					  : "";
+	guint word = PIPESIM_ROWS_TEXT;
+	const gboolean known = pipesim_word_find(
+		"text csv jsonl", name, "unknown format", &word, format != NULL ? error : NULL);
 
-	*rows = PIPESIM_ROWS_TEXT;
-	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-		g_autofree char *extension = g_strconcat(".", names[i], NULL);
-
-		if (format != NULL
-				? strcmp(format, names[i]) == 0
-				: path != NULL && i > 0 && g_str_has_suffix(path, extension)) {
-			*rows = (PipesimRowFormat)i;
-			return TRUE;
-		}
-	}
-	return format == NULL ||
-	       pipesim_refuse(error, "unknown format '%s'; text, csv or jsonl", format);
+	*rows = (PipesimRowFormat)word;
+	return known || format == NULL;
 }
 
 /* Table for people ------------------------------------------------------------------------- */
