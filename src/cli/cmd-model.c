@@ -25,12 +25,10 @@ typedef struct {
 /* What is shown of a model. */
 typedef struct {
 	const PipesimSetup *setup;
-	const PipesimCutter *cutter;
 	const PipesimTransformer *model;
 	const PipesimTraining *training;
 	const PipesimRun *run;
 	PipesimStages *stages;
-	PipesimStage *sums; /* by stage */
 	Rank *ranks;
 	gint64 tenth; /* of the fullest peak: bytes that 0.1 of --expert-imbalance more takes; -1 = no experts */
 	gboolean megatron;
@@ -55,7 +53,7 @@ static void append_cut(GString *out, const PipesimCut *cut)
 	g_string_append(out, cut->head ? "L" : out->len == before ? "-" : "");
 }
 
-static void sum_rank(const Answer *answer, guint rank, Rank *sum)
+static gboolean sum_rank(const Answer *answer, guint rank, Rank *sum, GError **error)
 {
 	const PipesimMemory *memory = &answer->run->report->memory;
 	const gint64 *part = memory->fullest[rank].part;
@@ -64,24 +62,27 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 	sum->chunks = g_string_new(NULL);
 	for (guint chunk = 0; chunk < answer->run->shape.chunks; chunk++) {
 		const guint stage = pipesim_shape_stage(&answer->run->shape, rank, chunk);
-		const PipesimStage *of = &answer->sums[stage];
+		const PipesimCut *cut = &answer->stages->cut[stage];
+		PipesimStage of;
 
+		if (!pipesim_stage_sum(answer->model, answer->training, cut, &of, error))
+			return FALSE;
 		g_string_append(sum->chunks, chunk > 0 ? ";" : "");
-		append_cut(sum->chunks, &answer->stages->cut[stage]);
-		parts |= of->parts;
-		sum->layers += answer->stages->cut[stage].layers;
-		sum->elements += of->elements;
-		sum->parameters += of->parameters;
-		sum->gradients += of->gradients;
-		sum->optimizer += of->optimizer;
-		sum->until_input += of->until_input;
-		sum->until_weight += of->until_weight;
-		sum->between += of->between;
-		sum->transient = MAX(sum->transient, of->transient);
-		sum->model_flops += of->model_flops;
+		append_cut(sum->chunks, cut);
+		parts |= of.parts;
+		sum->layers += cut->layers;
+		sum->elements += of.elements;
+		sum->parameters += of.parameters;
+		sum->gradients += of.gradients;
+		sum->optimizer += of.optimizer;
+		sum->until_input += of.until_input;
+		sum->until_weight += of.until_weight;
+		sum->between += of.between;
+		sum->transient = MAX(sum->transient, of.transient);
+		sum->model_flops += of.model_flops;
 		for (guint work = 0; work < PIPESIM_N_WORK; work++)
 			for (guint phase = 0; phase < 3; phase++)
-				sum->flops[phase] += of->flops[work][phase];
+				sum->flops[phase] += of.flops[work][phase];
 	}
 	sum->fixed = pipesim_stage_fixed(answer->model, answer->training, parts);
 	sum->message = pipesim_stage_message(answer->model, answer->training);
@@ -89,6 +90,7 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 	sum->held = part[PIPESIM_HELD_UNTIL_INPUT] + part[PIPESIM_HELD_UNTIL_WEIGHT] +
 		    part[PIPESIM_HELD_WAITING];
 	sum->peak = memory->peak[rank];
+	return TRUE;
 }
 
 /* JSON and CSV ----------------------------------------------------------------------------- */
@@ -599,25 +601,22 @@ static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **err
 	return NULL;
 }
 
-/* What each stage and rank holds. */
-static gboolean sum_stages(Answer *answer, GError **error)
+/* What each rank holds. */
+static gboolean sum_ranks(Answer *answer, GError **error)
 {
 	const PipesimShape *shape = &answer->run->shape;
 
 	if (shape->placement == PIPESIM_FROM_FILE)
 		return pipesim_refuse(error, "--schedule: a model is shown under a schedule of "
 					     "pipesim's, not under a file");
-	answer->stages = pipesim_cutter_layout(answer->cutter, shape->stages, error);
+	answer->stages =
+		pipesim_cutter_layout(answer->setup->costs->cutter, shape->stages, error);
 	if (answer->stages == NULL)
 		return FALSE;
-	answer->sums = g_new0(PipesimStage, shape->stages);
-	for (guint i = 0; i < shape->stages; i++)
-		if (!pipesim_stage_sum(answer->model, answer->training, &answer->stages->cut[i],
-			    &answer->sums[i], error))
-			return FALSE;
 	answer->ranks = g_new0(Rank, shape->ranks);
 	for (guint rank = 0; rank < shape->ranks; rank++)
-		sum_rank(answer, rank, &answer->ranks[rank]);
+		if (!sum_rank(answer, rank, &answer->ranks[rank], error))
+			return FALSE;
 	answer->theory = pipesim_theory(answer->model, answer->training, shape->ranks,
 		shape->copies == 1 ? shape->chunks : 1, pipesim_shape_whole(shape));
 	return TRUE;
@@ -656,10 +655,9 @@ static gboolean run(
 	if (one == NULL)
 		return FALSE;
 	answer.run = one;
-	answer.cutter = setup->costs->cutter;
-	answer.model = pipesim_cutter_model(answer.cutter);
-	answer.training = pipesim_cutter_training(answer.cutter);
-	ok = sum_stages(&answer, error);
+	answer.model = pipesim_cutter_model(setup->costs->cutter);
+	answer.training = pipesim_cutter_training(setup->costs->cutter);
+	ok = sum_ranks(&answer, error);
 	if (ok && format == PIPESIM_AS_CSV && answer.megatron)
 		ok = pipesim_refuse(error, "--memory-model megatron gives totals, no rows of "
 					   "ranks; leave out csv");
@@ -672,9 +670,9 @@ static gboolean run(
 	ok = ok && pipesim_print(path, out, error);
 	pipesim_stages_free(answer.stages);
 	for (guint rank = 0; answer.ranks != NULL && rank < one->shape.ranks; rank++)
-		g_string_free(answer.ranks[rank].chunks, TRUE);
+		if (answer.ranks[rank].chunks != NULL)
+			g_string_free(answer.ranks[rank].chunks, TRUE);
 	g_free(answer.ranks);
-	g_free(answer.sums);
 	return ok;
 }
 

@@ -17,8 +17,6 @@ typedef struct {
 	const char *about;    /* what the help says before the options; NULL: the summary */
 	const char *examples; /* and behind them, or NULL */
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
-	char *(*words)(
-		void); /* what an operand may be, for g_free(); NULL: files, or names of schedules */
 	PipesimSettingPath operands; /* what is done with the files that they name */
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
 	/* What it writes where its output is a folder, NULL-terminated: it looks itself whether that can be
