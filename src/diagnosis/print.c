@@ -17,25 +17,6 @@ static double percent(double share)
 	return fabs(share) < 0.0005 ? 0 : 100 * share;
 }
 
-enum {
-	CAUSE,
-	TIME,
-	SHARE,
-	RANK,
-	OP,
-	WITHOUT,
-	N_COLUMNS
-};
-
-static const PipesimColumn columns[N_COLUMNS] = {
-	[CAUSE] = {NULL, "where the time went", TRUE},
-	[TIME] = {NULL, "ms", FALSE},
-	[SHARE] = {NULL, "%", FALSE},
-	[RANK] = {NULL, "rank", FALSE},
-	[OP] = {NULL, "op", FALSE},
-	[WITHOUT] = {NULL, "step without, ms", FALSE},
-};
-
 static const char *const meanings[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "schedule: its bubble at equal stages",
 	[PIPESIM_CAUSE_IMBALANCE] = "imbalance: stages that differ",
@@ -65,31 +46,24 @@ static char *word_awaited(const PipesimDiagnosis *diagnosis)
 	return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-static char *print_tenth(double value)
-{
-	return g_strdup(pipesim_fixed(value, 1));
-}
-
 static void add_row(PipesimTable *table, const PipesimDiagnosis *diagnosis, const char *name,
 	const PipesimCause *cause)
 {
-	char *cells[N_COLUMNS] = {
-		[CAUSE] = g_strdup(name),
-		[TIME] = print_tenth((double)cause->ns / 1e6),
-		[SHARE] = print_tenth(
-			100 * (double)cause->ns / (double)MAX(diagnosis->measured, 1)),
-		[RANK] = cause->rank >= 0 ? g_strdup_printf("%d", cause->rank) : NULL,
-		[OP] = pipesim_told_op(diagnosis, cause),
-		[WITHOUT] =
-			cause->without >= 0 ? print_tenth((double)cause->without / 1e6) : NULL,
-	};
+	g_autofree char *op = pipesim_told_op(diagnosis, cause), *rank = NULL;
 
-	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	if (cause->rank >= 0)
+		rank = g_strdup_printf("%d", cause->rank);
+	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s\t%s\t%s\t%s\t%s\t%s", name,
+		pipesim_fixed((double)cause->ns / 1e6, 1),
+		pipesim_fixed(100 * (double)cause->ns / (double)MAX(diagnosis->measured, 1), 1),
+		rank != NULL ? rank : "", op != NULL ? op : "",
+		cause->without >= 0 ? pipesim_fixed((double)cause->without / 1e6, 1) : "");
 }
 
 static PipesimTable *make_table(const PipesimDiagnosis *diagnosis)
 {
-	PipesimTable *table = pipesim_table_new(columns, N_COLUMNS);
+	PipesimTable *table =
+		pipesim_table_of("where the time went<|ms|%|rank|op|step without, ms");
 	guint order[PIPESIM_N_CAUSES];
 
 	pipesim_told_causes(diagnosis, order);

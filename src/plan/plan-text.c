@@ -21,19 +21,12 @@ static char *gib(gint64 bytes)
 	return g_strdup(pipesim_fixed((double)bytes / 1073741824, 1));
 }
 
-#define COLUMNS                                                                                \
-	{NULL, "", FALSE}, {NULL, "for", TRUE}, {NULL, "schedule", TRUE}, {NULL, "TP", FALSE}, \
-		{NULL, "CP", FALSE}, {NULL, "PP", FALSE}, {NULL, "EP", FALSE},                 \
-		{NULL, "DP", FALSE}, {NULL, "mbs", FALSE}, {NULL, "recompute", TRUE},          \
-		{"step", "s", FALSE}, {"MFU", "%", FALSE},                                     \
-	{                                                                                      \
-		"bubble", "%", FALSE                                                           \
-	}
-
-/* The second in few characters: with what is not for tensors. */
-static const PipesimColumn columns[][15] = {
-	{COLUMNS, {"GiB of a GPU", "needs", FALSE}, {"GiB of a GPU", "reserve", FALSE}},
-	{COLUMNS, {"needs", "GiB", FALSE}, {NULL, "", FALSE}}};
+/* In few characters what is needed and reserved is one column. */
+#define COLUMNS                                                                \
+	"|for<|schedule<|TP|CP|PP|EP|DP|mbs|recompute<|step:s|MFU:%|bubble:%|" \
+	"GiB of a GPU:needs|GiB of a GPU:reserve"
+#define FEW_COLUMNS \
+	"|for<|schedule<|TP|CP|PP|EP|DP|mbs|recompute<|step:s|MFU:%|bubble:%|needs:GiB|"
 
 /* Longest lists of layers by stage that stand in a text, and in few characters; of a longer one its range does. */
 #define LONGEST_LIST 20
@@ -121,7 +114,7 @@ static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few, guint w
 
 	for (guint less = few; less < 4; less++) {
 		pipesim_table_free(table);
-		table = pipesim_table_new(columns[few != 0], G_N_ELEMENTS(columns[0]));
+		table = pipesim_table_of(few ? FEW_COLUMNS : COLUMNS);
 		for (guint i = 0; i < plan->rows->len; i++)
 			add_row(table, plan, &g_array_index(plan->rows, PipesimPlanRow, i),
 				i + 1, less, few);

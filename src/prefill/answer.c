@@ -157,27 +157,19 @@ static void say_verdict(
 	}
 }
 
-static const PipesimColumn columns[] = {{NULL, "  chunking", TRUE}, {NULL, "chunks", FALSE},
-	{"first token, ms", "mean", FALSE}, {"first token, ms", "p50", FALSE},
-	{"first token, ms", "p95", FALSE}, {"first token, ms", "p99", FALSE},
-	{"tokens", "/s", FALSE}, {"bubble", "%", FALSE}};
-
 static void add_row(PipesimTable *table, const PipesimPrefillRun *run, gboolean best,
 	double idle, guint decimals)
 {
-	const gint64 times[] = {
-		run->ttft.mean, run->ttft.median, run->ttft.quantile[19], run->ttft.p99};
-	char *cells[G_N_ELEMENTS(columns)] = {NULL};
+	const gboolean several = run->n_prompts > 1;
 	g_autofree char *name = name_of(run);
-	PipesimNumber number;
 
-	cells[0] = g_strconcat(best ? "* " : "  ", name, NULL);
-	cells[1] = g_strdup_printf("%u", run->n_chunks);
-	for (guint i = 0; i < (run->n_prompts > 1 ? G_N_ELEMENTS(times) : 1); i++)
-		cells[2 + i] = g_strdup(pipesim_print_ms_fixed(number, times[i], decimals));
-	cells[6] = g_strdup(pipesim_screen_number(number, a_second(run, run->tokens)));
-	cells[7] = g_strdup_printf("%.1f", 100 * idle);
-	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+	pipesim_table_row(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+		"%s%s\t%u\t%s\t%s\t%s\t%s\t%s\t%.1f", best ? "* " : "  ", name, run->n_chunks,
+		pipesim_ms_fixed(run->ttft.mean, decimals),
+		several ? pipesim_ms_fixed(run->ttft.median, decimals) : "",
+		several ? pipesim_ms_fixed(run->ttft.quantile[19], decimals) : "",
+		several ? pipesim_ms_fixed(run->ttft.p99, decimals) : "",
+		pipesim_brief_number(a_second(run, run->tokens)), 100 * idle);
 }
 
 /* A line of sizes for each way. */
@@ -206,7 +198,9 @@ void pipesim_prefill_text(
 			best = run;
 	say_asked(answer, screen->asked);
 	say_verdict(answer, best, screen->verdict);
-	screen->table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
+	screen->table =
+		pipesim_table_of("  chunking<|chunks|first token, ms:mean|first token, ms:p50|"
+				 "first token, ms:p95|first token, ms:p99|tokens:/s|bubble:%");
 	pipesim_each_in (const PipesimPrefillRun, run, answer->runs)
 		add_row(screen->table, run, run == best, bubble(run, answer->ranks),
 			best->ttft.mean < 1000000000 ? 2 : 0);
