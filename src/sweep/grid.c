@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/decimal.h"
 #include "sweep/grid.h"
 #include <string.h>
 
@@ -62,23 +63,17 @@ void pipesim_grid_free(PipesimGrid *grid)
 
 static gboolean parse_number(const char *text, Nano *out)
 {
-	guint decimals = 0;
-	gboolean point = FALSE, any = FALSE;
+	const gsize length = strlen(text);
+	PipesimDecimal number;
 
-	*out = 0;
-	for (const char *c = text; *c != '\0'; c++) {
-		if (*c == '.' && !point) {
-			point = TRUE;
-			continue;
-		}
-		if (!g_ascii_isdigit(*c) || *out > MOST || (point && ++decimals > DECIMALS))
-			return FALSE;
-		*out = *out * 10 + (*c - '0');
-		any = TRUE;
-	}
-	for (; decimals < DECIMALS; decimals++)
+	if (length == 0 || strspn(text, "0123456789.") < length ||
+		pipesim_decimal_read(text, length, &number) < length ||
+		number.decimals > DECIMALS)
+		return FALSE;
+	*out = number.digits;
+	for (gint i = number.decimals; i < DECIMALS && *out <= MOST; i++)
 		*out *= 10;
-	return any && *out <= MOST;
+	return *out <= MOST;
 }
 
 /* Without zeros behind the point. */
