@@ -159,6 +159,16 @@ static void try_issue(Engine *engine, guint rank, guint32 communicator)
 	}
 }
 
+/* The same of all communicators of @rank. */
+static inline void try_all(Engine *engine, guint rank)
+{
+	const guint32 end = pipesim_rules_communicators(&engine->rules, rank + 1);
+
+	for (guint32 c = pipesim_rules_communicators(&engine->rules, rank); c < end; c++)
+		if (pipesim_rules_may_post(&engine->rules, rank, c))
+			try_issue(engine, rank, c);
+}
+
 /* From now on, as far as it is known. */
 static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
@@ -233,6 +243,8 @@ static void note_start(Engine *engine, const Rank *here, guint32 at, guint32 op)
 	__builtin_prefetch(&engine->lowering->actions[at] + 12);
 	__builtin_prefetch(&engine->lowering->program->ops[op] + 8);
 	__builtin_prefetch(&engine->transfer_of[at] + 16);
+	if (engine->rules.communicator_of != NULL)
+		__builtin_prefetch(&engine->rules.communicator_of[at] + 16);
 	if (engine->times->drawn != NULL)
 		__builtin_prefetch(&engine->times->drawn[here->step] + 8);
 }
@@ -337,9 +349,7 @@ static void advance(Engine *engine, guint rank)
 	gboolean more;
 
 	do {
-		for (guint32 c = pipesim_rules_communicators(rules, rank);
-			c < pipesim_rules_communicators(rules, rank + 1); c++)
-			try_issue(engine, rank, c);
+		try_all(engine, rank);
 		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
 		       passes_shards(engine, rank) && !waits_for_host(engine, rank);
 		if (more)
@@ -398,9 +408,7 @@ static void end_op(Engine *engine, guint rank)
 			/* Done but for what runs behind its sends: they are let go of. */
 			here->behind = TRUE;
 			pipesim_rules_pass(rules, rank);
-			for (guint32 c = pipesim_rules_communicators(rules, rank);
-				c < pipesim_rules_communicators(rules, rank + 1); c++)
-				try_issue(engine, rank, c);
+			try_all(engine, rank);
 			end_after(engine, rank, duration(engine, rank, op));
 			return;
 		}
@@ -492,6 +500,9 @@ static guint32 step_of(const Engine *engine, const PipesimAction *action)
 				       : engine->step_of[action->op] + (guint32)second;
 }
 
+/* Where the other end of a message stands the processor is told so many actions before. */
+#define AHEAD 16
+
 static void add_transfers(Engine *engine)
 {
 	const PipesimLowering *lowering = engine->lowering;
@@ -505,6 +516,10 @@ static void add_transfers(Engine *engine)
 			i++) {
 			const PipesimAction *send = &actions[i];
 
+			if (i + AHEAD < lowering->n_actions) {
+				__builtin_prefetch(&actions[send[AHEAD].peer]);
+				__builtin_prefetch(&engine->transfer_of[send[AHEAD].peer], 1);
+			}
 			if (!pipesim_action_is_send(send->kind))
 				continue;
 			engine->transfer_of[i] = timeline->n_transfers;

@@ -87,6 +87,15 @@ static inline guint32 pipesim_rules_communicators(const PipesimRules *rules, gui
 	return rules->communicator_begin != NULL ? rules->communicator_begin[rank] : rank;
 }
 
+/** pipesim_rules_may_post: FALSE where pipesim_rules_post() would be, at a glance. */
+static inline gboolean pipesim_rules_may_post(
+	const PipesimRules *rules, guint rank, guint32 communicator)
+{
+	const PipesimCommunicator *queue = &rules->communicators[communicator];
+
+	return queue->open == 0 && queue->post_at < rules->seats[rank].released;
+}
+
 /** pipesim_rules_post: whether the turn of the next messages of @communicator of @rank has come;
  * then those among actions *begin to *end that belong to it are due for
  * pipesim_rules_issue(). */
