@@ -522,25 +522,24 @@ static GPtrArray *make_traces(const Telling *telling, const guint32 *of, guint r
 	return g_steal_pointer(&traces);
 }
 
-/* Gives @traces the numbers of their ranks: those that the file tells, else by their stages. */
-static void set_ranks(const Telling *telling, const guint32 *of, GPtrArray *traces)
+void pipesim_number_ranks(GPtrArray *traces)
 {
-	g_autofree gint64 *rank = g_new(gint64, traces->len);
-	const gboolean told = read_ranks(telling, of, traces->len, rank);
-	PipesimTrace *first = traces->pdata[0];
+	g_autoptr(GPtrArray) sorted = g_ptr_array_new();
 
-	if (!told && traces->len == 1)
+	pipesim_each_in (PipesimTrace, trace, traces)
+		if (pipesim_trace_get(trace, "rank") == NULL)
+			g_ptr_array_add(sorted, trace);
+	/* Where some are told the others may be any. */
+	if (sorted->len < traces->len)
 		return;
-	if (!told) {
-		g_ptr_array_sort(traces, compare_standing);
-		first = traces->pdata[0];
-		pipesim_notice(first->notices,
-			"%s: has %u ranks, and does not tell which is which: numbered by their "
-			"stages, without by when they began",
-			first->path, traces->len);
-	}
-	for (guint r = 0; r < traces->len; r++)
-		set_rank(traces->pdata[r], told ? rank[r] : r);
+	g_ptr_array_sort(sorted, compare_standing);
+	for (guint rank = 0; rank < sorted->len; rank++)
+		set_rank(sorted->pdata[rank], rank);
+	PipesimTrace *first = traces->pdata[0];
+	pipesim_notice(first->notices,
+		"%s: has several ranks, and does not tell which is which: numbered by their "
+		"stages, without by when they began",
+		first->path);
 }
 
 /* Those of a file of several hosts: NULL with an error. */
@@ -548,6 +547,7 @@ static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 	const PipesimRangeRules *rules, GError **error)
 {
 	g_autofree guint32 *of = NULL;
+	g_autofree gint64 *rank = NULL;
 	g_autoptr(GPtrArray) traces = NULL;
 	guint ranks;
 
@@ -574,7 +574,10 @@ static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 	traces = make_traces(telling, of, ranks, trace, rules, error);
 	if (traces == NULL)
 		return NULL;
-	set_ranks(telling, of, traces);
+	rank = g_new(gint64, ranks);
+	if (read_ranks(telling, of, ranks, rank))
+		for (guint r = 0; r < ranks; r++)
+			set_rank(traces->pdata[r], rank[r]);
 	return g_steal_pointer(&traces);
 }
 

@@ -3,7 +3,7 @@
  * docs.nvidia.com/nsight-systems. */
 #include "config.h"
 
-#include "measure/profile.h"
+#include "measure/processes.h"
 #include "measure/reader.h"
 
 static gboolean is_database(const char *head)
@@ -81,27 +81,16 @@ static const char processes[] = "SELECT globalPid FROM CUPTI_ACTIVITY_KIND_KERNE
 #define MAX_KEPT      (1u << 24)
 #define MAX_PROCESSES 1024
 
-/* A process, the low bits of whose number are those of its threads. */
-typedef struct {
-	gint64 number;
-	PipesimTrace *trace;
-	PipesimProfile *profile;
-} Process;
+/* The low bits of a process's number are those of its threads. */
 #define PROCESS_OF(number) ((number) & ~G_GINT64_CONSTANT(0xffffff))
-
-static void clear_process(gpointer data)
-{
-	Process *process = data;
-
-	pipesim_trace_free(process->trace);
-	pipesim_profile_free(process->profile);
-}
 
 typedef struct {
 	const char *path;
 	sqlite3 *db;
-	GArray *processes; /* of Process */
-	guint n_events[PIPESIM_N_EVENTS];
+	PipesimTrace *trace;
+	PipesimProfile *profile;
+	GArray *processes;     /* gint64: numbers of those that used a GPU */
+	gboolean found;        /* the table that is looked for */
 	PipesimEventKind kind; /* of the table that is read */
 	GError **error;
 } Reader;
@@ -135,10 +124,14 @@ static gboolean each_row(Reader *reader, const char *table, const char *query,
 
 static gboolean add_process(Reader *reader, sqlite3_stmt *statement)
 {
-	const Process process = {PROCESS_OF(sqlite.column_int64(statement, 0)),
-		pipesim_trace_new(reader->path), pipesim_profile_new()};
+	const gint64 number = PROCESS_OF(sqlite.column_int64(statement, 0));
+	g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, number);
+	const PipesimProcess process = {
+		g_string_chunk_insert_const(reader->trace->strings, text), PIPESIM_UNKNOWN,
+		PIPESIM_UNKNOWN};
 
-	g_array_append_val(reader->processes, process);
+	g_array_append_val(reader->processes, number);
+	g_array_append_val(reader->profile->processes, process);
 	return reader->processes->len <= MAX_PROCESSES ||
 	       pipesim_fail_limit(
 		       reader->error, reader->path, "more than %u processes", MAX_PROCESSES);
@@ -150,6 +143,7 @@ static gboolean add_event(Reader *reader, sqlite3_stmt *statement)
 		     end = sqlite.column_int64(statement, 1);
 	const gint64 process = PROCESS_OF(sqlite.column_int64(statement, 4));
 	const char *name = (const char *)sqlite.column_text(statement, 5);
+	GArray *events = reader->profile->events[reader->kind];
 	PipesimEvent event = {
 		.start = start,
 		.end = end,
@@ -166,42 +160,40 @@ static gboolean add_event(Reader *reader, sqlite3_stmt *statement)
 		event.stream = (guint32)sqlite.column_int64(statement, 3);
 	else
 		event.thread = (guint32)sqlite.column_int64(statement, 3);
-	pipesim_each (Process, of, reader->processes) {
-		if (of->number != process)
-			continue;
-		event.name = g_string_chunk_insert_const(
-			of->trace->strings, name != NULL ? name : "");
-		g_array_append_val(of->profile->events[reader->kind], event);
-		return ++reader->n_events[reader->kind] <= MAX_KEPT ||
-		       pipesim_fail_limit(reader->error, reader->path,
-			       "more than %u events of a kind; record fewer steps", MAX_KEPT);
-	}
-	return TRUE;
+	while (event.process < reader->processes->len &&
+		g_array_index(reader->processes, gint64, event.process) != process)
+		event.process++;
+	if (event.process == reader->processes->len)
+		return TRUE;
+	event.name =
+		g_string_chunk_insert_const(reader->trace->strings, name != NULL ? name : "");
+	g_array_append_val(events, event);
+	return events->len <= MAX_KEPT ||
+	       pipesim_fail_limit(reader->error, reader->path,
+		       "more than %u events of a kind; record fewer steps", MAX_KEPT);
 }
 
 static gboolean tell_device(Reader *reader, sqlite3_stmt *statement)
 {
 	const char *name = (const char *)sqlite.column_text(statement, 0);
 
-	pipesim_each (Process, of, reader->processes)
-		if (name != NULL && pipesim_trace_get(of->trace, "device_name") == NULL)
-			pipesim_trace_set(of->trace, "device_name", name);
+	if (name != NULL && pipesim_trace_get(reader->trace, "device_name") == NULL)
+		pipesim_trace_set(reader->trace, "device_name", name);
 	return TRUE;
 }
 
 /* Times count from the begin of the session. */
 static gboolean tell_base(Reader *reader, sqlite3_stmt *statement)
 {
-	pipesim_each (Process, of, reader->processes)
-		if (sqlite.column_type(statement, 0) == SQLITE_INTEGER)
-			pipesim_trace_set(of->trace, "base_time_ns",
-				(const char *)sqlite.column_text(statement, 0));
+	if (sqlite.column_type(statement, 0) == SQLITE_INTEGER)
+		pipesim_trace_set(reader->trace, "base_time_ns",
+			(const char *)sqlite.column_text(statement, 0));
 	return TRUE;
 }
 
 static gboolean note_table(Reader *reader, sqlite3_stmt *statement G_GNUC_UNUSED)
 {
-	reader->n_events[PIPESIM_N_EVENTS - 1]++;
+	reader->found = TRUE;
 	return TRUE;
 }
 
@@ -210,10 +202,9 @@ static gboolean has_table(Reader *reader, const char *table)
 {
 	g_autofree char *query = g_strdup_printf(
 		"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '%s'", table);
-	const guint before = reader->n_events[PIPESIM_N_EVENTS - 1];
 
-	return each_row(reader, "sqlite_master", query, note_table) &&
-	       reader->n_events[PIPESIM_N_EVENTS - 1] > before;
+	reader->found = FALSE;
+	return each_row(reader, "sqlite_master", query, note_table) && reader->found;
 }
 
 static gboolean read_tables(Reader *reader)
@@ -251,14 +242,17 @@ static PipesimTrace *read_trace(
 {
 	static GOnce loaded = G_ONCE_INIT;
 	g_autoptr(PipesimInput) owned = input;
-	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Process));
+	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(owned));
+	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
+	g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(gint64));
 	g_autoptr(GError) fault = NULL;
-	Reader reader = {
-		.path = pipesim_input_name(owned), .processes = found, .error = &fault};
-	PipesimTrace *first = NULL, **last = &first;
+	Reader reader = {.path = trace->path,
+		.trace = trace,
+		.profile = profile,
+		.processes = numbers,
+		.error = &fault};
 	gboolean ok;
 
-	g_array_set_clear_func(found, clear_process);
 	if (g_once(&loaded, load, NULL) != NULL)
 		return pipesim_fail_null_at(error, reader.path, 1, 1,
 			"this is a database of SQLite, and %s is not here to read it; install "
@@ -269,19 +263,11 @@ static PipesimTrace *read_trace(
 		     ? read_tables(&reader)
 		     : fail(&reader, "cannot be opened");
 	sqlite.close(reader.db);
-	pipesim_each (Process, process, found) {
-		ok = ok &&
-		     pipesim_trace_add_profile(process->trace, process->profile, rules, &fault);
-		*last = g_steal_pointer(&process->trace);
-		last = &(*last)->next;
-		g_clear_pointer(&process->profile, pipesim_profile_free);
-	}
 	if (!ok) {
-		pipesim_trace_free(first);
 		g_propagate_error(error, g_steal_pointer(&fault));
 		return NULL;
 	}
-	return first;
+	return pipesim_trace_of_processes(g_steal_pointer(&trace), profile, rules, error);
 }
 
 #else

@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "measure/peers.h"
+#include "measure/processes.h"
 #include "measure/reader.h"
 
 static const PipesimReader *const readers[] = {
@@ -69,7 +70,7 @@ GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules
 	const PipesimParallel work = {
 		.n_items = g_strv_length((char **)paths), .run = read_file, .data = &files};
 
-	gboolean ok;
+	gboolean ok, several = FALSE;
 
 	g_mutex_init(&files.lock);
 	g_ptr_array_set_size(traces, (gint)work.n_items);
@@ -80,9 +81,12 @@ GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules
 	for (guint i = 0; ok && i < traces->len; i++) {
 		PipesimTrace *trace = traces->pdata[i];
 
+		several |= trace->next != NULL;
 		if (trace->next != NULL)
 			g_ptr_array_insert(traces, (gint)i + 1, g_steal_pointer(&trace->next));
 	}
+	if (several)
+		pipesim_number_ranks(traces);
 	if (ok)
 		pipesim_peers_measure((PipesimTrace *const *)traces->pdata, traces->len);
 	return ok ? g_steal_pointer(&traces) : NULL;
