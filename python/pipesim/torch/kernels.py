@@ -227,9 +227,10 @@ class Run:
         print(f"{what} {which}: {str(error).splitlines()[0][:120]}; left out", file=sys.stderr)
 
     def attention(self) -> None:
-        """Causal, of PyTorch's choice (sdpa), and cuDNN's, as TransformerEngine takes it on Hopper (attention)."""
+        """Causal: of PyTorch's choice (sdpa), cuDNN's, as TransformerEngine takes it on Hopper (attention), and its
+        FlashAttention-2, as torchtitan does (flash)."""
         peak = devices.peak(self.groups, "bf16") or math.nan  # devices.read() refuses a file without
-        ways = {"sdpa": None, "attention": SDPBackend.CUDNN_ATTENTION}
+        ways = {"sdpa": None, "attention": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
         shares: Terms = {}
         for heads, kv, head in shapes.attentions(self.plan.models, self.plan.tps):
             for seq in self.seqs:
@@ -255,7 +256,7 @@ class Run:
                         share = flops / peak / seconds * shapes.attention_slower(what, phase, seq, head, tiles, self.units)
                         self.put(what, "bf16", (heads, seq, head), phase, seconds, flops, 0, share)
                         # Megatron-LM's is fitted at the length of a step; PyTorch's at all.
-                        if what == "sdpa" or seq == self.plan.seq:
+                        if what != "attention" or seq == self.plan.seq:
                             key = what if phase == "F" else f"{what}_backward"
                             shares.setdefault(key, []).append((flops, share))
         for key, found in shares.items():

@@ -213,8 +213,10 @@ def attentions(models: Iterable[Model], tps: Iterable[int]) -> list[tuple[int, i
 
 def attention_slower(what: str, phase: str, seq: int, head: int, tiles: float, units: int) -> float:
     """How many times longer pipesim lets attention of sequences of @seq and heads of @head take than long ones of 128
-    (src/transformer/kernels.c): @tiles of queries on @units multiprocessors. @what: sdpa or attention."""
+    (src/transformer/kernel-times.c): @tiles of queries on @units multiprocessors. @what: sdpa, attention or flash."""
     narrow = max(1, math.sqrt(128 / head))
     if what == "attention":
         return narrow * (1 + 1400 / seq)
+    if what == "flash":
+        return narrow * (1 + (300 if phase == "F" else 250) / seq)
     return narrow * (1 + (500 if phase == "F" else 1000) / seq) * (1 + 0.65 * units / tiles)
