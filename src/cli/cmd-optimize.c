@@ -419,9 +419,11 @@ static gboolean write_all(
 				     "is; [n] is the line that says so.\n\n");
 		pipesim_bound_print(o->found->bound, o->found->instance, out);
 	}
+	if (comparison != NULL)
+		return pipesim_print_drawn(o->setup, comparison, NULL, out, error);
 	return (o->curve == NULL || picture == NULL ||
 		       pipesim_curve_draw(o->curve, picture, error)) &&
-	       pipesim_print_drawn(o->setup, comparison, NULL, out, error);
+	       pipesim_print(NULL, out, error);
 }
 
 static gboolean write_found(Optimize *o, GError **error)
