@@ -12,7 +12,7 @@
 
 /* What a process left. */
 typedef struct {
-	guint events;
+	guint events;      /* on a host */
 	gboolean named;    /* it has a range of an op, or a message of gloo */
 	gboolean launched; /* something */
 	gboolean on_gpu;   /* it is a GPU's, or that of a host that has the same number */
@@ -34,16 +34,6 @@ static PipesimProcess *process_at(const Telling *telling, guint i)
 static gboolean on_gpu(PipesimEventKind kind)
 {
 	return kind == PIPESIM_ACTIVITIES || kind == PIPESIM_GPU_RANGES;
-}
-
-static gboolean is_host(const Telling *telling, guint i)
-{
-	return telling->did[i].host;
-}
-
-static gboolean has_gpu(const Telling *telling, guint i)
-{
-	return telling->did[i].on_gpu;
 }
 
 /* A CPU alone -------------------------------------------------------------------------------- */
@@ -152,8 +142,8 @@ static gboolean group_by(Telling *telling, char *(*key)(const PipesimProcess *))
 			g_autofree char *of = NULL;
 			guint first;
 
-			if (pass == 0 ? !is_host(telling, i)
-				      : is_host(telling, i) || !has_gpu(telling, i))
+			if (pass == 0 ? !telling->did[i].host
+				      : telling->did[i].host || !telling->did[i].on_gpu)
 				continue;
 			of = key(process_at(telling, i));
 			first = of != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(firsts, of))
@@ -224,10 +214,10 @@ static guint32 find_host(const Telling *telling, const guint32 *matched, guint32
 	guint fit[2] = {0, 0};
 
 	for (guint i = 0; i < telling->n; i++)
-		if (!is_host(telling, i) && telling->owner[i] != NOBODY)
+		if (!telling->did[i].host && telling->owner[i] != NOBODY)
 			taken[telling->owner[i]] = TRUE;
 	for (guint i = 0; i < telling->n; i++) {
-		if (!is_host(telling, i) || all == 0 ||
+		if (!telling->did[i].host || all == 0 ||
 			(guint64)matched[i] * 100 < (guint64)all * LEAST_LAUNCHED)
 			continue;
 		for (guint which = 0; which < 2 && !(which == 1 && taken[i]); which++) {
@@ -245,11 +235,11 @@ static gboolean group_by_launches(
 	gboolean left = TRUE, more = TRUE;
 
 	for (guint i = 0; i < telling->n; i++)
-		telling->owner[i] = is_host(telling, i) ? i : NOBODY;
+		telling->owner[i] = telling->did[i].host ? i : NOBODY;
 	while (left && more && launches->len > 0) {
 		left = more = FALSE;
 		for (guint i = 0; i < telling->n; i++) {
-			if (!has_gpu(telling, i) || telling->owner[i] != NOBODY)
+			if (!telling->did[i].on_gpu || telling->owner[i] != NOBODY)
 				continue;
 			telling->owner[i] =
 				find_host(telling, matched + (gsize)i * telling->n, all[i]);
@@ -354,7 +344,6 @@ static guint look(Telling *telling, const PipesimRangeRules *rules)
 			PipesimRangeMeaning meaning;
 
 			did->on_gpu |= on_gpu(kind);
-			did->events += !on_gpu(kind);
 			did->launched |= kind == PIPESIM_LAUNCHES;
 			if (kind == PIPESIM_HOST_RANGES && !did->named)
 				did->named = g_str_has_prefix(event->name, "gloo:") ||
@@ -476,49 +465,54 @@ static gint compare_standing(gconstpointer a, gconstpointer b)
 	return pipesim_compare(x.stage, y.stage) ?: pipesim_compare(x.start, y.start);
 }
 
-/* Events of rank @number of @telling, whose names @trace then owns. */
-static PipesimProfile *take_events(
-	const Telling *telling, const guint32 *of, guint number, PipesimTrace *trace)
+/* An empty trace of a rank, with what all have in common in @trace. */
+static PipesimTrace *new_trace(const PipesimTrace *trace, gboolean alone)
 {
-	PipesimProfile *profile = pipesim_profile_new();
+	PipesimTrace *one = pipesim_trace_new(trace->path);
+	GHashTableIter iter;
+	gpointer key, value;
 
-	profile->has_gpu = telling->profile->has_gpu;
-	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
-		pipesim_each (const PipesimEvent, event, telling->profile->events[kind]) {
-			PipesimEvent taken = *event;
-
-			if (of[event->process] != number)
-				continue;
-			taken.name = g_string_chunk_insert_const(trace->strings, event->name);
-			if (event->group != NULL)
-				taken.group = g_string_chunk_insert_const(
-					trace->strings, event->group);
-			g_array_append_val(profile->events[kind], taken);
-		}
-	return profile;
+	g_hash_table_iter_init(&iter, trace->metadata);
+	while (g_hash_table_iter_next(&iter, &key, &value))
+		if (alone || !g_str_equal(key, "rank"))
+			pipesim_trace_set(one, key, value);
+	return one;
 }
 
-/* A trace of each rank, what all have in common as @trace has it. NULL with the errors of pipesim_trace_add_profile(). */
+/* A trace of each rank, with the numbers that @of has. NULL with the errors of pipesim_trace_add_profile(). */
 static GPtrArray *make_traces(const Telling *telling, const guint32 *of, guint ranks,
 	const PipesimTrace *trace, const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
+	g_autoptr(GPtrArray) profiles =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_profile_free);
 
-	for (guint number = 1; number <= ranks; number++) {
-		PipesimTrace *one = pipesim_trace_new(trace->path);
-		g_autoptr(PipesimProfile) profile = take_events(telling, of, number, one);
-		GHashTableIter iter;
-		gpointer key, value;
+	for (guint rank = 0; rank < ranks; rank++) {
+		PipesimProfile *profile = pipesim_profile_new();
 
-		g_ptr_array_add(traces, one);
-		g_hash_table_iter_init(&iter, trace->metadata);
-		while (g_hash_table_iter_next(&iter, &key, &value))
-			if (ranks == 1 || !g_str_equal(key, "rank"))
-				pipesim_trace_set(one, key, value);
-		if (!add_one(one, profile, rules, error))
-			return NULL;
+		profile->has_gpu = telling->profile->has_gpu;
+		g_ptr_array_add(profiles, profile);
+		g_ptr_array_add(traces, new_trace(trace, ranks == 1));
 	}
+	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
+		pipesim_each (PipesimEvent, event, telling->profile->events[kind]) {
+			const guint32 number = of[event->process];
+			PipesimTrace *one = number > 0 ? traces->pdata[number - 1] : NULL;
+
+			if (number == 0)
+				continue;
+			event->name = g_string_chunk_insert_const(one->strings, event->name);
+			if (event->group != NULL)
+				event->group =
+					g_string_chunk_insert_const(one->strings, event->group);
+			g_array_append_vals(
+				((PipesimProfile *)profiles->pdata[number - 1])->events[kind],
+				event, 1);
+		}
+	for (guint rank = 0; rank < ranks; rank++)
+		if (!add_one(traces->pdata[rank], profiles->pdata[rank], rules, error))
+			return NULL;
 	return g_steal_pointer(&traces);
 }
 
@@ -556,19 +550,17 @@ static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 	if (look(telling, rules) == 1) {
 		guint host = 0;
 
-		while (!is_host(telling, host))
+		while (!telling->did[host].host)
 			host++;
 		for (guint i = 0; i < telling->n; i++)
-			if (i == host || has_gpu(telling, i))
+			if (i == host || telling->did[i].on_gpu)
 				telling->owner[i] = host;
 	} else if (!tell_apart(telling)) {
 		return pipesim_fail_null_at(error, trace->path, 1, 1,
 			"several processes, and what GPUs did can be of more than one: this "
-			"file merges "
-			"ranks whose GPUs and correlations have the same numbers; give the "
-			"files as "
-			"the profiler wrote them, one a rank, or tag events with \"rank\" in "
-			"args");
+			"file merges ranks whose GPUs and correlations have the same numbers; "
+			"give the files as the profiler wrote them, one a rank, or tag events "
+			"with \"rank\" in args");
 	}
 	of = number_ranks(telling, &ranks);
 	traces = make_traces(telling, of, ranks, trace, rules, error);
@@ -586,7 +578,6 @@ PipesimTrace *pipesim_trace_of_processes(PipesimTrace *trace, PipesimProfile *pr
 {
 	g_autoptr(PipesimTrace) owned = trace;
 	const guint n = profile->processes->len;
-	g_autofree guint8 *hosts = g_new0(guint8, n);
 	g_autofree Did *did = g_new0(Did, n);
 	g_autofree guint32 *owner = g_new(guint32, n);
 	g_autoptr(GPtrArray) traces = NULL;
@@ -594,10 +585,8 @@ PipesimTrace *pipesim_trace_of_processes(PipesimTrace *trace, PipesimProfile *pr
 	guint several = 0;
 
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
-		pipesim_each (const PipesimEvent, event, profile->events[kind]) {
-			several += !on_gpu(kind) && !hosts[event->process];
-			hosts[event->process] |= !on_gpu(kind);
-		}
+		pipesim_each (const PipesimEvent, event, profile->events[kind])
+			several += !on_gpu(kind) && did[event->process].events++ == 0;
 	if (several <= 1)
 		return add_one(trace, profile, rules, error) ? g_steal_pointer(&owned) : NULL;
 	traces = read_processes(&telling, trace, rules, error);
