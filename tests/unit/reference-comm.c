@@ -548,7 +548,7 @@ PipesimTimeline *reference_comm_run(const PipesimLowering *lowering,
 	if (network != NULL)
 		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
 	if (pipesim_pace_rules_init(&engine.paces, times, network, flags)) {
-		engine.pace = pipesim_pace_new(ranks, states);
+		engine.pace = pipesim_pace_new(ranks, &engine.paces, states);
 		engine.no_memory = engine.pace == NULL;
 		engine.counts_waits = engine.paces.waits_slow || engine.paces.power != NULL;
 	}
