@@ -45,7 +45,7 @@ typedef struct _Search {
 	const PipesimShape *shape;
 	const PipesimCosts *costs;
 	const PipesimTransformer *model;
-	gboolean apart; /* multi-token prediction and its losses may be on several stages */
+	guint apart; /* what may be on several stages besides layers: PipesimApart */
 	PipesimFamily *family;
 	PipesimFamily *paths; /* whose paths bound steps; NULL: none does */
 	gboolean bounded;     /* the order of @paths is there */
@@ -634,7 +634,9 @@ static void init(Search *s, const PipesimStages *begin)
 		const PipesimCut *cut = &begin->cut[stage];
 
 		item += (guint)(cut->embedding + cut->layers + cut->head);
-		item += s->apart ? (guint)(cut->mtp + cut->losses) : cut->mtp > 0;
+		item += s->apart & PIPESIM_APART_MTP ? (guint)(cut->mtp + cut->losses)
+						     : cut->mtp > 0;
+		item += s->apart & PIPESIM_APART_ENCODER ? (guint)cut->encoders : 0;
 		s->ends[stage] = item;
 	}
 	if (s->plain)

@@ -10,7 +10,7 @@
 /* Most items for which stages are made alike: n squared over the stages. */
 #define MOST_ITEMS 4096
 
-/* What is cut: embedding, layers, multi-token prediction as one, head. */
+/* What is cut: an encoder's layers, embedding, layers, multi-token prediction as one, head. */
 typedef struct {
 	guint n;
 	const double *sum; /* of the weights of the items before */
@@ -116,33 +116,46 @@ static void choose_alike(const Items *items, guint stages, double most, guint *e
 	}
 }
 
-guint pipesim_stages_items(const PipesimTransformer *model, gboolean apart)
+/* Items ahead of the embedding. */
+static gint64 ahead(const PipesimTransformer *model, guint apart)
 {
-	return (guint)(model->layers + 2 + (apart ? 2 * model->mtp : model->mtp > 0));
+	return apart & PIPESIM_APART_ENCODER ? pipesim_part_count(model, PIPESIM_PART_ENCODER)
+					     : 0;
 }
 
-void pipesim_stages_item(const PipesimTransformer *model, gboolean apart, guint item,
+guint pipesim_stages_items(const PipesimTransformer *model, guint apart)
+{
+	return (guint)(ahead(model, apart) + model->layers + 2 +
+		       (apart & PIPESIM_APART_MTP ? 2 * model->mtp : model->mtp > 0));
+}
+
+void pipesim_stages_item(const PipesimTransformer *model, guint apart, guint item,
 	gint64 counts[PIPESIM_N_PARTS])
 {
-	const gint64 layer = (gint64)item - 1, behind = layer - model->layers;
+	const gint64 layer = (gint64)item - ahead(model, apart) - 1;
+	const gint64 behind = layer - model->layers;
 	const gboolean last = item + 1 == pipesim_stages_items(model, apart);
+	const gboolean several = apart & PIPESIM_APART_MTP;
 
 	memset(counts, 0, PIPESIM_N_PARTS * sizeof *counts);
-	counts[item == 0 ? PIPESIM_PART_EMBEDDING
+	if (layer == -1 && !(apart & PIPESIM_APART_ENCODER))
+		counts[PIPESIM_PART_ENCODER] = pipesim_part_count(model, PIPESIM_PART_ENCODER);
+	counts[layer < -1   ? PIPESIM_PART_ENCODER
+		: layer < 0 ? PIPESIM_PART_EMBEDDING
 		: behind < 0
 			? (pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
 								       : PIPESIM_PART_DENSE)
-		: last                          ? PIPESIM_PART_HEAD
-		: !apart || behind < model->mtp ? PIPESIM_PART_MTP
-						: PIPESIM_PART_LOSS] = 1;
-	if (apart)
+		: last                            ? PIPESIM_PART_HEAD
+		: !several || behind < model->mtp ? PIPESIM_PART_MTP
+						  : PIPESIM_PART_LOSS] = 1;
+	if (several)
 		return;
 	counts[PIPESIM_PART_MTP] *= model->mtp;
 	counts[PIPESIM_PART_LOSS] = last && model->vocab > 0 ? model->mtp : 0;
 }
 
 PipesimStages *pipesim_stages_of_items(
-	const PipesimTransformer *model, gboolean apart, const guint *ends, guint stages)
+	const PipesimTransformer *model, guint apart, const guint *ends, guint stages)
 {
 	PipesimStages *layout = g_new0(PipesimStages, 1);
 
@@ -152,12 +165,14 @@ PipesimStages *pipesim_stages_of_items(
 		PipesimCut *cut = &layout->cut[stage];
 		gint64 counts[PIPESIM_N_PARTS];
 
-		cut->first = CLAMP((gint64)item - 1, 0, model->layers);
+		cut->first = CLAMP((gint64)item - ahead(model, apart) - 1, 0, model->layers);
+		cut->follows = stage > 0 && pipesim_transformer_encodes(model);
 		for (; item < ends[stage]; item++) {
 			pipesim_stages_item(model, apart, item, counts);
 			cut->embedding |= counts[PIPESIM_PART_EMBEDDING] > 0;
 			cut->head |= counts[PIPESIM_PART_HEAD] > 0;
 			cut->layers += counts[PIPESIM_PART_DENSE] + counts[PIPESIM_PART_SPARSE];
+			cut->encoders += counts[PIPESIM_PART_ENCODER];
 			cut->mtp += counts[PIPESIM_PART_MTP];
 			cut->losses += counts[PIPESIM_PART_LOSS];
 		}
@@ -165,7 +180,7 @@ PipesimStages *pipesim_stages_of_items(
 	return layout;
 }
 
-PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, gboolean apart,
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apart,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error)
 {
 	Items items = {.n = pipesim_stages_items(model, apart)};

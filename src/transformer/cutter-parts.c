@@ -56,6 +56,7 @@ static PipesimCut cut_of(const PipesimTransformer *model, PipesimPart part, gboo
 	PipesimCut cut = {.embedding = embedding || part == PIPESIM_PART_EMBEDDING,
 		.mtp = part == PIPESIM_PART_MTP,
 		.losses = part == PIPESIM_PART_LOSS,
+		.encoders = part == PIPESIM_PART_ENCODER,
 		.head = part == PIPESIM_PART_HEAD};
 
 	if (part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE)

@@ -573,12 +573,18 @@ PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layo
 	return &fixed_cutter->cutter;
 }
 
-gboolean pipesim_cutter_apart(const PipesimCutter *base)
+guint pipesim_cutter_apart(const PipesimCutter *base)
 {
 	const Cutter *cutter = (const Cutter *)base;
-	const gint64 mtp = cutter->base->model->mtp;
+	const PipesimTransformer *model = cutter->base->model;
+	const PipesimTraining *training = &cutter->base->training;
+	guint apart = 0;
 
-	return cutter->base->training.next && mtp > 0 && cutter->ranks >= 2 * mtp + 2;
+	if (training->next && model->mtp > 0 && cutter->ranks >= 2 * model->mtp + 2)
+		apart |= PIPESIM_APART_MTP;
+	if (pipesim_transformer_encodes(model) && !training->whole_encoder)
+		apart |= PIPESIM_APART_ENCODER;
+	return apart;
 }
 
 const double *pipesim_cutter_weights(const PipesimCutter *base)

@@ -65,9 +65,9 @@ gboolean pipesim_cutter_searches(const PipesimCutter *cutter);
 PipesimCutter *pipesim_cutter_fix(
 	const PipesimCutter *cutter, PipesimStages *layout, char *words);
 
-/** pipesim_cutter_apart: whether it cuts between layers of multi-token prediction, and between losses: where training says so, and
- * so many ranks that each is in the last chunk of its rank. */
-gboolean pipesim_cutter_apart(const PipesimCutter *cutter);
+/** pipesim_cutter_apart: PipesimApart: between what it cuts besides: layers of an encoder, unless training says otherwise; layers of
+ * multi-token prediction and losses where it says so, and so many ranks that each is in the last chunk of its rank. */
+guint pipesim_cutter_apart(const PipesimCutter *cutter);
 
 /** pipesim_cutter_weights: ns of F, I and W of one of each part, by PipesimPart, of a cutter that balances; its own. */
 const double *pipesim_cutter_weights(const PipesimCutter *cutter);

@@ -52,28 +52,36 @@ PipesimStages *pipesim_stages_parse(const PipesimTransformer *model, gboolean ne
 /** pipesim_stages_print: appends Megatron's string. */
 void pipesim_stages_print(const PipesimStages *layout, GString *out);
 
+/* What may be on several stages where layers are balanced. */
+typedef enum {
+	PIPESIM_APART_MTP = 1 << 0, /* layers for multi-token prediction, and their losses */
+	PIPESIM_APART_ENCODER =
+		1 << 1, /* layers of an encoder; else all stand with the embedding */
+} PipesimApart;
+
 /**
  * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is
  * as short as it can be, and of these cuts the most even one.
- * @apart: as of pipesim_stages_items()
+ * @apart: PipesimApart
  * @parts: weights by PipesimPart: seconds, or FLOPs
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few layers.
  */
-PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, gboolean apart,
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apart,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
 
-/** pipesim_stages_items: how many there are to cut: embedding, each layer, all of multi-token prediction as one, head with all
- * losses; or where these are @apart, each layer of multi-token prediction, each of its losses and the head. */
-guint pipesim_stages_items(const PipesimTransformer *model, gboolean apart);
+/** pipesim_stages_items: how many there are to cut: embedding with an encoder, each layer, all of multi-token prediction as one,
+ * head with all losses; or where these are @apart, each layer of the encoder, and each of multi-token prediction, each of its
+ * losses and the head. */
+guint pipesim_stages_items(const PipesimTransformer *model, guint apart);
 /** pipesim_stages_item: what number @item is of: how many of each part. */
-void pipesim_stages_item(const PipesimTransformer *model, gboolean apart, guint item,
+void pipesim_stages_item(const PipesimTransformer *model, guint apart, guint item,
 	gint64 counts[PIPESIM_N_PARTS]);
 
 /** pipesim_stages_of_items: stage i has the items from the end of the one before to @ends[i],
  * at least one. */
 PipesimStages *pipesim_stages_of_items(
-	const PipesimTransformer *model, gboolean apart, const guint *ends, guint stages);
+	const PipesimTransformer *model, guint apart, const guint *ends, guint stages);
 
 /** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which
  * may be NULL with

@@ -152,6 +152,8 @@ typedef struct {
 	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
 	/* Images in a sequence, 0 = 1, and patches of one as the encoder sees them. */
 	gint64 images, patches;
+	gboolean
+		whole_encoder; /* where layers are balanced the first stage has all of the encoder's */
 } PipesimTraining;
 
 /** pipesim_training_of_encoder: that of the encoder of a model: each image is a sequence, and every

@@ -13,7 +13,7 @@ static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario
 	const PipesimCosts *costs, guint *ends, guint stage, guint stages)
 {
 	const PipesimTransformer *model = pipesim_cutter_model(costs->cutter);
-	const gboolean apart = pipesim_cutter_apart(costs->cutter);
+	const guint apart = pipesim_cutter_apart(costs->cutter);
 	const guint n = pipesim_stages_items(model, apart),
 		    begin = stage > 0 ? ends[stage - 1] : 0;
 	gint64 best = G_MAXINT64;
@@ -135,6 +135,58 @@ START_TEST(splits_the_head)
 			steps[next], try_layouts(schedule, &scenario, costs, ends, 0, 4));
 	}
 	ck_assert_int_lt(steps[1], steps[0]);
+}
+END_TEST
+
+/* An encoder's layers are cut as the decoder's are, or all stand in the first stage, where a step is no shorter. */
+START_TEST(cuts_encoders)
+{
+	static const char *const names[] = {"1f1b", "zb-v"};
+	const PipesimSchedule *schedule = pipesim_schedule_find(names[_i], NULL);
+	g_autoptr(PipesimTransformer) model = read_shipped("qwen2.5-vl-7b");
+	const guint stages = _i == 0 ? 3 : 4;
+	gint64 steps[2];
+
+	model->layers = 5;
+	model->encoder->layers = 4;
+	model->encoder->windowed = 2;
+	model->encoder_stages = 1;
+	for (guint whole = 0; whole < 2; whole++) {
+		PipesimScenario scenario = {.ranks = _i == 0 ? 3 : 2,
+			.microbatches = 6,
+			.keep = PIPESIM_KEEP_NOTHING,
+			.seed = 1};
+		PipesimTraining training = pipesim_training_on_one(1024, 1);
+		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+		PipesimCutter *cutter;
+		PipesimRates rates;
+		guint ends[4];
+
+		training.images = 16;
+		training.patches = 1024;
+		training.whole_encoder = whole;
+		rates = pipesim_device_rates(shipped_device("h100"), &training);
+		cutter = pipesim_cutter_new(
+			pipesim_transformer_copy(model), &training, NULL, &rates);
+		pipesim_cutter_set_search(cutter);
+		ck_assert(pipesim_cutter_take(cutter, scenario.ranks, costs, NULL));
+		ck_assert_int_eq(pipesim_cutter_apart(cutter) != 0, !whole);
+		/* Without a limit, and where the layout that was found is too large. */
+		for (guint i = 0; i < 2; i++) {
+			const PipesimPoint point = {&scenario, costs};
+			g_autoptr(PipesimRun) run = NULL;
+			gint64 best = try_layouts(schedule, &scenario, costs, ends, 0, stages);
+
+			pipesim_layout_run_points(schedule, &point, 1, &run);
+			ck_assert(run->error == NULL);
+			ck_assert(best < G_MAXINT64 || !run->report->memory.fits);
+			if (best < G_MAXINT64)
+				ck_assert_int_eq(run->report->training.step, best);
+			steps[whole] = i == 0 ? best : steps[whole];
+			scenario.memory_limit = run->report->memory.max - 1;
+		}
+	}
+	ck_assert_int_lt(steps[0], steps[1]);
 }
 END_TEST
 
@@ -517,6 +569,7 @@ Suite *layout_search_suite(void)
 	TCase *tests = tcase_create("search");
 
 	tcase_add_test(tests, finds_layouts);
+	tcase_add_loop_test(tests, cuts_encoders, 0, 2);
 	tcase_add_loop_test(tests, splits_the_head, 0, 2);
 	tcase_add_test(tests, ends_as_balanced);
 	tcase_add_test(tests, proves_layouts);
