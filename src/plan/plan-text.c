@@ -436,12 +436,15 @@ static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
 {
 	const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[0])->wish;
 	g_autofree char *name = g_path_get_basename(wish->model->name);
-	const gsize length = strlen(name) - strlen(pipesim_path_extension(name));
+	const char *extension = pipesim_path_extension(name);
+	/* Of a file, not of "qwen2.5-vl-7b". */
+	const gboolean is_file =
+		g_str_equal(extension, "ini") || g_str_equal(extension, "json");
 	g_autofree char *gpu = NULL;
 	double told = 0;
 
 	g_string_append_printf(screen->asked, "%.*s on %u ",
-		(int)(length < strlen(name) ? length - 1 : length), name, wish->gpus);
+		(int)(strlen(name) - (is_file ? strlen(extension) + 1 : 0)), name, wish->gpus);
 	if (wish->device != NULL && strchr(wish->device->name, '/') == NULL)
 		gpu = g_ascii_strup(wish->device->name, -1);
 	g_string_append_printf(screen->asked, "%s of %.1f GiB", gpu != NULL ? gpu : "GPUs",
