@@ -42,6 +42,16 @@ rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --act
 rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --framework megatron --overlap-grad-reduce
 rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --modules megatron-next --framework megatron
+# What Megatron-LM is about to take: several m, and losses of their own.
+sed 's/^mtp_layers.*/mtp_layers = 2/' "$models/deepseek-v3.ini" >two.ini
+rows --model ./two.ini --gpus 256 --device b200 --global-batch 512 --precision fp8 --modules megatron-next --framework megatron
+if grep -q '"layout": ".*|m|.*L|L"' json || grep -q '"layout": ".*m|m*L|.*L"' json; then pass; else fail "no layout has several m, or losses apart"; fi
+rows --model qwen2.5-vl-7b --gpus 16 --global-batch 64 --image-patches 4096
+rows --model qwen2.5-vl-7b --gpus 16 --memory 40GiB --global-batch 64 --image-patches 4096 --images 2 --tp 2 --pp 4
+# Frameworks have the whole encoder in the first stage, any order may cut it.
+for layout in 'v\*32E' '[^E]*|[^E]*v[^E]*E'; do
+	if grep -q "\"layout\": \"$layout" json; then pass; else fail "no layout has $layout"; fi
+done
 rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --pp 4 -s po-h,po-f,1f1b
 rows --model llama-3-70b --gpus 64 --memory 80GB --global-batch 512 --seq 8192 --framework any --pp 4
 if grep -q '"recompute": "first=[0-9]*,' json; then pass; else fail "no row recomputes by stage"; fi

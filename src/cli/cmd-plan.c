@@ -171,6 +171,28 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 		pipesim_print_progress("candidates", done, all);
 }
 
+/* The model with its encoder, where it is known how much that has to see. */
+static gboolean place_encoder(PipesimSetup *setup, GError **error)
+{
+	PipesimTransformer *model = setup->model;
+
+	if (model->encoder == NULL && (setup->sizes.images > 0 || setup->sizes.patches > 0))
+		return pipesim_refuse(error,
+			"--images and --image-patches are of an encoder, which %s does not "
+			"describe (vision_config, or [encoder]); leave them out",
+			model->name);
+	if (model->encoder == NULL)
+		return TRUE;
+	if (setup->sizes.patches == 0)
+		setup->sizes.patches = model->encoder->patches;
+	model->encoder_stages = setup->sizes.patches > 0 ? 1 : 0;
+	if (model->encoder_stages == 0)
+		pipesim_print_notice("the model's vision encoder is left out, in time and "
+				     "memory: nothing says how many patches an image has; "
+				     "give --image-patches, for example 1024");
+	return TRUE;
+}
+
 /* What all frameworks are asked alike. */
 static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error)
 {
@@ -181,11 +203,8 @@ static gboolean ask_alike(PipesimAdvice *plan, PipesimWish *wish, GError **error
 	if (!pipesim_setup_training(setup, &wish->training, error))
 		return FALSE;
 	wish->model = setup->model;
-	if (setup->model->encoder != NULL)
-		pipesim_print_notice(
-			"plans are of decoders: the model's vision encoder is left "
-			"out, in time and memory; --encoder-stages of other "
-			"commands puts it into the first stages");
+	if (!place_encoder(setup, error))
+		return FALSE;
 	wish->reserve = reserve != NULL ? setup->reserve : -1;
 	wish->layouts = setup->text[PIPESIM_SET_LAYOUT] != NULL;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
@@ -252,6 +271,8 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	setup->text[PIPESIM_SET_MODULES] = modules;
 	if (!ok || !choose_schedules(one, several, error))
 		return FALSE;
+	/* Megatron-Bridge and torchtitan have the encoder where the embedding is. */
+	wish->training.whole_encoder = framework->runtime != NULL;
 	if (framework->eager && wish->recompute_given &&
 		(wish->training.recompute != 0 || wish->training.every > 1 ||
 			wish->training.first > 0))
@@ -533,11 +554,11 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_OFFLOAD_BANDWIDTH, PIPESIM_SET_OFFLOAD_FRACTION,
-		PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE, PIPESIM_SET_MEASURED,
-		PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF, PIPESIM_SET_RESUME,
-		PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
+		PIPESIM_SET_IMAGES, PIPESIM_SET_IMAGE_PATCHES, PIPESIM_SET_OFFLOAD_BANDWIDTH,
+		PIPESIM_SET_OFFLOAD_FRACTION, PIPESIM_SET_POST_VALIDATION, PIPESIM_SET_TRACE,
+		PIPESIM_SET_MEASURED, PIPESIM_SET_EXPLAIN, PIPESIM_SET_FULL, PIPESIM_SET_BRIEF,
+		PIPESIM_SET_RESUME, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO, PIPESIM_SET_KEEP_GNUPLOT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json, csv (the best at each memory) or jsonl (all) "
 			    "(default: text)",

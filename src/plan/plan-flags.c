@@ -79,6 +79,7 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 	for (PipesimSettingId id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		gboolean kept =
 			pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+			id == PIPESIM_SET_IMAGES || id == PIPESIM_SET_IMAGE_PATCHES ||
 			id == PIPESIM_SET_ACTIVE_STAGES || id == PIPESIM_SET_UNSHARD_AHEAD ||
 			((id == PIPESIM_SET_OFFLOAD_BANDWIDTH ||
 				 id == PIPESIM_SET_OFFLOAD_FRACTION) &&

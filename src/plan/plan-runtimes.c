@@ -18,6 +18,9 @@ static void append_megatron_sizes(
 		" --pipeline-model-parallel-size %u",
 		training->tp, candidate->ranks);
 	if (candidate->ranks > 1 && stages != NULL) {
+		/* Of the decoder: who adds an encoder puts it ahead of the first stage. */
+		for (guint i = 0; i < stages->stages; i++)
+			stages->cut[i].encoders = 0;
 		g_string_append(out, " --pipeline-model-parallel-layout '");
 		pipesim_stages_print(stages, out);
 		g_string_append_c(out, '\'');
@@ -92,6 +95,10 @@ void pipesim_plan_megatron(
 			"# Megatron-LM runs 1F1B and interleaved 1F1B; with these it does so "
 			"on the layout of %s\n",
 			candidate->schedule->name);
+	if (pipesim_transformer_encodes(plan->wish.model))
+		g_string_append(out,
+			"# The first stage also has the encoder, of which Megatron-LM "
+			"itself knows nothing: flags of the decoder\n");
 	append_megatron_sizes(plan, candidate, out);
 	append_megatron_precision(&candidate->training, out);
 	if (training->full)
@@ -128,6 +135,10 @@ static void append_limits(
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
 
+	if (pipesim_transformer_encodes(plan->wish.model))
+		g_string_append(out,
+			"# the first stage also has the encoder, whose modules the "
+			"model says: stages are of the decoder\n");
 	if (placement_name(plan, candidate) == NULL)
 		g_string_append_printf(out,
 			"# torchtitan puts no stages on ranks as %s does: it cannot run it\n",
