@@ -105,7 +105,7 @@ static gboolean read_cost(PipesimOrdered *packed, GError **error)
 		const PipesimRates rates = pipesim_device_rates(setup->device, training);
 
 		of->cost = pipesim_sequence_times(
-			setup->model, training, &rates, packed->longest, of->limit);
+			setup->model, training, &rates, packed->longest, of->limit, NULL);
 	} else {
 		packed->has_cost = FALSE;
 	}

@@ -581,6 +581,7 @@ static void describe_slices(const PipesimSetup *setup, PipesimCosts *costs)
 			     setup->scenario.exchange;
 	const PipesimTraining *training;
 	PipesimRates rates;
+	double whole;
 	gint64 around;
 
 	if (!cut || costs->cutter == NULL || setup->device == NULL || costs->op_times != NULL ||
@@ -591,12 +592,16 @@ static void describe_slices(const PipesimSetup *setup, PipesimCosts *costs)
 	training = pipesim_cutter_training(costs->cutter);
 	rates = pipesim_device_rates(setup->device, training);
 	around = MAX(training->seq / MAX(setup->scenario.slices, 4u), 1);
-	costs->slicing->cost = pipesim_sequence_times(
-		pipesim_cutter_model(costs->cutter), training, &rates, training->seq, around);
+	costs->slicing->cost = pipesim_sequence_times(pipesim_cutter_model(costs->cutter),
+		training, &rates, training->seq, around, &whole);
+	/* What is computed again is as much longer for a slice as the rest. */
 	if (setup->text[PIPESIM_SET_TIMES] == NULL)
 		costs->slicing->whole =
-			(double)(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]) *
-			MAX(setup->scenario.ranks, 1u) / (double)training->microbatch;
+			training->full
+				? whole
+				: (double)(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]) *
+					  MAX(setup->scenario.ranks, 1u) /
+					  (double)training->microbatch;
 }
 
 /* How long a sequence is, and how many slices a list of lengths has. */

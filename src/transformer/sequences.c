@@ -73,22 +73,26 @@ PipesimSliceTimes pipesim_part_sequence(const PipesimTransformer *model,
 
 PipesimSliceTimes pipesim_sequence_times(const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, gint64 tokens,
-	gint64 around)
+	gint64 around, double *whole)
 {
 	PipesimSliceTimes sum = {0};
-	double apart = 0;
+	double apart = 0, all = 0;
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const double count = (double)pipesim_part_count(model, part);
+		const Look look = {model, training, rates, part, 3};
 		PipesimSliceTimes one;
 
 		if (count == 0)
 			continue;
+		all += count * take(&look, tokens, NULL);
 		one = pipesim_part_sequence(
 			model, training, rates, part, TRUE, tokens, around, &apart);
 		sum.a += count * one.a;
 		sum.b += count * one.b;
 		sum.c += count * one.c;
 	}
+	if (whole != NULL)
+		*whole = all;
 	return sum;
 }

@@ -11,7 +11,8 @@ PipesimSliceTimes pipesim_part_sequence(const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, PipesimPart part,
 	gboolean trains, gint64 tokens, gint64 around, double *apart);
 
-/** pipesim_sequence_times: the same of the whole model, forwards and backwards. */
+/** pipesim_sequence_times: the same of the whole model, forwards and backwards, without what computes layers again.
+ * @whole: (nullable): set to what one sequence of @tokens takes */
 PipesimSliceTimes pipesim_sequence_times(const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, gint64 tokens,
-	gint64 around);
+	gint64 around, double *whole);
