@@ -256,7 +256,8 @@ static void take_times(const Sum *sum, guint i, guint pieces, double share, Pipe
 static void take_bytes(const PipesimStage *stage, guint i, guint pieces, PipesimTimes *times)
 {
 	times->sorts[i] = stage->parts;
-	times->bytes[PIPESIM_UNTIL_INPUT][i] = stage->until_input / pieces;
+	times->bytes[PIPESIM_UNTIL_INPUT][i] =
+		pipesim_stage_until_input(stage, times->bytes[PIPESIM_KEYS] != NULL) / pieces;
 	times->bytes[PIPESIM_UNTIL_WEIGHT][i] = stage->until_weight / pieces;
 	times->bytes[PIPESIM_BETWEEN][i] = stage->between / pieces;
 	times->bytes[PIPESIM_TRANSIENT][i] = stage->transient / pieces;
@@ -282,7 +283,9 @@ static void take_bytes(const PipesimStage *stage, guint i, guint pieces, Pipesim
 static void take_again(
 	const Sum *sum, const Sum *sparing, guint i, guint pieces, PipesimTimes *times)
 {
-	times->bytes[PIPESIM_KEPT_INPUT][i] = sparing->stage.until_input / pieces;
+	times->bytes[PIPESIM_KEPT_INPUT][i] =
+		pipesim_stage_until_input(&sparing->stage, times->bytes[PIPESIM_KEYS] != NULL) /
+		pieces;
 	times->bytes[PIPESIM_KEPT_WEIGHT][i] = sparing->stage.until_weight / pieces;
 	if (times->again != NULL)
 		times->again[i] = pipesim_time_scale(sparing->ns[1] - sum->ns[1], 1, pieces);

@@ -32,7 +32,7 @@ typedef struct {
 	PipesimWide elements, parameters, gradients, optimizer;
 	PipesimWide gathered, moved[2], routed[2];
 	PipesimWide until_input, until_weight, between, transient, transient_weight;
-	PipesimWide until_step, transient_forward, early, keys;
+	PipesimWide until_step, transient_forward, early, keys, kept_keys;
 	double updated;
 } Totals;
 
@@ -197,12 +197,14 @@ static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 		totals->optimizer, totals->gathered, totals->moved[0], totals->moved[1],
 		totals->routed[0], totals->routed[1], totals->until_input, totals->until_weight,
 		totals->between, totals->transient, totals->transient_weight,
-		totals->until_step, totals->transient_forward, totals->early, totals->keys};
+		totals->until_step, totals->transient_forward, totals->early, totals->keys,
+		totals->kept_keys};
 	gint64 *const to[] = {&stage->elements, &stage->parameters, &stage->gradients,
 		&stage->optimizer, &stage->gathered, &stage->moved[0], &stage->moved[1],
 		&stage->routed[0], &stage->routed[1], &stage->until_input, &stage->until_weight,
 		&stage->between, &stage->transient, &stage->transient_weight,
-		&stage->until_step, &stage->transient_forward, &stage->early, &stage->keys};
+		&stage->until_step, &stage->transient_forward, &stage->early, &stage->keys,
+		&stage->kept_keys};
 
 	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
 		if (amounts[i] >= MOST)
@@ -271,6 +273,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 		totals.transient_weight = totals.transient;
 	}
 	totals.keys = (cut->layers + cut->mtp) * pipesim_terms_keys(model, training);
+	totals.kept_keys = again * pipesim_terms_keys(model, training);
 	if (!take(&totals, stage, error))
 		return FALSE;
 	stage->updated = totals.updated;

@@ -14,6 +14,7 @@ typedef struct {
 	gint64 until_input, until_weight, between;
 	gint64 until_step; /* and what stays until the step ends */
 	gint64 keys;       /* gradients of keys and values */
+	gint64 kept_keys;  /* keys and values of recomputed layers, which later slices read */
 	gint64 transient, transient_forward, transient_weight;
 	/* Of the gradients: what the first weight gradient brings, and what of that is there
 	 * before it ends. */
@@ -31,6 +32,12 @@ typedef struct {
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
 	guint parts;        /* 1 << PipesimPart, that it has */
 } PipesimStage;
+
+/** pipesim_stage_until_input: bytes of a micro-batch until its backward for input; @sliced: with what later slices read. */
+static inline gint64 pipesim_stage_until_input(const PipesimStage *stage, gboolean sliced)
+{
+	return stage->until_input + (sliced ? stage->kept_keys : 0);
+}
 
 /** pipesim_stage_parts: sums of each part, for pipesim_stage_sum_of(). */
 void pipesim_stage_parts(const PipesimTransformer *model, const PipesimTraining *training,
