@@ -102,12 +102,16 @@ static void move(PipesimHeld *held, const PipesimOp *op)
 }
 
 /* What a forward leaves whose R comes later, if that is known; as R runs it is part of all. */
-static void keep(PipesimHeld *held, guint chunk, gint n)
+static void keep(PipesimHeld *held, const PipesimOp *op, gint n)
 {
-	if (held->of[PIPESIM_KEPT_INPUT] == NULL)
+	const gint64 *input = held->of[PIPESIM_KEPT_INPUT],
+		     *weight = held->of[PIPESIM_KEPT_WEIGHT];
+
+	if (input == NULL)
 		return;
-	held->bytes[PIPESIM_UNTIL_INPUT] += n * held->of[PIPESIM_KEPT_INPUT][chunk];
-	held->bytes[PIPESIM_UNTIL_WEIGHT] += n * held->of[PIPESIM_KEPT_WEIGHT][chunk];
+	held->bytes[PIPESIM_UNTIL_INPUT] += n * of_unit(held, input[op->chunk], op->microbatch);
+	held->bytes[PIPESIM_UNTIL_WEIGHT] +=
+		n * of_unit(held, weight[op->chunk], op->microbatch);
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
@@ -124,14 +128,14 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	held->transient = transient_bytes(held, op);
 	add_keys(held, op, FALSE);
 	if (op->kind == PIPESIM_F && op->b_chunk == PIPESIM_RECOMPUTED) {
-		keep(held, op->chunk, 1);
+		keep(held, op, 1);
 		return TRUE;
 	}
 	if (pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0 ||
 		       held->of[PIPESIM_KEYS] != NULL;
 	if (op->kind == PIPESIM_OP_RECOMPUTE)
-		keep(held, op->chunk, -1);
+		keep(held, op, -1);
 	back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
 	n = back ? held->copied : held->pieces;
 	held->until_input += n;

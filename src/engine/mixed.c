@@ -160,6 +160,24 @@ static gboolean find_start(
 	return wait.ok;
 }
 
+/* As much longer than others as the forward of its micro-batch or slice is. */
+static gint64 recomputation_of(const Mixed *x, guint rank, const PipesimOp *op)
+{
+	const PipesimTimes *times = x->times;
+	const guint stage = pipesim_op_stage(x->program, rank, op);
+	const gint64 forward = times->stage[PIPESIM_F][stage];
+	const gint64 ns = times->again != NULL       ? times->again[stage]
+			  : times->own[op->kind] > 0 ? times->own[op->kind]
+						     : forward;
+	PipesimOp like = *op;
+
+	like.kind = PIPESIM_F;
+	return times->each == NULL || forward == 0
+		       ? ns
+		       : pipesim_time_scale(
+				 ns, pipesim_op_each(x->program, times, rank, &like), forward);
+}
+
 static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 {
 	/* Numbered beyond what even collectives have: there is nothing to run. */
@@ -167,12 +185,8 @@ static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 		return 0;
 	if (op->kind < PIPESIM_N_KINDS)
 		return pipesim_op_duration(x->program, x->times, rank, op);
-	if (op->kind == PIPESIM_OP_RECOMPUTE &&
-		(x->times->again != NULL || x->times->own[op->kind] == 0))
-		return pipesim_times_on(x->times, rank,
-			(x->times->again != NULL ? x->times->again
-						 : x->times->stage[PIPESIM_F])[pipesim_op_stage(
-				x->program, rank, op)]);
+	if (op->kind == PIPESIM_OP_RECOMPUTE)
+		return pipesim_times_on(x->times, rank, recomputation_of(x, rank, op));
 	return pipesim_op_rows[op->kind].resource == PIPESIM_ON_RANK
 		       ? pipesim_times_on(x->times, rank, x->times->own[op->kind])
 		       : x->times->own[op->kind];

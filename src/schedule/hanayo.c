@@ -109,7 +109,7 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 		     "the paper, not compared with the authors' code",
 	.chunks = 2,
 	.placement = PIPESIM_WAVE,
-	.takes = PIPESIM_TAKES_CHUNKS,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_RECOMPUTE,
 	.check = check,
 	.whole = TRUE,
 	.generate = generate,

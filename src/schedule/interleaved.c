@@ -359,7 +359,7 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; order as "
 		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_RECOMPUTE,
 	.runtime = "pytorch-2.11",
 	.generate = generate_zb,
 	.bubble.text = "(PP-1)(F+B-2W)/V",

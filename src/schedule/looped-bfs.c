@@ -29,7 +29,7 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.reference = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv:2211.05953; "
 		     "order as PyTorch's ScheduleLoopedBFS runs it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_RECOMPUTE,
 	.runtime = "pytorch-2.11",
 	.whole = TRUE,
 	.generate = generate,

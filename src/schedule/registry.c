@@ -123,8 +123,7 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 					   : scenario->recompute;
 	else if (scenario->recompute_ops)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"its order has no place for R of --recompute-as-ops; schedules that "
-			"have one are " PIPESIM_RECOMPUTING);
+			"R of --recompute-as-ops is for " PIPESIM_RECOMPUTING);
 	if (!pipesim_shape_check_chunks(
 		    shape->chunks, "--offload-chunks", shape->offload, error) ||
 		!pipesim_shape_check_chunks(
@@ -139,12 +138,15 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"copies of --offload-fraction are planned for orders without passes "
 			"over the vocabulary; leave it out, or take 1f1b or v-half");
-	return shape->offload_part.num > 0 || (shape->offload == 0 && shape->recompute == 0) ||
-	       (!shape->pairs && shape->parts == 1) ||
+	if (shape->offload_part.num == 0 && shape->offload > 0 && shape->parts > 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--offload-chunks is for whole micro-batches; leave out --slices, or "
+			"take --offload-fraction");
+	return !shape->pairs || shape->offload_part.num > 0 ||
+	       (shape->offload == 0 && shape->recompute == 0) ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "%s is for whole micro-batches without pairs; leave out %s",
-		       shape->offload > 0 ? "--offload-chunks" : "--recompute-chunks",
-		       shape->pairs ? "--overlap-fb" : "--slices");
+		       "%s is for orders without pairs; leave out --overlap-fb",
+		       shape->offload > 0 ? "--offload-chunks" : "--recompute-chunks");
 }
 
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,

@@ -84,9 +84,12 @@ typedef enum {
 	"for that; interleaved orders of slices are seq1f1b and slimpipe with --chunks"
 
 /* Those that may copy chunks to the host, and compute them once more. */
-#define PIPESIM_SPARING     "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-v, v-half, v-min, gis"
-#define PIPESIM_OFFLOADING  PIPESIM_SPARING ", gis-h, po-h and po-f"
-#define PIPESIM_RECOMPUTING PIPESIM_SPARING " and gis-h"
+#define PIPESIM_OFFLOADING                                                        \
+	"gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-v, v-half, v-min, gis, gis-h, " \
+	"po-h and po-f"
+#define PIPESIM_RECOMPUTING                                                             \
+	"all schedules but dualpipe, dualpipev, chimera-halving, the searches zb-auto " \
+	"and zb-v-auto, and those with passes over the vocabulary or copies of their own"
 
 struct _PipesimSchedule {
 	const char *name;        /* canonical, [a-z0-9-], unique over all names and aliases */

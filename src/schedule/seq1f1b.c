@@ -59,7 +59,7 @@ const PipesimSchedule pipesim_schedule_seq1f1b = {
 		     "zero-bubble repository's schedulers make it",
 	.chunks = 1,
 	.slices = 4,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES | PIPESIM_TAKES_RECOMPUTE,
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/(K V)",

@@ -86,7 +86,8 @@ const PipesimSchedule pipesim_schedule_slimpipe = {
 	.reference = "Li et al., SlimPipe, arXiv:2504.14519; order by its rules",
 	.chunks = 1,
 	.slices = PIPESIM_SLICES_PP,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES | PIPESIM_TAKES_EXCHANGE,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_SLICES | PIPESIM_TAKES_EXCHANGE |
+		 PIPESIM_TAKES_RECOMPUTE,
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/(K V)",

@@ -25,7 +25,7 @@ const PipesimSchedule pipesim_schedule_terapipe = {
 	.reference =
 		"Li et al., TeraPipe, arXiv:2102.07988; order as the authors' code runs it",
 	.slices = 4,
-	.takes = PIPESIM_TAKES_SLICES,
+	.takes = PIPESIM_TAKES_SLICES | PIPESIM_TAKES_RECOMPUTE,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/K",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

@@ -99,6 +99,7 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 		     "arXiv:2405.15362; order as the authors' zero-bubble repository makes it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
+	.takes = PIPESIM_TAKES_RECOMPUTE,
 	.runtime = "pytorch-2.11",
 	.check = check,
 	.whole = TRUE,

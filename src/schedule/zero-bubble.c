@@ -105,6 +105,7 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 		"time back.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 2",
+	.takes = PIPESIM_TAKES_RECOMPUTE,
 	.runtime = "pytorch-2.11",
 	.generate = generate_h2,
 	.bubble.text = "(PP-1)(F+I-2W)",
