@@ -39,6 +39,10 @@ expect()
 	sed -n 's/^  "\(measured_ms\|executed_makespan_ms\)": \([0-9.]*\),$/\2/p' "$scratch/found" |
 		awk 'NR == 1 { took = $1 } NR == 2 { off = $1 / took - 1 } END { exit NR != 2 || off * off > 0.02 ^ 2 }' ||
 		fail "$what: the executed order at what stays is not within 2 % of the step"
+	# And without it the step gains about what it cost, though ops of others no longer run beside receives that wait.
+	sed -n 's/^ *"\(measured_ms\|ms\|without_ms\)": \([0-9.]*\),$/\2/p' "$scratch/found" |
+		awk 'NR == 1 { took = $1 } NR == 2 { cost = $1 } NR == 3 { gain = took - $1 } END { exit gain < 0.7 * cost }' ||
+		fail "$what: without its slow rank the step gains much less than that cost"
 }
 
 ways=

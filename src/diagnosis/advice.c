@@ -299,6 +299,24 @@ static const PipesimRuntime *rules_of(
 	return pipesim_runtime_resolve(&pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
 }
 
+/* What the step takes without its slow rank where receives that wait for it slow ops of others down: that goes with it, so that
+ * the executed order is simulated by the rules at @fixed costs beside those that it had. */
+static gboolean find_without_slow(const PipesimDoctor *doctor, const PipesimScenario *scenario,
+	const PipesimCosts *fixed, GError **error)
+{
+	PipesimDiagnosis *out = doctor->out;
+	g_autoptr(PipesimRun) run = NULL;
+
+	if (!out->stays[PIPESIM_CAUSE_SLOW_RANK] || out->costs->contention == NULL)
+		return TRUE;
+	run = pipesim_run_program("the executed order", out->program, NULL, scenario, fixed);
+	if (!pipesim_run_check(run, error))
+		return FALSE;
+	out->cause[PIPESIM_CAUSE_SLOW_RANK].without =
+		out->measured - out->executed->report->makespan + run->report->makespan;
+	return TRUE;
+}
+
 gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 {
 	PipesimDiagnosis *out = doctor->out;
@@ -337,6 +355,14 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 	fixed->n_slow = 0;
 	if (fixed->power != NULL)
 		fixed->power->n_held = 0;
+	if (!find_without_slow(doctor,
+		    &(PipesimScenario){.ranks = joined->ranks,
+			    .microbatches = joined->microbatches,
+			    .chunks = scenario.chunks,
+			    .runtime = out->rules,
+			    .seed = 1},
+		    fixed, error))
+		return FALSE;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
 		/* What slices and passes would cost nobody has measured. */
 		if (!pipesim_schedule_is_plain(*all))
