@@ -15,6 +15,7 @@ import math
 import os
 import random
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -159,6 +160,7 @@ if __name__ == "__main__":
         step = int(sys.argv[6]) if len(sys.argv) > 6 else 1
         run(instance if sys.argv[1] == "run" else mixed, seed, count, seconds, sys.argv[5], step)
     elif len(sys.argv) == 3 and sys.argv[1] == "table":
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as others do before head
         table(sys.argv[2])
     else:
         sys.exit(__doc__)
