@@ -14,12 +14,22 @@
 /* From what nothing else hangs on to the end. */
 #define NOTHING (G_MININT64 / 4)
 
+/* The longest path from somewhere to the end, and the place of the first op on it. */
+typedef struct {
+	gint64 time;
+	guint32 place;
+	gboolean differs; /* what is besides at least left is not what it was before */
+} Path;
+
+typedef struct {
+	Path free, idle;
+} Ends;
+
 /* Where the ranks stand; followed by how many of each code have been taken, and one more that is never reached. */
 typedef struct {
-	gint64 free; /* when the last op ends */
-	gint64 idle; /* when the last message has moved */
-	/* Of the order taken last: the longest paths from these to its end. */
-	gint64 from_free, from_idle;
+	gint64 free;  /* when the last op ends */
+	gint64 idle;  /* when the last message has moved */
+	Ends ends;    /* of the order taken last: from these on */
 	guint32 at;   /* the next op */
 	guint32 skip; /* rounds that something else takes */
 } Rank;
@@ -55,8 +65,10 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.codes = x->chunks * x->kinds,
 		.n_ops = (guint32)n,
 		.behind = runtime->waits_for_sends ? 3 : 2,
-		.of = pipesim_arena_array(arena, PipesimQueueCode, codes),
+		.of = pipesim_arena_array(arena, PipesimQueueCode, codes + 1),
 		.arrival = pipesim_arena_array(arena, gint64, n),
+		.settled = pipesim_arena_array(arena, gint64, n),
+		.differs = pipesim_arena_array(arena, guint8, n),
 		.from_input = pipesim_arena_array(arena, gint64, n),
 		.from_sent = pipesim_arena_array(arena, gint64, n),
 		.rest = pipesim_arena_array(arena, gint64, n),
@@ -71,15 +83,14 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.fresh = pipesim_arena_array(arena, PipesimQueueState *, STATES),
 		.turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
 		.fresh_turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
-		.changed = pipesim_arena_array(arena, guint32, n),
-		.changed_from = pipesim_arena_array(arena, gint64, n)};
+		.changed = pipesim_arena_array(arena, guint32, n)};
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return;
-	for (guint32 i = 0; i < codes; i++)
+	for (guint32 i = 0; i <= codes; i++)
 		queue->of[i] = (PipesimQueueCode){.source = (guint32)codes,
 			.target = NO_OP,
 			.sent = NO_OP,
-			.time = x->time[i % x->kinds][i / x->kinds]};
+			.time = i < codes ? x->time[i % x->kinds][i / x->kinds] : 0};
 	for (guint32 code = 0; code < codes; code++) {
 		gint64 hop;
 		const guint32 from = pipesim_instance_input(x, code, &hop);
@@ -123,8 +134,7 @@ static inline void send(PipesimQueue *queue, const PipesimQueueCode *of, Rank *f
 		time += of->lag;
 		from->idle = here->idle = time;
 	}
-	queue->changed[queue->n_changed] = (guint32)at;
-	queue->changed_from[queue->n_changed++] = queue->arrival[at];
+	queue->changed[queue->n_changed++] = (guint32)at;
 	queue->arrival[at] = time;
 }
 
@@ -178,12 +188,6 @@ static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint
 
 /* Longest paths --------------------------------------------------------------------------- */
 
-/* The longest path from somewhere to the end, and the place of the first op on it. */
-typedef struct {
-	gint64 time;
-	guint32 place;
-} Path;
-
 /* Member by member: what has just been written so is slow to be read as a whole. */
 static inline void lengthen(Path *path, gint64 time, guint32 place)
 {
@@ -193,17 +197,15 @@ static inline void lengthen(Path *path, gint64 time, guint32 place)
 	path->place = more ? place : path->place;
 }
 
-typedef struct {
-	Path free, idle;
-} Ends;
-
 /* What hangs on the message @at of a code that has been sent from @rank. */
 static inline void trace_send(
 	PipesimQueue *queue, const PipesimQueueCode *of, guint rank, gsize at, Ends *ends)
 {
 	Ends *from = &ends[rank], *to = &ends[of->rank];
-	Path path = {queue->from_input[at], queue->input_place[at]};
+	Path path = {.time = queue->from_input[at], .place = queue->input_place[at]};
 
+	queue->n_differ -= (queue->differs[at] & 1) + (queue->differs[at] >> 1);
+	queue->differs[at] = 0;
 	if (to != from) {
 		lengthen(&path, queue->from_sent[at], queue->sent_place[at]);
 		lengthen(&path, from->idle.time, from->idle.place);
@@ -216,6 +218,18 @@ static inline void trace_send(
 	lengthen(&from->free, path.time, path.place);
 }
 
+/* Sets what is known of the message @at. @bit: of differs */
+static inline void set_path(PipesimQueue *queue, gsize at, guint8 bit, gboolean differs,
+	const Path *path, gint64 *time, guint32 *place)
+{
+	if (differs || time[at] != path->time || place[at] != path->place) {
+		queue->differs[at] |= bit;
+		queue->n_differ++;
+	}
+	time[at] = path->time;
+	place[at] = path->place;
+}
+
 /* All that comes behind @turn is told. */
 static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, Ends *ends)
 {
@@ -224,7 +238,6 @@ static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, E
 	guint32 *count = counts(queue, queue->now);
 	const guint32 k = --count[turn->own], behind = turn->place + 1 + turn->joined;
 	const gint64 took = turn->joined ? x->whole[turn->own / x->kinds] : of->time;
-	const gsize at = (gsize)turn->own * x->count + k;
 	gint64 rest = behind != (turn->rank + 1) * x->per_rank ? queue->rest[behind] : 0;
 	Path *path = &ends[turn->rank].free;
 
@@ -237,37 +250,62 @@ static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, E
 		trace_send(queue, of, turn->rank, input, ends);
 		rest = MAX(rest, beyond);
 	}
-	if (of->sent != NO_OP) {
-		queue->from_sent[(gsize)of->sent * x->count + k] = path->time;
-		queue->sent_place[(gsize)of->sent * x->count + k] = path->place;
-	}
+	if (of->sent != NO_OP)
+		set_path(queue, (gsize)of->sent * x->count + k, 2, FALSE, path,
+			queue->from_sent, queue->sent_place);
 	queue->next[turn->place] = path->place;
+	path->differs = queue->rest[turn->place] != rest + took;
 	queue->rest[turn->place] = rest + took;
-	*path = (Path){path->time + took, turn->place};
-	queue->from_input[at] = path->time;
-	queue->input_place[at] = turn->place;
+	path->time += took;
+	path->place = turn->place;
+	if (queue->of[of->source].target == turn->own)
+		set_path(queue, (gsize)turn->own * x->count + k, 1, path->differs, path,
+			queue->from_input, queue->input_place);
 }
 
-/* From the end of the order taken last on. */
-static void trace(PipesimQueue *queue)
+static gboolean is_same(const Path *a, const Path *b)
+{
+	return a->time == b->time && a->place == b->place;
+}
+
+/* Keeps what goes on from @state; whether all of it, and of what comes before it, is as it was. */
+static gboolean keep_ends(PipesimQueue *queue, PipesimQueueState *state, const Ends *ends)
+{
+	gboolean same = queue->n_differ == 0;
+
+	for (guint i = 0; i < queue->x->ranks; i++) {
+		Ends *kept = &state->rank[i].ends;
+
+		same &= !ends[i].free.differs && is_same(&ends[i].free, &kept->free) &&
+			is_same(&ends[i].idle, &kept->idle);
+		*kept = ends[i];
+	}
+	return same;
+}
+
+/* From the known state @from on, or the end, back to where nothing differs from what is known. */
+static void trace(PipesimQueue *queue, guint from)
 {
 	const guint ranks = queue->x->ranks;
-	g_autofree Ends *ends = g_new(Ends, ranks);
-	guint state = queue->n_known;
+	g_autofree Ends *ends = g_new0(Ends, ranks);
+	const gboolean whole = from == queue->n_known;
 
-	for (guint i = 0; i < ranks; i++)
-		ends[i] = (Ends){{0, NO_OP}, {NOTHING, NO_OP}};
-	for (guint32 i = queue->n_ops; i-- > 0;) {
-		if (queue->turns[i].place == NO_OP)
-			continue;
-		trace_op(queue, &queue->turns[i], ends);
-		while (state > 0 && queue->known[state - 1]->left == queue->n_ops - i) {
-			state--;
-			for (guint r = 0; r < ranks; r++) {
-				queue->known[state]->rank[r].from_free = ends[r].free.time;
-				queue->known[state]->rank[r].from_idle = ends[r].idle.time;
-			}
-		}
+	for (guint i = 0; i < ranks; i++) {
+		ends[i] = (Ends){{.place = NO_OP}, {.time = NOTHING, .place = NO_OP}};
+		if (!whole)
+			ends[i] = queue->known[from]->rank[i].ends;
+		ends[i].free.differs = FALSE;
+	}
+	for (guint32 i = queue->n_ops - (whole ? 0 : queue->known[from]->left);; i--) {
+		/* Several where ranks pass rounds. */
+		while (from > 0 && queue->known[from - 1]->left == queue->n_ops - i)
+			if (keep_ends(queue, queue->known[--from], ends) && queue->knows &&
+				from <= queue->begun)
+				return;
+		if (i == 0)
+			break;
+		if (queue->turns[i - 1].place != NO_OP)
+			trace_op(queue, &queue->turns[i - 1], ends);
 	}
 	queue->first = NO_OP;
 	for (guint i = 0, longest = 0; i < ranks; i++)
@@ -278,18 +316,21 @@ static void trace(PipesimQueue *queue)
 }
 
 /* As it stands, if all that is to come is as in the order taken last, of which @known has come as far: how long it will
- * be. */
-static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known)
+ * be. Sets @settled to whether all is there as soon as there. */
+static gint64 span_from(
+	const PipesimQueue *queue, const PipesimQueueState *known, gboolean *settled)
 {
 	const PipesimInstance *x = queue->x;
 	const guint32 *count = counts(queue, queue->now);
 	gint64 longest = 0;
 
+	*settled = TRUE;
 	for (guint i = 0; i < x->ranks; i++) {
-		const Rank *rank = &queue->now->rank[i];
-		const gint64 by_op = rank->free + known->rank[i].from_free;
-		const gint64 by_message = rank->idle + known->rank[i].from_idle;
+		const Rank *rank = &queue->now->rank[i], *other = &known->rank[i];
+		const gint64 by_op = rank->free + other->ends.free.time;
+		const gint64 by_message = rank->idle + other->ends.idle.time;
 
+		*settled &= rank->free == other->free && rank->idle == other->idle;
 		longest = MAX(longest, MAX(by_op, by_message));
 	}
 	for (guint32 own = 0; own < x->lanes * x->kinds; own++) {
@@ -297,53 +338,61 @@ static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known)
 		const gsize to = (gsize)of->target * x->count,
 			    sent = (gsize)of->sent * x->count;
 
-		for (guint32 k = of->target != NO_OP ? count[of->target] : x->count;
-			k < count[own]; k++) {
-			const gint64 span = queue->arrival[to + k] + queue->from_input[to + k];
+		for (gsize at = to + (of->target != NO_OP ? count[of->target] : x->count);
+			at < to + count[own]; at++) {
+			const gint64 span = queue->arrival[at] + queue->from_input[at];
 
+			*settled &= queue->arrival[at] == queue->settled[at];
 			longest = MAX(longest, span);
 		}
-		for (guint32 k = count[own]; of->sent != NO_OP && k < count[own - 1]; k++) {
-			const gint64 span =
-				queue->arrival[sent + k] + queue->from_sent[sent + k];
+		for (gsize at = sent + count[own];
+			of->sent != NO_OP && at < sent + count[own - 1]; at++) {
+			const gint64 span = queue->arrival[at] + queue->from_sent[at];
 
+			*settled &= queue->arrival[at] == queue->settled[at];
 			longest = MAX(longest, span);
 		}
 	}
 	return longest;
 }
 
-/* Whether all ranks stand in @a where they do in @b. */
-static gboolean stand_alike(
-	const PipesimQueue *queue, const PipesimQueueState *a, const PipesimQueueState *b)
+/* Whether all ranks stand in @a where they do in @b; @free: and have come to an end there when they do. */
+static gboolean stand_alike(const PipesimQueue *queue, const PipesimQueueState *a,
+	const PipesimQueueState *b, gboolean free)
 {
 	for (guint i = 0; i < queue->x->ranks; i++)
-		if (a->rank[i].at != b->rank[i].at || a->rank[i].skip != b->rank[i].skip)
+		if (a->rank[i].at != b->rank[i].at || a->rank[i].skip != b->rank[i].skip ||
+			(free && a->rank[i].free != b->rank[i].free))
 			return FALSE;
 	return TRUE;
 }
 
-/* Behind all that differs from the order taken last: whether the order is longer than @most. Sets @said where that is
- * known for good.
- * @known: (inout): a state of that order; the next one to be come to */
-static gboolean is_too_long(PipesimQueue *queue, gint64 most, guint *known, gboolean *said)
+/* Behind all that differs from the order taken last: whether no more of the order is to be told. Sets @span once that is
+ * known, to G_MAXINT64 where it is above @most.
+ * @known: (inout): a state of that order; the next one to be come to, or that all goes on from */
+static gboolean is_told(PipesimQueue *queue, gint64 most, guint *known, gint64 *span)
 {
 	const guint per_rank = queue->x->per_rank;
+	gboolean settled;
+	gint64 time;
 
-	for (guint i = 0; i < queue->x->ranks; i++) {
+	for (guint i = 0; i < queue->x->ranks && *span < 0; i++) {
 		const Rank *rank = &queue->now->rank[i];
 
 		if (rank->at < per_rank &&
-			rank->free + queue->rest[i * per_rank + rank->at] > most)
+			rank->free + queue->rest[i * per_rank + rank->at] > most) {
+			*span = G_MAXINT64;
 			return TRUE;
+		}
 	}
 	while (*known < queue->n_known && queue->known[*known]->left > queue->now->left)
 		++*known;
 	if (*known == queue->n_known || queue->known[*known]->left < queue->now->left ||
-		!stand_alike(queue, queue->now, queue->known[*known]))
+		!stand_alike(queue, queue->now, queue->known[*known], *span >= 0))
 		return FALSE;
-	*said = TRUE;
-	return span_from(queue, queue->known[*known]) > most;
+	time = span_from(queue, queue->known[*known], &settled);
+	*span = time > most ? G_MAXINT64 : time;
+	return time > most || settled;
 }
 
 void pipesim_queue_forget(PipesimQueue *queue)
@@ -356,9 +405,8 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 	guint end, gint64 most)
 {
 	const guint ranks = queue->x->ranks, per_rank = queue->x->per_rank;
-	gboolean said = !queue->knows;
 	guint from = queue->n_known - 1, known;
-	gint64 longest = 0;
+	gint64 span = -1;
 
 	/* A rank that stands at the place may have waited there for what another op needs. */
 	while (from > 0 && queue->known[from]->rank[rank].at >= place)
@@ -366,6 +414,7 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 	known = queue->begun = from;
 	queue->n_fresh = from + 1;
 	queue->n_changed = 0;
+	queue->met = queue->n_known;
 	memcpy(queue->now, queue->known[from], queue->size);
 	while (queue->now->left > 0) {
 		gboolean any = FALSE; /* could be taken in this round */
@@ -380,16 +429,39 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 			else
 				any |= take_next(queue, codes, i);
 		}
-		if (!any || (!said && queue->now->rank[rank].at >= end &&
-				    is_too_long(queue, most, &known, &said)))
+		if (!any)
 			return G_MAXINT64;
+		if (queue->knows && queue->now->rank[rank].at >= end &&
+			is_told(queue, most, &known, &span)) {
+			queue->met = known;
+			return span;
+		}
 		if (++queue->now->round % queue->every == 0 && queue->n_fresh < STATES &&
 			queue->now->left > 0)
 			memcpy(queue->fresh[queue->n_fresh++], queue->now, queue->size);
 	}
 	for (guint i = 0; i < ranks; i++)
-		longest = MAX(longest, queue->now->rank[i].free);
-	return longest;
+		span = MAX(span, queue->now->rank[i].free);
+	return span;
+}
+
+/* Fresh states take the place of known ones from where the run has begun to where it has ended. */
+static void keep_states(PipesimQueue *queue)
+{
+	const guint begin = queue->begun + 1, n_kept = queue->n_known - queue->met;
+	const guint n_fresh = MIN(queue->n_fresh, STATES - n_kept) - begin;
+	const guint n_gone = queue->met - begin;
+	PipesimQueueState **known = queue->known, *all[2 * STATES];
+
+	memcpy(all, &queue->fresh[begin], n_fresh * sizeof *all);
+	memcpy(all + n_fresh, &known[queue->met], n_kept * sizeof *all);
+	memcpy(all + n_fresh + n_kept, &known[begin], n_gone * sizeof *all);
+	memcpy(all + n_fresh + n_kept + n_gone, &known[queue->n_known],
+		(STATES - queue->n_known) * sizeof *all);
+	memcpy(&known[begin], all, (STATES - begin) * sizeof *all);
+	memcpy(&queue->fresh[begin], all + STATES - begin, n_fresh * sizeof *all);
+	queue->n_known = begin + n_fresh + n_kept;
+	queue->met = begin + n_fresh;
 }
 
 void pipesim_queue_take(PipesimQueue *queue)
@@ -397,26 +469,19 @@ void pipesim_queue_take(PipesimQueue *queue)
 	const guint32 from = queue->n_ops - queue->known[queue->begun]->left;
 
 	memcpy(queue->turns + from, queue->fresh_turns + from,
-		(queue->n_ops - from) * sizeof *queue->turns);
-	for (guint i = queue->begun + 1; i < queue->n_fresh; i++) {
-		PipesimQueueState *const swap = queue->known[i];
-
-		queue->known[i] = queue->fresh[i];
-		queue->fresh[i] = swap;
-	}
-	queue->n_known = queue->n_fresh;
-	queue->knows = queue->now->left == 0;
-	if (queue->knows)
-		trace(queue);
+		(queue->n_ops - queue->now->left - from) * sizeof *queue->turns);
+	for (guint i = 0; i < queue->n_changed; i++)
+		queue->settled[queue->changed[i]] = queue->arrival[queue->changed[i]];
+	keep_states(queue);
+	if (queue->now->left == 0 || queue->knows)
+		trace(queue, queue->met);
+	queue->knows |= queue->now->left == 0;
 }
 
 void pipesim_queue_leave(PipesimQueue *queue)
 {
-	while (queue->n_changed > 0) {
-		queue->n_changed--;
-		queue->arrival[queue->changed[queue->n_changed]] =
-			queue->changed_from[queue->n_changed];
-	}
+	for (guint i = 0; i < queue->n_changed; i++)
+		queue->arrival[queue->changed[i]] = queue->settled[queue->changed[i]];
 }
 
 guint pipesim_queue_critical(const PipesimQueue *queue, guint32 *places)

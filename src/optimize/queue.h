@@ -34,11 +34,14 @@ typedef struct {
 	guint codes;  /* of a rank */
 	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
 	PipesimQueueCode *of; /* [rank * codes + code] */
+	gint64 *settled;      /* the same as arrival of the order taken last */
 	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */
 	/* Of the order taken last. The same: the longest paths to its end from where the input is there, and for
 	 * the op that waits for it to be sent; and the places of the first ops on them. */
 	gint64 *from_input, *from_sent;
 	guint32 *input_place, *sent_place;
+	guint8 *differs; /* at work: 1 where the former are not what they were, 2 where the latter are not */
+	guint n_differ; /* such bits */
 	gint64 *rest; /* [place]: at least as long it goes on from the start of that op, whatever the queues */
 	guint32 *next;           /* [place]: on the longest path from its end; NO_OP: none */
 	guint32 first;           /* of one that is as long as the order */
@@ -48,13 +51,12 @@ typedef struct {
 	PipesimQueueTurn *fresh_turns; /* of the last run */
 	gsize size;                    /* of a state, bytes */
 	guint every, n_known, n_fresh; /* states are kept after so many rounds; states */
-	guint begun;                   /* the known state that the last run has begun with */
+	guint begun,
+		met; /* the known states that the last run has begun with, and that all went on from */
 	PipesimQueueState **known,
 		**fresh; /* of the order that was taken last; of the last run */
 	PipesimQueueState *now;
-	/* What arrivals were before the last run. */
-	guint32 *changed;
-	gint64 *changed_from;
+	guint32 *changed; /* arrivals of the last run */
 	guint n_changed;
 } PipesimQueue;
 

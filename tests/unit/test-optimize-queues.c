@@ -154,7 +154,7 @@ START_TEST(orders_are_judged)
 {
 	guint longer = 0, equal = 0, stuck = 0;
 
-	for (guint seed = 0; seed < 12; seed++) {
+	for (guint seed = 0; seed < 60; seed++) {
 		Case c = make_case((guint)_i, seed);
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
 		const PipesimSampleKey key = pipesim_sample_key(seed, (guint)_i);
