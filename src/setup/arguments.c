@@ -158,9 +158,13 @@ void pipesim_arguments_shell(GArray *all, const char *text)
 					&g_array_index(all, PipesimArgument, all->len - 1);
 				char *before = last->value;
 
-				last->value = g_strconcat(
-					before, *before != '\0' ? " " : "", word, NULL);
-				g_free(before);
+				/* A launcher's arguments end at the script it runs. */
+				open = *before == '\0' || !g_str_has_suffix(word, ".py");
+				if (open) {
+					last->value = g_strconcat(
+						before, *before != '\0' ? " " : "", word, NULL);
+					g_free(before);
+				}
 			}
 			g_free(word);
 		}

@@ -250,29 +250,82 @@ static void read_recompute(Reading *reading)
 			g_strdelimit(text, " ,", '+'));
 }
 
+/* The precision of products, fp8 where no recipe is said that is known here; NULL: BF16. */
+static const char *precision_of(Reading *reading, gboolean fp16)
+{
+	static const char *const recipes[][2] = {{"delayed", "fp8-ds"},
+		{"tensorwise", "fp8-cs"}, {"mxfp8", "fp8-mx"}, {"blockwise", "fp8-block"}};
+	const char *recipe;
+
+	if (has(reading, "fp4-format") || has(reading, "fp4"))
+		return "nvfp4";
+	if (!has(reading, "fp8-format") && !has(reading, "fp8"))
+		return fp16 ? "fp16" : NULL;
+	if (has(reading, "fp8-param-gather"))
+		return "fp8-params";
+	recipe = value_of(reading, "fp8-recipe");
+	for (guint i = 0; recipe != NULL && i < G_N_ELEMENTS(recipes); i++)
+		if (strcmp(recipe, recipes[i][0]) == 0)
+			return recipes[i][1];
+	return "fp8";
+}
+
 static void read_optimizer(Reading *reading)
 {
 	const char *sharded = value_of(reading, "data-parallel-sharding-strategy");
 	const gboolean bf16 = has(reading, "bf16"), fp16 = has(reading, "fp16");
 	const gboolean small =
 		is(reading, "main-grads-dtype", "bf16") && is(reading, "exp-avg-dtype", "bf16");
-	const gboolean fp8 = has(reading, "fp8-format") || has(reading, "fp8");
+	const char *precision = precision_of(reading, fp16);
 
 	set(reading, PIPESIM_SET_OPTIMIZER, "optimizer",
 		is(reading, "optimizer", "sgd") ? "sgd"
 		: bf16                          ? (small ? "adam-bf16" : "adam")
 		: fp16                          ? "adam-fp16"
 						: "adam-fp32");
-	if (fp8 || fp16)
-		set(reading, PIPESIM_SET_PRECISION, NULL,
-			!fp8                               ? "fp16"
-			: has(reading, "fp8-param-gather") ? "fp8-params"
-							   : "fp8");
+	if (precision != NULL)
+		set(reading, PIPESIM_SET_PRECISION, NULL, precision);
 	set(reading, PIPESIM_SET_ZERO, NULL,
 		g_strcmp0(sharded, "optim_grads_params") == 0 ? "3"
 		: g_strcmp0(sharded, "optim_grads") == 0      ? "2"
 		: has(reading, "use-distributed-optimizer")   ? "1"
 							      : "0");
+}
+
+/* CUDA graphs, and what they are said to hold. */
+static void read_graphs(Reading *reading)
+{
+	static const char *const scopes[][2] = {
+		{"full_iteration", "step"}, {"attn", "layers"}, {"moe_router", "router"}};
+	const char *scope = value_of(reading, "cuda-graph-scope");
+
+	if (!has(reading, "cuda-graph-impl") || is(reading, "cuda-graph-impl", "none"))
+		return;
+	set(reading, PIPESIM_SET_CUDA_GRAPH, "cuda-graph-impl", "");
+	for (guint i = 0; scope != NULL && i < G_N_ELEMENTS(scopes); i++) {
+		if (strstr(scope, scopes[i][0]) == NULL)
+			continue;
+		set(reading, PIPESIM_SET_GRAPHS, "cuda-graph-scope", scopes[i][1]);
+		return;
+	}
+}
+
+/* Of Megatron's string for a layout, such as Et*3|(tt|)*29,m|L. */
+static guint64 stages_of(const char *layout)
+{
+	guint64 all = 1, group = 0;
+	gboolean within = FALSE;
+
+	for (const char *p = layout; *p != '\0'; p++) {
+		if (*p == '|')
+			*(within ? &group : &all) += 1;
+		else if (*p == ')')
+			all += group * (p[1] == '*' ? g_ascii_strtoull(p + 2, NULL, 10) : 1);
+		if (*p == '(')
+			group = 0;
+		within = *p == '(' || (within && *p != ')');
+	}
+	return all;
 }
 
 static void read_stages(Reading *reading, guint64 pp)
@@ -286,12 +339,9 @@ static void read_stages(Reading *reading, guint64 pp)
 	if (of_stage > 0 && layers > 0)
 		chunks = layers / (of_stage * MAX(pp, 1));
 	if (layout != NULL) {
-		guint64 stages = 1;
+		const guint64 stages = stages_of(layout);
 
-		/* Its repeats are not resolved here: stages are what '|' parts where there are none. */
-		for (const char *p = layout; *p != '\0'; p++)
-			stages += *p == '|';
-		if (chunks == 0 && strchr(layout, '(') == NULL && stages % MAX(pp, 1) == 0)
+		if (chunks == 0 && stages % MAX(pp, 1) == 0)
 			chunks = stages / MAX(pp, 1);
 		set(reading, PIPESIM_SET_LAYOUT, "pipeline-model-parallel-layout", layout);
 	}
@@ -330,6 +380,7 @@ static void read_megatron(Reading *reading)
 	const guint64 etp = number(reading, "expert-tensor-parallel-size", tp);
 	guint64 dp = nodes * each / MAX(tp * pp * cp, 1);
 	const char *comm = value_of(reading, "cp-comm-type"),
+		   *flex = value_of(reading, "moe-flex-dispatcher-backend"),
 		   *loss = value_of(reading, "cross-entropy-fusion-impl");
 	const gboolean fused = !has(reading, "no-gradient-accumulation-fusion");
 	const gboolean rotated = !has(reading, "no-rope-fusion");
@@ -339,7 +390,7 @@ static void read_megatron(Reading *reading)
 	set_number(reading, PIPESIM_SET_PP, "pipeline-model-parallel-size", pp);
 	read_stages(reading, pp);
 	if (dp == 0) {
-		dp = experts > 0 ? MAX(ep * etp / MAX(tp * cp, 1), 1) : 1;
+		dp = experts > 0 || ep > 1 ? MAX(ep * etp / MAX(tp * cp, 1), 1) : 1;
 		g_ptr_array_add(reading->import->notes,
 			g_strdup("nnodes and nproc-per-node do not say how many GPUs there "
 				 "are: the least "
@@ -348,10 +399,14 @@ static void read_megatron(Reading *reading)
 	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set_microbatches(reading, "global-batch-size", number(reading, "global-batch-size", 0),
 		number(reading, "micro-batch-size", 1), dp);
-	if (experts > 0)
+	if (experts > 0 || ep > 1)
 		set_number(reading, PIPESIM_SET_EXPERT_TP, "expert-tensor-parallel-size", etp);
 	if (comm != NULL && (strcmp(comm, "p2p") == 0 || strcmp(comm, "a2a") == 0))
 		set(reading, PIPESIM_SET_CP_COMM, "cp-comm-type", comm);
+	read_graphs(reading);
+	if (is(reading, "moe-token-dispatcher-type", "flex") && flex != NULL &&
+		(strcmp(flex, "deepep") == 0 || strcmp(flex, "hybridep") == 0))
+		set(reading, PIPESIM_SET_DISPATCHER, "moe-flex-dispatcher-backend", flex);
 	if (is(reading, "attention-backend", "unfused"))
 		set(reading, PIPESIM_SET_ATTENTION, "attention-backend", "unfused");
 	if (has(reading, "cross-entropy-loss-fusion"))
@@ -511,7 +566,8 @@ PipesimImport *pipesim_import_read(PipesimSettingId option, const char *path, GE
 static gboolean needs_device(PipesimSettingId id)
 {
 	return id == PIPESIM_SET_OVERLAP_REDUCE || id == PIPESIM_SET_TP_OVERLAP ||
-	       id == PIPESIM_SET_CUDA_GRAPH || id == PIPESIM_SET_DISPATCHER;
+	       id == PIPESIM_SET_CUDA_GRAPH || id == PIPESIM_SET_GRAPHS ||
+	       id == PIPESIM_SET_DISPATCHER;
 }
 
 static void tell(const PipesimSetup *setup, const char *path, const char *what,
