@@ -62,6 +62,24 @@ for key in steps factors kernels messages error_before error_after; do
 	if grep -q "^ *\"$key\": [0-9]" json; then pass; else fail "what was measured does not tell $key"; fi
 done
 
+# What is written for Megatron-LM says all that the step depends on: read again it takes as long.
+for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-block --tp-overlap --tp 2" \
+	"--dispatcher hybridep --cuda-graph --graphs step --precision fp8-ds" "--precision fp8-cs --pp 2 -s 1f1b"; do
+	rm -rf written
+	# shellcheck disable=SC2086 # words
+	pipesim plan --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --framework megatron $how -o written >text 2>error ||
+		fail "$(cat error): plan $how"
+	printf 'torchrun --nnodes 4 --nproc-per-node 8 pretrain_gpt.py ' | cat - written/megatron.txt >train.sh
+	planned=$(eval "$(grep '^pipesim ' written/command.txt) --format csv" 2>error | column step_ms)
+	step=$(pipesim --from-megatron train.sh --model mixtral-8x7b --device h100 \
+		--times "$(sed -n 's/.*--times \([^ ]*\).*/\1/p' written/command.txt)" --format csv 2>error | column step_ms)
+	if [ -n "$step" ] && [ "$step" = "$planned" ]; then
+		pass
+	else
+		fail "read again, $step ms instead of $planned: plan $how; $(cat error)"
+	fi
+done
+
 # However much there is to say, the table and what stands below it keep to a page.
 for wide in "deepseek-v3 --gpus 64 --pp 8 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
 	# shellcheck disable=SC2086 # words

@@ -10,6 +10,12 @@
 static void append_megatron_sizes(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
+	static const char *const dispatchers[] = {
+		[PIPESIM_ALL_TO_ALL] = " --moe-token-dispatcher-type alltoall",
+		[PIPESIM_DEEPEP] = (" --moe-token-dispatcher-type flex "
+				    "--moe-flex-dispatcher-backend deepep"),
+		[PIPESIM_HYBRIDEP] = (" --moe-token-dispatcher-type flex "
+				      "--moe-flex-dispatcher-backend hybridep")};
 	const PipesimTraining *training = &candidate->training;
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 
@@ -42,14 +48,42 @@ static void append_megatron_sizes(
 			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
 			training->ep, training->etp);
 	if (training->ep > 1)
-		g_string_append(out, " --moe-token-dispatcher-type alltoall");
+		g_string_append(out, dispatchers[pipesim_training_dispatcher(training)]);
 	if (plan->wish.model->mtp > 0)
 		g_string_append_printf(
 			out, " --mtp-num-layers %" G_GINT64_FORMAT, plan->wish.model->mtp);
 }
 
+/* What CUDA graphs are to hold. */
+static void append_graphs(const PipesimTraining *training, gboolean experts, GString *out)
+{
+	static const char *const flags[] = {[PIPESIM_GRAPHS_AUTO] = "",
+		[PIPESIM_GRAPHS_NONE] = "",
+		[PIPESIM_GRAPHS_ROUTER] = (" --cuda-graph-impl transformer_engine "
+					   "--cuda-graph-scope moe_router moe_preprocess"),
+		[PIPESIM_GRAPHS_LAYERS] = (" --cuda-graph-impl transformer_engine "
+					   "--cuda-graph-scope attn"),
+		[PIPESIM_GRAPHS_STEP] = (" --cuda-graph-impl local --cuda-graph-scope "
+					 "full_iteration")};
+
+	g_string_append(out, flags[training->graphs]);
+	if (training->graphs == PIPESIM_GRAPHS_LAYERS)
+		g_string_append(out, experts ? " moe_router moe_preprocess" : " mlp");
+}
+
 static void append_megatron_precision(const PipesimTraining *training, GString *out)
 {
+	/* Megatron's own default is delayed scaling; it has no FP8 by rows. */
+	static const char *const recipes[] = {[PIPESIM_BF16] = "",
+		[PIPESIM_FP16] = "",
+		[PIPESIM_FP8] = " --fp8-format hybrid --fp8-recipe tensorwise",
+		[PIPESIM_FP8_CS] = " --fp8-format hybrid --fp8-recipe tensorwise",
+		[PIPESIM_FP8_DS] = " --fp8-format hybrid --fp8-recipe delayed",
+		[PIPESIM_FP8_MX] = " --fp8-format e4m3 --fp8-recipe mxfp8",
+		[PIPESIM_FP8_BLOCK] = " --fp8-format e4m3 --fp8-recipe blockwise",
+		[PIPESIM_FP8_TENSORWISE] = " --fp8-format hybrid --fp8-recipe tensorwise",
+		[PIPESIM_FP8_ROWWISE] = " --fp8-format hybrid --fp8-recipe tensorwise",
+		[PIPESIM_NVFP4] = " --fp4-format e2m1"};
 	static const char *const optimizers[] = {[PIPESIM_ADAM] = " --bf16",
 		[PIPESIM_ADAM_BF16] =
 			(" --bf16 --use-precision-aware-optimizer --main-grads-dtype bf16 "
@@ -65,7 +99,7 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		gboolean holds;
 		const char *flags;
 	} rows[] = {{TRUE, optimizers[training->optimizer]},
-		{training->fp8, " --fp8-format hybrid"},
+		{TRUE, recipes[training->precision]},
 		{training->fp8 && training->fp8_parameters, " --fp8-param-gather"},
 		{zero != PIPESIM_ZERO_0, " --use-distributed-optimizer"},
 		{fsdp, " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads"},
@@ -73,6 +107,7 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		{fsdp, " --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor"},
 		{training->overlap, " --overlap-grad-reduce"},
 		{training->overlap && zero != PIPESIM_ZERO_0, " --overlap-param-gather"},
+		{training->tp_overlap && training->tp > 1, " --tp-comm-overlap"},
 		{training->unfused, " --attention-backend unfused"},
 		{training->unfused_rope, " --no-rope-fusion"},
 		{loss == PIPESIM_LOSS_TE,
@@ -100,7 +135,8 @@ void pipesim_plan_megatron(
 			"# The first stage also has the encoder, of which Megatron-LM "
 			"itself knows nothing: flags of the decoder\n");
 	append_megatron_sizes(plan, candidate, out);
-	append_megatron_precision(&candidate->training, out);
+	append_megatron_precision(training, out);
+	append_graphs(training, plan->wish.model->experts > 0, out);
 	if (training->full)
 		g_string_append_printf(out,
 			" --recompute-granularity full --recompute-method %s "
