@@ -285,8 +285,9 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 	const PipesimTransformer *model = wish->model;
 	const gboolean modules = !pipesim_framework(wish)->eager;
 	const guint mla = model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0;
-	const guint dense[] = {0, PIPESIM_RECOMPUTE_NORM, PIPESIM_RECOMPUTE_MLP,
-		PIPESIM_RECOMPUTE_MLP | PIPESIM_RECOMPUTE_NORM};
+	/* Else a norm of a dense layer is part of the linear layer behind it, and computing it again drops nothing. */
+	const guint norm = mla != 0 || wish->training.deepseek ? PIPESIM_RECOMPUTE_NORM : 0;
+	const guint dense[] = {0, norm, PIPESIM_RECOMPUTE_MLP, PIPESIM_RECOMPUTE_MLP | norm};
 	const guint sparse[] = {0, mla, PIPESIM_RECOMPUTE_MOE_ACT,
 		PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM | mla,
 		PIPESIM_RECOMPUTE_MOE | PIPESIM_RECOMPUTE_NORM | mla};
@@ -299,7 +300,7 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 	}
 	training->full = FALSE;
 	for (guint i = 0; i < (modules ? n : 1); i++) {
-		if (i > 0 && parts[i] == 0)
+		if (i > 0 && parts[i] == parts[i - 1])
 			continue;
 		training->recompute = parts[i];
 		/* DeepSeek's layers compute some always again. */
