@@ -119,6 +119,9 @@ static guint64 decay(gint64 dt, gint64 constant)
 
 static gint64 to_load(gint64 ppm)
 {
+	/* What there mostly is takes no division. */
+	if (ppm <= G_MAXINT64 / PIPESIM_LOAD_ONE)
+		return ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM;
 	return (gint64)((Unsigned)ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM);
 }
 
