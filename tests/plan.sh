@@ -47,6 +47,8 @@ sed 's/^mtp_layers.*/mtp_layers = 2/' "$models/deepseek-v3.ini" >two.ini
 rows --model ./two.ini --gpus 256 --device b200 --global-batch 512 --precision fp8 --modules megatron-next --framework megatron
 if grep -q '"layout": ".*|m|.*L|L"' json || grep -q '"layout": ".*m|m*L|.*L"' json; then pass; else fail "no layout has several m, or losses apart"; fi
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 64 --image-patches 4096
+rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --image-patches 4096 --seq 32768 --framework torchtitan
+if grep '"schedule": \|"cp": ' json | grep -v '1f1b\|"cp": 1,'; then fail "torchtitan runs no such row with an encoder"; else pass; fi
 rows --model qwen2.5-vl-7b --gpus 16 --memory 40GiB --global-batch 64 --image-patches 4096 --images 2 --tp 2 --pp 4
 # Frameworks have the whole encoder in the first stage, any order may cut it.
 for layout in 'v\*32E' '[^E]*|[^E]*v[^E]*E'; do

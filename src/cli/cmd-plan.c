@@ -25,6 +25,9 @@ static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError
 	const char *own = pipesim_runtime_resolve(plan->wish.runtime, NULL)->schedules;
 	const char *given = plan->setup->text[PIPESIM_SET_SCHEDULE];
 	const gboolean any = pipesim_framework(&plan->wish)->runtime == NULL;
+	/* torchtitan's models with an encoder: torchtitan/models/qwen3_5/README.md. */
+	const gboolean few = given == NULL && pipesim_framework(&plan->wish)->eager &&
+			     pipesim_transformer_encodes(plan->wish.model);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 
 	plan->schedules = g_ptr_array_new();
@@ -40,6 +43,9 @@ static gboolean choose_schedules(PipesimPlanning *plan, gboolean several, GError
 				"--schedule: '%s'; plan takes schedules by name, without "
 				"chunks, and none that is searched or has passes",
 				pipesim_choice_name(choice));
+		if (few && choice->schedule != &pipesim_schedule_one_f_one_b &&
+			choice->schedule != &pipesim_schedule_interleaved_1f1b)
+			continue;
 		if (any || !several ||
 			pipesim_runtime_names(plan->wish.runtime, choice->schedule->name))
 			g_ptr_array_add(plan->schedules, (gpointer)choice->schedule);

@@ -374,7 +374,10 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
 	const gint64 given = wish->training.cp;
-	const gboolean none = pipesim_framework(wish)->no_cp;
+	/* torchtitan has none for models with an encoder. */
+	const gboolean none =
+		pipesim_framework(wish)->no_cp ||
+		(pipesim_framework(wish)->eager && pipesim_transformer_encodes(wish->model));
 	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 8192, 1);
 
 	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
