@@ -417,8 +417,10 @@ void pipesim_judge(PipesimDoctor *doctor)
 
 	const gboolean torn = out->rules_from == PIPESIM_RULES_FOUND && is_torn(out);
 	const gboolean inferred = doctor->patient->inferred;
+	const gboolean by_start = doctor->record->by_start;
 
 	lacks(out, inferred, "names of ops: they are inferred");
+	lacks(out, by_start, "which rank is which: numbered by when their first forward began");
 	lacks(out, torn, "the runtime: several explain the steps as well; --runtime names it");
 	lacks(out,
 		doctor->record->joined.world >
@@ -435,5 +437,6 @@ void pipesim_judge(PipesimDoctor *doctor)
 	if (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST])
 		out->confidence = "low";
 	else
-		out->confidence = torn || inferred || off > 0.02 ? "medium" : "high";
+		out->confidence =
+			torn || inferred || by_start || off > 0.02 ? "medium" : "high";
 }

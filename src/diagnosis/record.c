@@ -518,7 +518,11 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 			record->device = t == 0 ? device : NULL;
 		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;
 		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
+		record->by_start |= pipesim_trace_get(traces[t], PIPESIM_RANK_BY_START) != NULL;
 	}
+	if (record->by_start)
+		pipesim_notice(record->notices, "no file tells which rank is which: numbered "
+						"by when their first forward began");
 	for (guint t = 0; t < n; t++)
 		if (!find_ops(&building, traces[t], error))
 			return NULL;

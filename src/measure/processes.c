@@ -15,8 +15,9 @@ typedef struct {
 	guint events;      /* on a host */
 	gboolean named;    /* it has a range of an op, or a message of gloo */
 	gboolean launched; /* something */
-	gboolean on_gpu;   /* it is a GPU's, or that of a host that has the same number */
+	gboolean on_gpu;   /* it is a GPU's, or that of a host with one */
 	gboolean host;     /* of a rank, as far as can be told without the others */
+	guint32 rank;      /* from 1, in the order of the file; 0 = it is of none */
 } Did;
 
 typedef struct {
@@ -294,8 +295,10 @@ static gboolean group_by_place(const Telling *telling, const GArray *launches)
 			return FALSE;
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
 		pipesim_each (PipesimEvent, event, telling->profile->events[kind])
-			if (on_gpu(kind) && event->host != NOBODY)
+			if (on_gpu(kind) && event->host != NOBODY) {
 				event->process = event->host;
+				telling->did[event->host].on_gpu = TRUE;
+			}
 	return TRUE;
 }
 
@@ -364,38 +367,31 @@ static guint look(Telling *telling, const PipesimRangeRules *rules)
 	return MAX(hosts, 1);
 }
 
-/* What is left of @telling: for each process 1 and the number of its rank, in the order of the file, 0 = none. */
-static guint32 *number_ranks(const Telling *telling, guint *ranks)
+/* Gives each process its rank. Returns: how many there are. */
+static guint number_ranks(const Telling *telling)
 {
-	g_autofree gboolean *used = g_new0(gboolean, telling->n);
-	g_autofree guint32 *number = g_new0(guint32, telling->n);
-	guint32 *of = g_new0(guint32, telling->n);
+	Did *did = telling->did;
+	guint ranks = 0;
 
-	*ranks = 0;
-	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
-		pipesim_each (const PipesimEvent, event, telling->profile->events[kind]) {
-			const guint32 owner = telling->owner[event->process];
-
-			if (owner != NOBODY && on_gpu(kind))
-				used[owner] = TRUE;
-		}
-	for (guint i = 0; i < telling->n; i++)
-		if (telling->owner[i] == i && (used[i] || telling->did[i].named))
-			number[i] = ++*ranks;
-	/* Nobody did anything: as if there were but one. */
-	for (guint i = 0; i < telling->n && *ranks == 0; i++)
-		if (telling->owner[i] == i)
-			number[i] = ++*ranks;
 	for (guint i = 0; i < telling->n; i++)
 		if (telling->owner[i] != NOBODY)
-			of[i] = number[telling->owner[i]];
-	return of;
+			did[telling->owner[i]].on_gpu |= did[i].on_gpu;
+	for (guint i = 0; i < telling->n; i++)
+		if (telling->owner[i] == i && (did[i].on_gpu || did[i].named))
+			did[i].rank = ++ranks;
+	/* Nobody did anything: as if there were but one. */
+	for (guint i = 0; i < telling->n && ranks == 0; i++)
+		if (telling->owner[i] == i)
+			did[i].rank = ++ranks;
+	for (guint i = 0; i < telling->n; i++)
+		did[i].rank = telling->owner[i] != NOBODY ? did[telling->owner[i]].rank : 0;
+	return ranks;
 }
 
 /* Ranks of one file --------------------------------------------------------------------------- */
 
-/* Of the ranks that @processes name, one after another with the numbers that @of has: each that is told once is @rank[]; FALSE where one is not. */
-static gboolean read_ranks(const Telling *telling, const guint32 *of, guint ranks, gint64 *rank)
+/* The ranks that processes tell, into @rank. FALSE where one is told none, or another's. */
+static gboolean read_ranks(const Telling *telling, guint ranks, gint64 *rank)
 {
 	g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
 
@@ -404,12 +400,13 @@ static gboolean read_ranks(const Telling *telling, const guint32 *of, guint rank
 	for (guint i = 0; i < telling->n; i++) {
 		const PipesimProcess *process = process_at(telling, i);
 		const gint64 told = process->tag >= 0 ? process->tag : process->named;
+		gint64 *of = telling->did[i].rank > 0 ? &rank[telling->did[i].rank - 1] : NULL;
 
-		if (of[i] == 0 || told < 0)
+		if (of == NULL || told < 0)
 			continue;
-		if (rank[of[i] - 1] >= 0 && rank[of[i] - 1] != told)
+		if (*of >= 0 && *of != told)
 			return FALSE;
-		rank[of[i] - 1] = told;
+		*of = told;
 	}
 	for (guint r = 0; r < ranks; r++)
 		if (rank[r] < 0 || rank[r] > G_MAXINT32 ||
@@ -479,9 +476,9 @@ static PipesimTrace *new_trace(const PipesimTrace *trace, gboolean alone)
 	return one;
 }
 
-/* A trace of each rank, with the numbers that @of has. NULL with the errors of pipesim_trace_add_profile(). */
-static GPtrArray *make_traces(const Telling *telling, const guint32 *of, guint ranks,
-	const PipesimTrace *trace, const PipesimRangeRules *rules, GError **error)
+/* A trace of each rank. NULL with the errors of pipesim_trace_add_profile(). */
+static GPtrArray *make_traces(const Telling *telling, guint ranks, const PipesimTrace *trace,
+	const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
@@ -497,7 +494,7 @@ static GPtrArray *make_traces(const Telling *telling, const guint32 *of, guint r
 	}
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
 		pipesim_each (PipesimEvent, event, telling->profile->events[kind]) {
-			const guint32 number = of[event->process];
+			const guint32 number = telling->did[event->process].rank;
 			PipesimTrace *one = number > 0 ? traces->pdata[number - 1] : NULL;
 
 			if (number == 0)
@@ -527,8 +524,11 @@ void pipesim_number_ranks(GPtrArray *traces)
 	if (sorted->len < traces->len)
 		return;
 	g_ptr_array_sort(sorted, compare_standing);
-	for (guint rank = 0; rank < sorted->len; rank++)
+	for (guint rank = 0; rank < sorted->len; rank++) {
+		if (standing_of(sorted->pdata[rank]).stage == G_MAXINT64)
+			pipesim_trace_set(sorted->pdata[rank], PIPESIM_RANK_BY_START, "");
 		set_rank(sorted->pdata[rank], rank);
+	}
 	PipesimTrace *first = traces->pdata[0];
 	pipesim_notice(first->notices,
 		"%s: has several ranks, and does not tell which is which: numbered by their "
@@ -540,7 +540,6 @@ void pipesim_number_ranks(GPtrArray *traces)
 static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 	const PipesimRangeRules *rules, GError **error)
 {
-	g_autofree guint32 *of = NULL;
 	g_autofree gint64 *rank = NULL;
 	g_autoptr(GPtrArray) traces = NULL;
 	guint ranks;
@@ -562,12 +561,12 @@ static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 			"give the files as the profiler wrote them, one a rank, or tag events "
 			"with \"rank\" in args");
 	}
-	of = number_ranks(telling, &ranks);
-	traces = make_traces(telling, of, ranks, trace, rules, error);
+	ranks = number_ranks(telling);
+	traces = make_traces(telling, ranks, trace, rules, error);
 	if (traces == NULL)
 		return NULL;
 	rank = g_new(gint64, ranks);
-	if (read_ranks(telling, of, ranks, rank))
+	if (read_ranks(telling, ranks, rank))
 		for (guint r = 0; r < ranks; r++)
 			set_rank(traces->pdata[r], rank[r]);
 	return g_steal_pointer(&traces);

@@ -218,6 +218,9 @@ char **pipesim_split_words(const char *line);
 #define PIPESIM_SOURCE_FILES   "PyTorch's runtime"
 #define PIPESIM_SOURCE_CLASSES "PyTorch's class"
 
+/* Metadata of a trace whose rank was taken from when its first forward began: pipesim_number_ranks(). */
+#define PIPESIM_RANK_BY_START "rank_by_start"
+
 /** pipesim_phase_find: the phase called @name ("F", "RECOMP"), or -1. */
 gint pipesim_phase_find(const char *name);
 /** pipesim_phase_name: "F", "I", "W", "B", "FB", "RECOMP". */

@@ -15,6 +15,8 @@ typedef struct {
 	guint stride; /* of correlations */
 } Rank;
 
+/* Its ranges are those of PyTorch's GPipe. */
+#define NO_STAGE G_MAXUINT
 /* Of two kernels each. */
 #define OPS 10
 /* What an event begins with until all are sorted. */
@@ -43,8 +45,13 @@ static gint compare_events(gconstpointer a, gconstpointer b)
 static void add_op(GPtrArray *out, const Rank *rank, guint op)
 {
 	const guint at = rank->start + 40 * op;
-	g_autofree char *name = g_strdup_printf(
-		"PP:%u%c%u", rank->stage, op < OPS / 2 ? 'F' : 'B', op % (OPS / 2));
+	const gboolean forward = op < OPS / 2;
+	const guint microbatch = op % (OPS / 2);
+	g_autofree char *name =
+		rank->stage == NO_STAGE
+			? g_strdup_printf("%sward %u", forward ? "For" : "Back", microbatch)
+			: g_strdup_printf(
+				  "PP:%u%c%u", rank->stage, forward ? 'F' : 'B', microbatch);
 
 	add_event(out, rank, "user_annotation", name, FALSE, 0, at, 30);
 	for (guint k = 0; k < 2; k++) {
@@ -157,6 +164,23 @@ START_TEST(ranks_of_one_file_are_told_apart)
 }
 END_TEST
 
+/* Neither tags nor stages: who begins first is first. */
+START_TEST(ranks_without_stages_go_by_time)
+{
+	static const Rank ranks[] = {
+		{"10", "0", -1, NO_STAGE, 5, 300, 2}, {"11", "1", -1, NO_STAGE, 6, 0, 2}};
+	g_autoptr(GPtrArray) traces = read_ranks(ranks, 2, TRUE, "", NULL);
+
+	ck_assert_uint_eq(traces->len, 2);
+	pipesim_each_in (const PipesimTrace, trace, traces) {
+		const PipesimTraceRow *row = pipesim_trace_row(trace, 0);
+
+		ck_assert_int_eq(row->rank, row->start >= 400000);
+		ck_assert_ptr_nonnull(pipesim_trace_get(trace, PIPESIM_RANK_BY_START));
+	}
+}
+END_TEST
+
 #define WORKER                                                                           \
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)\","  \
 	"\"pid\":99,"                                                                    \
@@ -214,6 +238,7 @@ Suite *measure_processes_suite(void)
 	TCase *files = tcase_create("files");
 
 	tcase_add_loop_test(files, ranks_of_one_file_are_told_apart, 0, G_N_ELEMENTS(merged));
+	tcase_add_test(files, ranks_without_stages_go_by_time);
 	tcase_add_test(files, workers_are_left_out);
 	tcase_add_test(files, hosts_with_gpus_may_run_alone);
 	suite_add_tcase(suite, files);
