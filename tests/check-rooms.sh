@@ -98,7 +98,7 @@ if grep . "$scratch/arrows"; then fail "files use each other in circles, or what
 # Kinds of ops beyond PipesimKind are rows of model/op-kinds.c. These alone name one: what makes and links such
 # ops, what they cost, and where one kind is asked for by its name. A file that names none any more leaves the list.
 naming='analysis/memory.c analysis/report.c cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h
-model/times.c optimize/bound-mixed.c optimize/mixed.c order/more.c order/offload.c order/program.c output/figures.c
+model/times.c optimize/bound-mixed.c optimize/mixed.c order/offload.c order/program.c output/figures.c
 output/verdict.c plan/planner-costs.c runtime/cell.c runtime/csv.c schedule/schedule.c
 schedule/v-half-vocab.c schedule/vocab.c setup/costs.c transformer/cutter.c'
 # shellcheck disable=SC2086 # several files

@@ -44,12 +44,12 @@ static gint64 of_unit(const PipesimHeld *held, gint64 bytes, guint unit)
 /* What @op needs while it runs. */
 static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 {
-	const gint64 *of = held->of[op->kind == PIPESIM_F || op->kind == PIPESIM_OP_RECOMPUTE
-					    ? PIPESIM_TRANSIENT_FORWARD
+	const gboolean forward = pipesim_op_rows[op->kind].look == PIPESIM_F;
+	const gint64 *of = held->of[forward                 ? PIPESIM_TRANSIENT_FORWARD
 				    : op->kind == PIPESIM_W ? PIPESIM_TRANSIENT_WEIGHT
 							    : PIPESIM_TRANSIENT];
 
-	if (of == NULL || (op->kind >= PIPESIM_N_KINDS && op->kind != PIPESIM_OP_RECOMPUTE))
+	if (of == NULL || (op->kind >= PIPESIM_N_KINDS && !forward))
 		return 0;
 	return MAX(of_unit(held, of[op->chunk], op->microbatch),
 		op->kind == PIPESIM_FB ? of_unit(held, of[op->b_chunk], op->b_microbatch) : 0);
@@ -134,9 +134,9 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	if (pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0 ||
 		       held->of[PIPESIM_KEYS] != NULL;
-	if (op->kind == PIPESIM_OP_RECOMPUTE)
-		keep(held, op, -1);
 	back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
+	if (op->kind >= PIPESIM_N_KINDS && !back)
+		keep(held, op, -1);
 	n = back ? held->copied : held->pieces;
 	held->until_input += n;
 	held->until_weight += n;

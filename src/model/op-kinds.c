@@ -10,9 +10,10 @@
 	{                                                                                   \
 		called, called, PIPESIM_ON_RANK, 0, 0, TRUE, .look = PIPESIM_W, __VA_ARGS__ \
 	}
-#define COLLECTIVE(called)                                                           \
-	{                                                                            \
-		called, called, PIPESIM_ON_COLLECTIVE, 0, 0, TRUE, .look = PIPESIM_W \
+#define COLLECTIVE(called, pass)                                                      \
+	{                                                                             \
+		called, called, PIPESIM_ON_COLLECTIVE, 0, 0, TRUE, .look = PIPESIM_W, \
+								   .behind[0] = pass  \
 	}
 #define COPIES(called, ms, resource, takes, frees, ...)                                   \
 	{                                                                                 \
@@ -25,34 +26,41 @@ const PipesimOpRow pipesim_op_rows[PIPESIM_N_OPS] = {
 	[PIPESIM_W] = COMPUTES("W", 0, 1, PIPESIM_W),
 	[PIPESIM_B] = COMPUTES("B", 0, 1, PIPESIM_B),
 	[PIPESIM_FB] = COMPUTES("FB", 1, 1, PIPESIM_FB),
-	[PIPESIM_OP_RECOMPUTE] = COMPUTES("R", 1, 0, PIPESIM_F),
-	[PIPESIM_OP_OFFLOAD_START] =
-		COPIES("OFFLOAD_START", "COPY", PIPESIM_ON_COPY_OUT, 0, 0, .host = 1),
+	[PIPESIM_OP_RECOMPUTE] = {"R", "R", PIPESIM_ON_RANK, 1, 0, FALSE, .look = PIPESIM_F,
+		.after_forward = TRUE, .before_backward = TRUE},
+	[PIPESIM_OP_OFFLOAD_START] = COPIES("OFFLOAD_START", "COPY", PIPESIM_ON_COPY_OUT, 0, 0,
+		.host = 1, .after_forward = TRUE),
 	[PIPESIM_OP_OFFLOAD_END] = COPIES("OFFLOAD_END", NULL, PIPESIM_ON_NOTHING, 0, 1,
-		.copy = PIPESIM_OP_OFFLOAD_START),
-	[PIPESIM_OP_RELOAD_ALLOC] =
-		COPIES("RELOAD_ALLOC", NULL, PIPESIM_ON_NOTHING, 1, 0, .host = 0),
-	[PIPESIM_OP_RELOAD_START] =
-		COPIES("RELOAD_START", "COPY", PIPESIM_ON_COPY_IN, 0, 0, .host = 0),
+		.copy = PIPESIM_OP_OFFLOAD_START, .before_backward = TRUE,
+		.behind = {PIPESIM_OP_OFFLOAD_START}),
+	[PIPESIM_OP_RELOAD_ALLOC] = COPIES("RELOAD_ALLOC", NULL, PIPESIM_ON_NOTHING, 1, 0,
+		.behind = {PIPESIM_OP_OFFLOAD_START}),
+	[PIPESIM_OP_RELOAD_START] = COPIES("RELOAD_START", "COPY", PIPESIM_ON_COPY_IN, 0, 0,
+		.before_backward = TRUE,
+		.behind = {PIPESIM_OP_OFFLOAD_START, PIPESIM_OP_RELOAD_ALLOC}),
 	[PIPESIM_OP_RELOAD_DONE] =
 		COPIES("RELOAD_DONE", NULL, PIPESIM_ON_NOTHING, 0, 0, .host = -1),
 	[PIPESIM_OP_OFFLOAD_BARRIER] = {"OFFLOAD_BARRIER", NULL, PIPESIM_ON_NOTHING, 0, 0, TRUE,
 		.look = PIPESIM_W},
 	[PIPESIM_OP_OFFLOAD] = COPIES("OFFLOAD", "COPY", PIPESIM_ON_COPY_OUT, 0, 1, .host = 1,
-		.copy = PIPESIM_OP_OFFLOAD),
-	[PIPESIM_OP_RELOAD] = COPIES("RELOAD", "COPY", PIPESIM_ON_COPY_IN, 1, 0, .host = -1),
-	[PIPESIM_OP_OUTPUT] = PASS("S", .awaits = {{PIPESIM_OP_BCAST_H, 0}}),
-	[PIPESIM_OP_OUTPUT_WEIGHT] =
-		PASS("T", .awaits = {{PIPESIM_OP_REDUCE_S, 0}, {PIPESIM_OP_BCAST_T, 0},
-				  {PIPESIM_OP_BCAST_H, 1}}),
-	[PIPESIM_OP_EMBED] = PASS("EF", .host = 0),
-	[PIPESIM_OP_EMBED_WEIGHT] = PASS("EB", .awaits = {{PIPESIM_OP_BCAST_E, 0}}),
+		.copy = PIPESIM_OP_OFFLOAD, .after_forward = TRUE),
+	[PIPESIM_OP_RELOAD] = COPIES("RELOAD", "COPY", PIPESIM_ON_COPY_IN, 1, 0, .host = -1,
+		.before_backward = TRUE, .behind = {PIPESIM_OP_OFFLOAD}),
+	[PIPESIM_OP_OUTPUT] = PASS("S", .everywhere = TRUE, .behind = {PIPESIM_OP_BCAST_H},
+		.awaits = {{PIPESIM_OP_BCAST_H, 0}}),
+	[PIPESIM_OP_OUTPUT_WEIGHT] = PASS("T", .behind = {PIPESIM_OP_OUTPUT},
+		.awaits = {{PIPESIM_OP_REDUCE_S, 0}, {PIPESIM_OP_BCAST_T, 0},
+			{PIPESIM_OP_BCAST_H, 1}}),
+	[PIPESIM_OP_EMBED] = PASS("EF", .everywhere = TRUE),
+	[PIPESIM_OP_EMBED_WEIGHT] = PASS("EB", .behind = {PIPESIM_OP_EMBED, PIPESIM_OP_BCAST_E},
+		.awaits = {{PIPESIM_OP_BCAST_E, 0}}),
 	[PIPESIM_OP_LOSS] = PASS("LOSS", .awaits = {{PIPESIM_OP_REDUCE_S, 0}}),
-	[PIPESIM_OP_LOSS_BACKWARD] = PASS("LOSSB", .awaits = {{PIPESIM_OP_REDUCE_S, 0}}),
-	[PIPESIM_OP_BCAST_H] = COLLECTIVE("BCAST_H"),
-	[PIPESIM_OP_BCAST_T] = COLLECTIVE("BCAST_T"),
-	[PIPESIM_OP_REDUCE_S] = COLLECTIVE("REDUCE_S"),
-	[PIPESIM_OP_REDUCE_T] = COLLECTIVE("REDUCE_T"),
-	[PIPESIM_OP_ALLREDUCE_E] = COLLECTIVE("ALLREDUCE_E"),
-	[PIPESIM_OP_BCAST_E] = COLLECTIVE("BCAST_E"),
+	[PIPESIM_OP_LOSS_BACKWARD] = PASS(
+		"LOSSB", .behind = {PIPESIM_OP_LOSS}, .awaits = {{PIPESIM_OP_REDUCE_S, 0}}),
+	[PIPESIM_OP_BCAST_H] = COLLECTIVE("BCAST_H", 0),
+	[PIPESIM_OP_BCAST_T] = COLLECTIVE("BCAST_T", 0),
+	[PIPESIM_OP_REDUCE_S] = COLLECTIVE("REDUCE_S", PIPESIM_OP_OUTPUT),
+	[PIPESIM_OP_REDUCE_T] = COLLECTIVE("REDUCE_T", 0),
+	[PIPESIM_OP_ALLREDUCE_E] = COLLECTIVE("ALLREDUCE_E", PIPESIM_OP_EMBED),
+	[PIPESIM_OP_BCAST_E] = COLLECTIVE("BCAST_E", 0),
 };

@@ -52,12 +52,22 @@ typedef struct {
 	gint8 host;               /* as it begins: chunks more on the host */
 	guint8 copy; /* kind of the copy of its own chunk that it waits for; 0: none. Its own kind:
 			that copy begins by itself, behind F */
+	/* Where it stands beside the F of its stage and micro-batch, and the backward. */
+	gboolean after_forward, before_backward;
+	gboolean everywhere; /* where one rank has it of a micro-batch, all have it of all */
+	/* Of its own stage or rank and micro-batch: what it stands behind, each there where it is and it where each is; none from
+	 * kind 0 on. */
+	guint8 behind[2];
 	/* Collectives that it waits for where its rank has begun them: the kind, and how many
 	 * micro-batches behind its own; none from kind 0 on. */
 	struct {
 		guint8 kind, behind;
 	} awaits[3];
 } PipesimOpRow;
+
+/** pipesim_op_is_barrier: whether it is of no stage nor micro-batch, but with the rank that shares a link. */
+#define pipesim_op_is_barrier(kind) \
+	(pipesim_op_rows[kind].of_rank && pipesim_op_rows[kind].resource == PIPESIM_ON_NOTHING)
 
 /** pipesim_op_rows: by kind, PipesimKind first; static. Of those a W frees what an I leaves. */
 extern const PipesimOpRow pipesim_op_rows[PIPESIM_N_OPS];

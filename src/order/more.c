@@ -14,15 +14,6 @@ typedef struct {
 	gsize slots, m1;
 } Linker;
 
-/* Ops of one stage and micro-batch between its F and its backward: each needs another before it. What comes back
- * may do so before its rank has waited for it to be gone. */
-static const struct {
-	guint8 kind, needs;
-} copies[] = {{PIPESIM_OP_OFFLOAD_START, PIPESIM_F},
-	{PIPESIM_OP_OFFLOAD_END, PIPESIM_OP_OFFLOAD_START},
-	{PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_OFFLOAD_START},
-	{PIPESIM_OP_RELOAD_START, PIPESIM_OP_OFFLOAD_START}};
-
 static guint32 *slot(const Linker *linker, guint kind, guint place, guint32 microbatch)
 {
 	return &linker->at[(kind - PIPESIM_N_KINDS) * linker->slots + place * linker->m1 +
@@ -66,8 +57,7 @@ static void find_ops(const Linker *linker)
 			g_autoptr(GString) text = NULL;
 			guint32 *at;
 
-			if (op->kind < PIPESIM_N_KINDS ||
-				op->kind == PIPESIM_OP_OFFLOAD_BARRIER)
+			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
 				continue;
 			at = slot(linker, op->kind, place_of(linker, rank, op), op->microbatch);
 			if (*at == PIPESIM_NO_OP) {
@@ -81,98 +71,64 @@ static void find_ops(const Linker *linker)
 		}
 }
 
-/* Primus's: what goes out comes back before its backward. */
-static void check_offload(const Linker *linker, guint rank, guint stage, guint32 microbatch)
+/* That what stands behind another in the table does, of @place and @microbatch of @rank, and that both are there. */
+static void check_pairs(
+	const Linker *linker, guint rank, guint kind, guint place, guint32 microbatch)
 {
-	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
-	const guint32 out = *slot(linker, PIPESIM_OP_OFFLOAD, stage, microbatch),
-		      back = *slot(linker, PIPESIM_OP_RELOAD, stage, microbatch);
+	const PipesimOpRow *row = &pipesim_op_rows[kind];
+	const guint32 then = *slot(linker, kind, place, microbatch);
 	PipesimNumber unit;
 
 	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
-	check_behind(linker, rank, linker->forward[at], out);
-	check_behind(linker, rank, out, back);
-	check_behind(linker, rank, back, linker->backward[at]);
-	if (out != PIPESIM_NO_OP && back == PIPESIM_NO_OP)
-		pipesim_fault(linker->places, out,
-			"no %uRELOAD%s: what stage %u copies to the host never comes back; add "
-			"it",
-			stage, unit, stage);
-	if (out == PIPESIM_NO_OP && back != PIPESIM_NO_OP)
-		pipesim_fault(linker->places, back,
-			"%uRELOAD%s without %uOFFLOAD%s before it; add "
-			"it",
-			stage, unit, stage, unit);
+	for (guint i = 0; i < G_N_ELEMENTS(row->behind) && row->behind[i] > 0; i++) {
+		const PipesimOpRow *other = &pipesim_op_rows[row->behind[i]];
+		const guint32 first = *slot(linker, row->behind[i], place, microbatch);
+
+		check_behind(linker, rank, first, then);
+		if (first == PIPESIM_NO_OP && then != PIPESIM_NO_OP)
+			pipesim_fault(linker->places, then,
+				"%u%s%s without %u%s%s before it; add it", place, row->word,
+				unit, place, other->word, unit);
+		else if (first != PIPESIM_NO_OP && then == PIPESIM_NO_OP)
+			pipesim_fault(linker->places, first,
+				"%u%s%s without %u%s%s behind it%s; add it", place, other->word,
+				unit, place, row->word, unit,
+				other->resource == PIPESIM_ON_COPY_OUT
+					? ": copies to the host end and come back"
+					: "");
+	}
 }
 
 /* What happens to activations of @stage and @microbatch on @rank. */
 static void check_activations(Linker *linker, guint rank, guint stage, guint32 microbatch)
 {
 	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
-	const guint32 r = *slot(linker, PIPESIM_OP_RECOMPUTE, stage, microbatch);
 	const guint32 before = linker->forward[at];
-	const guint32 first = *slot(linker, PIPESIM_OP_OFFLOAD_START, stage, microbatch);
-	const guint32 back = *slot(linker, PIPESIM_OP_RELOAD_START, stage, microbatch);
-	PipesimNumber unit;
 
-	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
-	if (r != PIPESIM_NO_OP && before != PIPESIM_NO_OP) {
-		check_behind(linker, rank, before, r);
-		check_behind(linker, rank, r, linker->backward[at]);
-		if (linker->program->ops[before].kind == PIPESIM_F)
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const PipesimOpRow *row = &pipesim_op_rows[kind];
+		const guint32 op = *slot(linker, kind, stage, microbatch);
+
+		if (row->of_rank)
+			continue;
+		if (row->after_forward)
+			check_behind(linker, rank, before, op);
+		if (row->before_backward)
+			check_behind(linker, rank, op, linker->backward[at]);
+		check_pairs(linker, rank, kind, stage, microbatch);
+		/* Its memory is taken once more. */
+		if (row->takes > 0 && row->resource == PIPESIM_ON_RANK && op != PIPESIM_NO_OP &&
+			before != PIPESIM_NO_OP &&
+			linker->program->ops[before].kind == PIPESIM_F)
 			linker->program->ops[before].b_chunk = PIPESIM_RECOMPUTED;
 	}
-	for (guint i = 0; i < G_N_ELEMENTS(copies); i++) {
-		const guint32 op = *slot(linker, copies[i].kind, stage, microbatch);
-
-		check_behind(linker, rank,
-			i == 0 ? before : *slot(linker, copies[i].needs, stage, microbatch),
-			op);
-		if (first != PIPESIM_NO_OP && op == PIPESIM_NO_OP)
-			pipesim_fault(linker->places, first,
-				"no %u%s%s: what stage %u copies to the host never comes back; "
-				"add it",
-				stage, pipesim_op_rows[copies[i].kind].word, unit, stage);
-		if (first == PIPESIM_NO_OP && op != PIPESIM_NO_OP)
-			pipesim_fault(linker->places, op,
-				"%u%s%s without %uOFFLOAD_START%s before it; add it", stage,
-				pipesim_op_rows[copies[i].kind].word, unit, stage, unit);
-	}
-	check_behind(
-		linker, rank, *slot(linker, PIPESIM_OP_RELOAD_ALLOC, stage, microbatch), back);
-	check_behind(linker, rank, back, linker->backward[at]);
-	check_offload(linker, rank, stage, microbatch);
-	check_behind(linker, rank, *slot(linker, PIPESIM_OP_OFFLOAD_END, stage, microbatch),
-		linker->backward[at]);
 }
-
-/* Of a rank and a micro-batch that exists: both or neither, in this order. */
-static const struct {
-	guint8 first, then;
-} passes[] = {{PIPESIM_OP_BCAST_H, PIPESIM_OP_OUTPUT}, {PIPESIM_OP_OUTPUT, PIPESIM_OP_REDUCE_S},
-	{PIPESIM_OP_OUTPUT, PIPESIM_OP_OUTPUT_WEIGHT},
-	{PIPESIM_OP_LOSS, PIPESIM_OP_LOSS_BACKWARD}, {PIPESIM_OP_EMBED, PIPESIM_OP_ALLREDUCE_E},
-	{PIPESIM_OP_EMBED, PIPESIM_OP_EMBED_WEIGHT},
-	{PIPESIM_OP_BCAST_E, PIPESIM_OP_EMBED_WEIGHT}};
 
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 {
-	PipesimNumber unit;
-
-	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
-	for (guint i = 0; i < G_N_ELEMENTS(passes); i++) {
-		const guint32 first = *slot(linker, passes[i].first, rank, microbatch),
-			      then = *slot(linker, passes[i].then, rank, microbatch);
-		const char *words[] = {pipesim_op_rows[passes[i].first].word,
-			pipesim_op_rows[passes[i].then].word};
-		const guint lost = first == PIPESIM_NO_OP ? 0 : 1;
-
-		check_behind(linker, rank, first, then);
-		if ((first == PIPESIM_NO_OP) != (then == PIPESIM_NO_OP))
-			pipesim_fault(linker->places, lost == 0 ? then : first,
-				"%u%s%s without %u%s%s %s it; add it", rank, words[1 - lost],
-				unit, rank, words[lost], unit, lost == 0 ? "before" : "behind");
-	}
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
+		if (pipesim_op_rows[kind].of_rank)
+			check_pairs(linker, rank, kind, rank, microbatch);
 }
 
 /* All ranks or none take part in a collective, and pass over their part of the vocabulary. */
@@ -259,17 +215,17 @@ static void check_turns(const Linker *linker, guint kind)
 
 static void check_vocabulary(const Linker *linker)
 {
-	static const guint8 cut[] = {PIPESIM_OP_OUTPUT, PIPESIM_OP_EMBED};
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const gboolean meets = pipesim_op_rows[kind].resource == PIPESIM_ON_COLLECTIVE,
+			       cut = pipesim_op_rows[kind].everywhere;
 
-	for (guint i = 0; i < G_N_ELEMENTS(cut); i++) {
-		for (guint32 b = 0; b < linker->program->shape.microbatches; b++)
-			check_together(linker, cut[i], b);
-		check_all(linker, cut[i]);
-	}
-	for (guint kind = PIPESIM_OP_BCAST_H; kind < PIPESIM_N_OPS; kind++) {
-		for (guint32 b = 0; b < linker->m1; b++)
-			check_together(linker, kind, b);
-		check_turns(linker, kind);
+		for (guint32 b = 0; (meets || cut) && b < linker->m1; b++)
+			if (meets || b < linker->program->shape.microbatches)
+				check_together(linker, kind, b);
+		if (cut)
+			check_all(linker, kind);
+		if (meets)
+			check_turns(linker, kind);
 	}
 }
 
@@ -285,10 +241,10 @@ static void check_barriers(const Linker *linker)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
 			const guint kind = program->ops[i].kind;
+			const PipesimResource on = pipesim_op_rows[kind].resource;
 
-			starts[rank] += kind == PIPESIM_OP_OFFLOAD_START ||
-					kind == PIPESIM_OP_RELOAD_START;
-			if (kind != PIPESIM_OP_OFFLOAD_BARRIER)
+			starts[rank] += on == PIPESIM_ON_COPY_OUT || on == PIPESIM_ON_COPY_IN;
+			if (!pipesim_op_is_barrier(kind))
 				continue;
 			barriers[rank]++;
 			last[rank] = i;
