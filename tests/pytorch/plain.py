@@ -108,8 +108,8 @@ def check_shapes(folder):
     assert len(found) == 18 and shapes.Product(80, 64, 10, "W") in found, found
     assert found == sorted(found, key=lambda p: (-p.m * p.n * p.k, p))
     assert not shapes.products([model], [2], [10], multiple=16)  # FP8: no size may be left over
-    # FlashAttention-2 of as many tokens as its ramp, and heads of half the size: 2 and its root.
-    assert abs(shapes.attention_slower("flash", "B", 250, 64, 8, 132) - 2 * 2**0.5) < 1e-9
+    # FlashAttention-2 of as many tokens and tiles as its ramps, and heads of half the size: 2, 2 and its root.
+    assert abs(shapes.attention_slower("flash", "B", 1200, 64, 0.95 * 132, 132) - 4 * 2**0.5) < 1e-9
     ini = os.path.join(folder, "model.ini")
     with open(ini, "w", encoding="ascii") as file:
         file.write("[pipesim-model]\nhidden = 64\nheads = 8\nactivation = gelu\n[experts]\nnumber = 4\nper_token = 2\nffn = 32\n")

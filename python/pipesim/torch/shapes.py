@@ -218,5 +218,6 @@ def attention_slower(what: str, phase: str, seq: int, head: int, tiles: float, u
     if what == "attention":
         return narrow * (1 + 1400 / seq)
     if what == "flash":
-        return narrow * (1 + (300 if phase == "F" else 250) / seq)
+        length, few = (300, 1.7) if phase == "F" else (1200, 0.95)
+        return narrow * (1 + length / seq) * (1 + few * units / tiles)
     return narrow * (1 + (500 if phase == "F" else 1000) / seq) * (1 + 0.65 * units / tiles)
