@@ -7,7 +7,7 @@
 
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
 #define ROUND       200000
-#define MOVE_VISITS 270
+#define MOVE_VISITS 800
 /* Heat at the end, in average ops; the part of the effort of what grows before. */
 #define COLDEST 0.01
 #define GROWN   0.8
