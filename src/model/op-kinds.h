@@ -49,7 +49,9 @@ typedef struct {
 	gint8 takes, frees;       /* activations of its chunk: as it begins, as it ends */
 	gboolean of_rank;         /* the stage of its cell is a rank */
 	PipesimKind look;         /* whose colour it has */
-	gint8 host;               /* as it begins: chunks more on the host */
+	const char *
+		what; /* in legends, behind the first letter of its word; NULL: it is never drawn by a letter of its own */
+	gint8 host;   /* as it begins: chunks more on the host */
 	guint8 copy; /* kind of the copy of its own chunk that it waits for; 0: none. Its own kind:
 			that copy begins by itself, behind F */
 	/* Where it stands beside the F of its stage and micro-batch, and the backward. */

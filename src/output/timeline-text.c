@@ -44,6 +44,7 @@ typedef struct {
 	guint stretch; /* columns that such a step takes */
 	gboolean density; /* boxes are narrower than a column */
 	PipesimColumns edges;
+	gboolean shown[PIPESIM_N_OPS]; /* by letters of their own */
 	GString *out;
 } Drawing;
 
@@ -150,11 +151,12 @@ static void print_density(Drawing *drawing, const PipesimPanel *panel, guint lan
 		g_string_append(drawing->out, drawing->glyphs->density[levels[i]]);
 }
 
-static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint rank)
+static void print_boxes(Drawing *drawing, const PipesimRun *run, guint rank)
 {
 	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
 	guint numbers = digits(run->shape.microbatches / pipesim_shape_slices(&run->shape) - 1);
-	const guint32 *begin = &run->step->program->rank_begin[rank];
+	const PipesimProgram *program = run->step->program;
+	const guint32 *begin = &program->rank_begin[rank];
 	PipesimBox boxes[2];
 	guint used = drawing->columns;
 	Cell idle = {.glyph = ' '};
@@ -169,9 +171,14 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 			const PipesimBox *box = &boxes[i];
 			const guint from = column_of(drawing, box->start);
 			const guint to = column_of(drawing, box->end);
-			const char letter = pipesim_kind_letter(box->kind)[0];
+			/* Of ops beyond F, I, W and B their own. */
+			const guint kind = program->ops[op].kind < PIPESIM_N_KINDS
+						   ? box->kind
+						   : program->ops[op].kind;
+			const char letter = pipesim_op_rows[kind].word[0];
 			char number[16];
 
+			drawing->shown[kind] = TRUE;
 			for (guint k = from; k < to; k++)
 				cells[k] = (Cell){'-', box->kind, box->shade % 2, TRUE};
 			if (from < to)
@@ -298,6 +305,26 @@ static void print_axis(const Drawing *drawing)
 	g_string_append_printf(drawing->out, "\n%s %s\n", numbers->str, layout->unit->name);
 }
 
+/* What letters say. */
+static void append_letters(const Drawing *drawing, GString *legend)
+{
+	const PipesimOpRow *last = NULL;
+
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		if (drawing->shown[kind])
+			g_string_append_printf(legend, "; %s %s", pipesim_kind_letter(kind),
+				pipesim_look_titles[kind]);
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const PipesimOpRow *row = &pipesim_op_rows[kind];
+
+		if (!drawing->shown[kind] ||
+			(last != NULL && strcmp(last->what, row->what) == 0))
+			continue;
+		g_string_append_printf(legend, "; %c %s", row->word[0], row->what);
+		last = row;
+	}
+}
+
 static void print_legend(const Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
@@ -319,10 +346,8 @@ static void print_legend(const Drawing *drawing)
 			layout->share);
 	else if (drawing->density)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
-	for (guint kind = 0; !drawing->density && kind < PIPESIM_FB; kind++)
-		if (pipesim_layout_shows(layout, kind))
-			g_string_append_printf(legend, "; %s %s", pipesim_kind_letter(kind),
-				pipesim_layout_title(layout, kind));
+	if (!drawing->density)
+		append_letters(drawing, legend);
 	if (!drawing->density && layout->shade_of != NULL) {
 		g_autofree char *shade = pipesim_layout_shade(layout);
 
