@@ -179,7 +179,8 @@ static void append_limits(
 		g_string_append_printf(out,
 			"# torchtitan puts no stages on ranks as %s does: it cannot run it\n",
 			candidate->schedule->name);
-	if (training->recompute != 0 || training->every > 1 || training->first > 0)
+	if ((training->recompute & ~(guint)PIPESIM_RECOMPUTE_OPS) != 0 || training->every > 1 ||
+		training->first > 0)
 		g_string_append_printf(out,
 			"# torchtitan cannot recompute %s: it recomputes whole layers here, "
 			"which takes longer\n",
@@ -197,9 +198,12 @@ static void append_limits(
 		g_string_append(out, "# without multi-token prediction, which the plan has\n");
 }
 
-static gboolean recomputes(const PipesimTraining *training)
+/* How torchtitan recomputes, of words for nothing, every second product, and whole layers. */
+static const char *recomputation(const PipesimTraining *training, const char *const words[3])
 {
-	return training->full || training->recompute != 0;
+	return words[training->recompute == PIPESIM_RECOMPUTE_OPS ? 1
+		     : training->full || training->recompute != 0 ? 2
+								  : 0];
 }
 
 /* What a TOML and a recipe both say of parallelism, each key behind @before. */
@@ -253,6 +257,8 @@ static void append_parallelism(const PipesimPlanning *plan, const PipesimCandida
 void pipesim_plan_torchtitan(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
+	static const char *const modes[] = {
+		"none", "selective\"\nselective_ac_option = \"op", "full"};
 	const PipesimTraining *training = &candidate->training;
 
 	g_string_append(out, "# For a torchtitan that reads TOML (until early 2026; "
@@ -268,7 +274,7 @@ void pipesim_plan_torchtitan(
 		plan->wish.batch);
 	append_parallelism(plan, candidate, "", out);
 	g_string_append_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
-		recomputes(training) ? "full" : "none");
+		recomputation(training, modes));
 }
 
 /* Stages of which FSDP keeps the parameters, as they were asked for. */
@@ -291,14 +297,17 @@ static void append_residency(const PipesimPlanning *plan, GString *out)
 void pipesim_plan_torchtitan_recipe(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
+	static const char *const classes[] = {"None", "SelectiveAC", "FullAC"};
 	const PipesimTraining *training = &candidate->training;
+	const char *again = recomputation(training, classes);
+	const gboolean none = again == classes[0];
 
 	g_string_append(out, "# For torchtitan with recipes in Python: return planned(...) of "
 			     "a recipe of the model\n");
 	append_limits(plan, candidate, out);
-	if (recomputes(training))
-		g_string_append(out,
-			"from torchtitan.distributed.activation_checkpoint import FullAC\n");
+	if (!none)
+		g_string_append_printf(out,
+			"from torchtitan.distributed.activation_checkpoint import %s\n", again);
 	g_string_append_printf(out,
 		"\n\ndef planned(config):\n"
 		"    training, parallelism = config.training, config.parallelism\n"
@@ -310,6 +319,6 @@ void pipesim_plan_torchtitan_recipe(
 	append_parallelism(plan, candidate, "    parallelism.", out);
 	append_residency(plan, out);
 	g_string_append_printf(out,
-		"    config.activation_checkpoint = %s\n    return config\n",
-		recomputes(training) ? "FullAC.Config()" : "None");
+		"    config.activation_checkpoint = %s%s\n    return config\n", again,
+		none ? "" : ".Config()");
 }

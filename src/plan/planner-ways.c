@@ -244,7 +244,10 @@ static gboolean bound_way(
 				pipesim_plan_refuse(&way->refusal, fault);
 				continue;
 			}
-			if (is_all(wish, &candidate))
+			/* PyTorch computes nothing again by ops where backwards are split. */
+			if (is_all(wish, &candidate) ||
+				(training->recompute == PIPESIM_RECOMPUTE_OPS &&
+					!(*schedule)->whole))
 				continue;
 			if (bound(wish, way->costs, &candidate, &fault))
 				g_array_append_val(way->candidates, candidate);
@@ -278,7 +281,8 @@ static void clear_way(gpointer data)
 	g_clear_error(&way->refusal);
 }
 
-/* What may be computed again, from the least to the most: modules of Megatron-LM, then some layers of each stage, then all. */
+/* What may be computed again, from the least to the most: modules of Megatron-LM, then some layers of each stage, then all;
+ * of torchtitan's dense layers every second product, then all. */
 static void add_recomputations(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
@@ -311,6 +315,10 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 	}
 	if (wish->training.deepseek)
 		return;
+	if (!modules && model->experts == 0 && model->kv_rank == 0) {
+		training->recompute = PIPESIM_RECOMPUTE_OPS;
+		add_way(ways, training, ranks);
+	}
 	training->recompute = 0;
 	training->full = TRUE;
 	for (training->first = 1; modules && training->first * ranks < model->layers;
