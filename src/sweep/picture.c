@@ -564,10 +564,14 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 	const guint n = n_values(drawing, drawing->across);
 	GString *data = drawing->picture->data, *script = drawing->picture->script;
 	g_autofree char *title = name_values(drawing, panel * n, drawing->across);
+	gboolean empty = TRUE;
 
 	for (guint i = 0; i < n; i++) {
+		const PipesimSweepResult *results = results_of(drawing, panel * n + i);
+
 		g_string_append(data, axis_text(drawing, drawing->across, i));
 		for (guint schedule = 0; schedule < drawing->n_schedules; schedule++) {
+			empty &= results == NULL || results[schedule].error != NULL;
 			g_string_append_c(data, ' ');
 			append_value(drawing, panel * n + i, schedule, data);
 		}
@@ -575,7 +579,8 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 	}
 	g_string_append(data, "\n\n");
 	place_panel(drawing, panel, title);
-	g_string_append(script, "plot ");
+	/* gnuplot refuses a plot without any value: a line far above the panel is one. */
+	g_string_append(script, empty ? "plot 1e300 notitle, \\\n    " : "plot ");
 	for (guint i = 0; i < drawing->n_schedules; i++) {
 		const PipesimSeries series = pipesim_series(drawing->titles->names, i);
 
@@ -615,6 +620,8 @@ static void draw_lines(const Drawing *drawing)
 			pipesim_double(least - 0.04 * (most - least)),
 			pipesim_double(most + 0.04 * (most - least)));
 	append_scale(drawing, "yrange", 0.06, out);
+	if (drawing->least > drawing->most) /* no point runs */
+		g_string_append(out, "set yrange [0:1]\n");
 	pipesim_gnuplot_quote(out, "set ylabel ", metrics[drawing->metric].title, "\n");
 	g_string_append(out, "set grid ytics lc rgb '#C0C0C0' lw 0.75\nset border 3\n");
 	for (guint64 panel = 0; panel < drawing->n_panels; panel++)
