@@ -1,14 +1,14 @@
 #!/bin/sh
 # Every schedule, runtime, format and reader of a list.h has its file, its line in the Makefile and its
-# words in the manual; every source file is compiled.
+# words in the manual; every source file is compiled, and every model, device, order and trace is shipped.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR" || exit 99
 parts='Makefile.am src/Makefile.am.inc tests/Makefile.am.inc schedules/Makefile.am.inc docs/Makefile.am.inc'
 
 for file in src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/unit/*.[ch] \
-	tests/fuzz/*.c tests/bench/*.c; do
-	[ -f "$file" ] || continue
+	tests/fuzz/*.c tests/bench/*.c models/*.ini devices/*.ini schedules/*.csv traces/*.* traces/*/*; do
+	[ -f "$file" ] && [ "$file" != traces/README.md ] || continue
 	case $file in
 	src/cuda/*) continue ;;
 	esac
