@@ -610,11 +610,11 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 
 static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 {
-	g_auto(PipesimPrinted) printed = {NULL};
+	g_auto(PipesimPrinted) printed = {.text = NULL};
 	g_autoptr(PipesimCsv) csv =
 		pipesim_csv_new(pipesim_printed_open(&printed, input, error));
 	g_autoptr(PipesimScheduleFile) file = g_new0(PipesimScheduleFile, 1);
-	g_auto(PipesimCells) cells = {NULL};
+	g_auto(PipesimCells) cells = {.path = NULL};
 	PipesimShape shape;
 
 	if (csv == NULL)
