@@ -52,7 +52,8 @@ static guint append_block(GString *data, const GArray *all, const PipesimSchedul
 	return n;
 }
 
-static void begin_script(const PipesimWish *wish, PipesimGnuplot *picture)
+/* @fits: whether any candidate does; else all of them are shown, however much they need. */
+static void begin_script(const PipesimWish *wish, gboolean fits, PipesimGnuplot *picture)
 {
 	GString *out = picture->script;
 	char limit[G_ASCII_DTOSTR_BUF_SIZE];
@@ -68,9 +69,13 @@ static void begin_script(const PipesimWish *wish, PipesimGnuplot *picture)
 		"set datafile missing 'NaN'\nset tics nomirror out scale 0.6\nset border 3\n"
 		"set key outside right top reverse Left\n"
 		"set xlabel 'memory of the fullest rank, GiB'\nset ylabel 'step, s'\n"
-		"set xrange [0:2 * limit]\nset offsets 0, graph 0.02, graph 0.02, graph 0.02\n"
+		"set offsets 0, graph 0.02, graph 0.02, graph 0.02\n"
 		"set arrow from limit, graph 0 to limit, graph 1 nohead dashtype 2 lc rgb "
 		"'#808080'\n");
+	g_string_append(
+		out, fits ? "set xrange [0:2 * limit]\n"
+			  : ("set xrange [0:*]\n"
+			     "set label 'no candidate fits' at graph 0.5, graph 0.9 center\n"));
 	pipesim_gnuplot_quote(out, "set title ", wish->model->name,
 		" font sprintf('Arial Bold,%%g', %u * point)\nplot \\\n",
 		PIPESIM_GNUPLOT_FONT + 1);
@@ -82,6 +87,7 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 	g_autoptr(PipesimGnuplot) picture = NULL;
 	g_autoptr(GPtrArray) names = g_ptr_array_new();
 	const GArray *frontier = planned->frontier;
+	gboolean drawn = FALSE;
 	guint block = 0;
 	char tint[8];
 
@@ -93,7 +99,7 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 	for (guint i = 0; wish->schedules[i] != NULL; i++)
 		g_ptr_array_add(names, (gpointer)wish->schedules[i]->name);
 	g_ptr_array_add(names, NULL);
-	begin_script(wish, picture);
+	begin_script(wish, frontier->len > 0, picture);
 	for (guint i = 0; wish->schedules[i] != NULL; i++) {
 		const PipesimSeries series =
 			pipesim_series((const char *const *)names->pdata, i);
@@ -105,24 +111,30 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 			if (n == 0)
 				continue;
 			g_string_append_printf(picture->script,
-				"  data index %u with points pointtype %u pointsize %s lc rgb "
+				"%s  data index %u with points pointtype %u pointsize %s lc "
+				"rgb "
 				"'%s' ",
-				block, fits ? series.point : 6, fits ? "0.8" : "0.5",
+				drawn ? ", \\\n" : "", block, fits ? series.point : 6,
+				fits ? "0.8" : "0.5",
 				fits ? series.colour : pipesim_series_tint(&series, tint));
+			drawn = TRUE;
 			if (fits)
 				pipesim_gnuplot_quote(
-					picture->script, "title ", series.name, ", \\\n");
+					picture->script, "title ", series.name, " ");
 			else
-				g_string_append(picture->script, "notitle, \\\n");
+				g_string_append(picture->script, "notitle");
 		}
 	}
 	g_string_append(picture->data, "# none beats these in both\n");
 	for (guint i = 0; i < frontier->len; i++)
 		append_point(picture->data, &g_array_index(frontier, PipesimCandidate, i));
-	if (frontier->len == 0)
-		g_string_append(picture->data, "NaN NaN\n");
-	g_string_append_printf(picture->script,
-		"  data index %u with fsteps lc rgb '#000000' title 'best at each memory'\n",
-		block);
+	if (frontier->len > 0)
+		g_string_append_printf(picture->script,
+			"%s  data index %u with fsteps lc rgb '#000000' title 'best at each "
+			"memory'\n",
+			drawn ? ", \\\n" : "", block);
+	else
+		g_string_append(
+			picture->script, drawn ? "\n" : "  [0:2 * limit] [0:1] 2 notitle\n");
 	return pipesim_gnuplot_draw(picture, "gnuplot", error);
 }
