@@ -17,6 +17,7 @@ typedef struct {
 	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
 	PipesimCosts *costs;
 	GPtrArray *notices;
+	guint long_pair; /* as in PipesimCalibration */
 	const PipesimJoined *joined;
 	/* Times of every stage, ns, by stage and PipesimKind; NULL: stages are not told apart. */
 	GArray *parts;
@@ -608,9 +609,13 @@ static gboolean run(Calibrating *c, GError **error)
 			PIPESIM_MAX_TIME_NS);
 	set_ranks(c->costs, c->chosen);
 	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
-	if (c->costs->has_pair && time[PIPESIM_FB] > both)
-		pipesim_notice(c->notices, PIPESIM_PAIR_LONG ": %s against %s ms",
+	if (c->costs->has_pair && time[PIPESIM_FB] > both) {
+		pipesim_notice(c->notices,
+			"the overlapped pair takes longer than F and B one after the other: %s "
+			"against %s ms",
 			pipesim_ms_fixed(time[PIPESIM_FB], 3), pipesim_ms_fixed(both, 3));
+		c->long_pair = c->notices->len;
+	}
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
 		c->costs->layers = (guint)c->layers;
@@ -672,6 +677,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	result->ranks = joined.ranks;
 	result->message_bytes = message_bytes(&c);
 	result->means = c.means;
+	result->long_pair = c.long_pair;
 	g_clear_pointer(&c.parts, g_array_unref);
 	return ok ? g_steal_pointer(&result) : NULL;
 }

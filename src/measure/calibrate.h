@@ -17,7 +17,8 @@ typedef struct {
 
 typedef struct {
 	PipesimCosts *costs;
-	GPtrArray *notices;              /* of char *: what was chosen, assumed or not found */
+	GPtrArray *notices; /* of char *: what was chosen, assumed or not found */
+	guint long_pair; /* which of them, from 1, says that the pair is long: moot where another is taken; 0 = none */
 	guint rows;                      /* in all traces */
 	guint dropped[PIPESIM_N_STATUS]; /* see pipesim_trace_groups() */
 	GPtrArray *groups;               /* of PipesimTraceGroup; they belong to the traces */
@@ -30,9 +31,6 @@ typedef struct {
 } PipesimCalibration;
 
 void pipesim_calibration_free(PipesimCalibration *calibration);
-
-/* What a calibration says first where its pair is long; moot where another is taken (--pair-time). */
-#define PIPESIM_PAIR_LONG "the overlapped pair takes longer than F and B one after the other"
 
 /**
  * pipesim_calibrate: costs from @n >= 1 traces taken together.

@@ -5,8 +5,6 @@
 
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
 {
-	if (setup->pair_time > 0 && g_str_has_prefix(line, PIPESIM_PAIR_LONG))
-		return;
 	if (setup->notices != NULL &&
 		g_ptr_array_find_with_equal_func(setup->notices, line, g_str_equal, NULL))
 		return;
@@ -32,7 +30,9 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 	g_autoptr(GString) dropped = g_string_new(NULL);
 
 	for (guint i = 0; i < calibration->notices->len; i++)
-		pipesim_setup_notice(setup, g_ptr_array_index(calibration->notices, i));
+		if (i + 1 != calibration->long_pair ||
+			setup->pair_time == PIPESIM_PAIR_MEASURED)
+			pipesim_setup_notice(setup, g_ptr_array_index(calibration->notices, i));
 	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
 		if (calibration->dropped[i] > 0)
 			pipesim_list_more(dropped, "%u %s", calibration->dropped[i], what[i]);
