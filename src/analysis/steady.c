@@ -51,7 +51,6 @@ static gboolean run(const Question *question, guint microbatches, PipesimStep **
 	PipesimShape shape;
 
 	scenario.microbatches = microbatches;
-	scenario.runtime = question->runtime;
 	if (!pipesim_schedule_shape(question->schedule, &scenario, &shape, error))
 		return FALSE;
 	if (!pipesim_split_check(question->costs, &shape, error)) {
