@@ -112,8 +112,7 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 				continue;
 			g_string_append_printf(picture->script,
 				"%s  data index %u with points pointtype %u pointsize %s lc "
-				"rgb "
-				"'%s' ",
+				"rgb '%s' ",
 				drawn ? ", \\\n" : "", block, fits ? series.point : 6,
 				fits ? "0.8" : "0.5",
 				fits ? series.colour : pipesim_series_tint(&series, tint));

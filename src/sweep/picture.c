@@ -139,16 +139,16 @@ static const PipesimSweepResult *results_of(const Drawing *drawing, guint64 poin
 		       : NULL;
 }
 
-/* Of one schedule at one point; NaN where it has no result. */
-static void append_value(const Drawing *drawing, guint64 point, guint schedule, GString *out)
+/* Of one schedule at one point; NaN where it has no result. Returns: whether it has one. */
+static gboolean append_value(
+	const Drawing *drawing, guint64 point, guint schedule, GString *out)
 {
 	const PipesimSweepResult *results = results_of(drawing, point);
+	const gboolean known = results != NULL && results[schedule].error == NULL;
 
-	if (results == NULL || results[schedule].error != NULL)
-		g_string_append(out, "NaN");
-	else
-		g_string_append(
-			out, pipesim_double(value_of(&results[schedule], drawing->metric)));
+	g_string_append(out,
+		known ? pipesim_double(value_of(&results[schedule], drawing->metric)) : "NaN");
+	return known;
 }
 
 /* A range of gnuplot's from @share of the scale below it to as much above. */
@@ -567,13 +567,10 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 	gboolean empty = TRUE;
 
 	for (guint i = 0; i < n; i++) {
-		const PipesimSweepResult *results = results_of(drawing, panel * n + i);
-
 		g_string_append(data, axis_text(drawing, drawing->across, i));
 		for (guint schedule = 0; schedule < drawing->n_schedules; schedule++) {
-			empty &= results == NULL || results[schedule].error != NULL;
 			g_string_append_c(data, ' ');
-			append_value(drawing, panel * n + i, schedule, data);
+			empty &= !append_value(drawing, panel * n + i, schedule, data);
 		}
 		g_string_append_c(data, '\n');
 	}
