@@ -8,6 +8,19 @@
 #include "transformer/cutter.h"
 #include <string.h>
 
+/* What cuts @model on an H100 for runs at @costs that look for its layout on @ranks. */
+static PipesimCutter *search_on(const PipesimTransformer *model,
+	const PipesimTraining *training, guint ranks, PipesimCosts *costs)
+{
+	const PipesimRates rates = pipesim_device_rates(shipped_device("h100"), training);
+	PipesimCutter *cutter =
+		pipesim_cutter_new(pipesim_transformer_copy(model), training, NULL, &rates);
+
+	pipesim_cutter_set_search(cutter);
+	ck_assert(pipesim_cutter_take(cutter, ranks, costs, NULL));
+	return cutter;
+}
+
 /* The best of all layouts, tried one by one. */
 static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario *scenario,
 	const PipesimCosts *costs, guint *ends, guint stage, guint stages)
@@ -63,16 +76,10 @@ START_TEST(finds_layouts)
 			.seed = 1};
 		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-		PipesimCutter *cutter;
-		PipesimRates rates;
 		guint ends[8];
 
 		training.mfu = 0.4;
-		rates = pipesim_device_rates(shipped_device("h100"), &training);
-		cutter = pipesim_cutter_new(
-			pipesim_transformer_copy(model), &training, NULL, &rates);
-		pipesim_cutter_set_search(cutter);
-		ck_assert(pipesim_cutter_take(cutter, 2, costs, NULL));
+		search_on(model, &training, 2, costs);
 		/* Without a limit, and where the layout that was found is too large. */
 		for (guint i = 0; i < 2; i++) {
 			g_autoptr(PipesimRun) run = NULL;
@@ -118,15 +125,10 @@ START_TEST(splits_the_head)
 		const PipesimPoint point = {&scenario, costs};
 		g_autoptr(PipesimRun) run = NULL;
 		PipesimCutter *cutter;
-		PipesimRates rates;
 		guint ends[4];
 
 		training.next = next;
-		rates = pipesim_device_rates(shipped_device("h100"), &training);
-		cutter = pipesim_cutter_new(
-			pipesim_transformer_copy(model), &training, NULL, &rates);
-		pipesim_cutter_set_search(cutter);
-		ck_assert(pipesim_cutter_take(cutter, 4, costs, NULL));
+		cutter = search_on(model, &training, 4, costs);
 		ck_assert_int_eq(pipesim_cutter_apart(cutter), next);
 		pipesim_layout_run_points(schedule, &point, 1, &run);
 		ck_assert(run->error == NULL);
@@ -159,17 +161,12 @@ START_TEST(cuts_encoders)
 		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 		PipesimCutter *cutter;
-		PipesimRates rates;
 		guint ends[4];
 
 		training.images = 16;
 		training.patches = 1024;
 		training.whole_encoder = whole;
-		rates = pipesim_device_rates(shipped_device("h100"), &training);
-		cutter = pipesim_cutter_new(
-			pipesim_transformer_copy(model), &training, NULL, &rates);
-		pipesim_cutter_set_search(cutter);
-		ck_assert(pipesim_cutter_take(cutter, scenario.ranks, costs, NULL));
+		cutter = search_on(model, &training, scenario.ranks, costs);
 		ck_assert_int_eq(pipesim_cutter_apart(cutter) != 0, !whole);
 		/* Without a limit, and where the layout that was found is too large. */
 		for (guint i = 0; i < 2; i++) {

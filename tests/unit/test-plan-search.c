@@ -5,26 +5,36 @@
 #include "suites.h"
 #include <string.h>
 
-/* What is left out as beaten is no better, and threads change nothing. */
-START_TEST(plans_well)
+/* Three schedules on 16 H100s in nodes of 8, of @memory GiB each, with all that is searched left open but EP. */
+static PipesimWish wish_for(
+	const PipesimTransformer *model, gint64 seq, gint64 batch, gint64 memory)
 {
 	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
 		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
-	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
 	PipesimWish wish = {.model = model,
-		.training = pipesim_training_on_one(4096, 1),
+		.training = pipesim_training_on_one(seq, 1),
 		.gpus = 16,
 		.per_node = 8,
-		.batch = 32,
-		.memory = G_GINT64_CONSTANT(80) << 30,
+		.batch = batch,
+		.memory = memory << 30,
 		.schedules = all,
+		.device = shipped_device("h100"),
 		.threads = 1};
-	gint64 first = G_MAXINT64;
 
-	wish.device = shipped_device("h100");
-	wish.training.tp = wish.training.ep = wish.training.dp = wish.training.microbatch = 0;
+	wish.training.tp = wish.training.dp = wish.training.microbatch = 0;
 	wish.training.mfu = 0.4;
 	wish.training.zero = PIPESIM_ZERO_1;
+	return wish;
+}
+
+/* What is left out as beaten is no better, and threads change nothing. */
+START_TEST(plans_well)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimWish wish = wish_for(model, 4096, 32, 80);
+	gint64 first = G_MAXINT64;
+
+	wish.training.ep = 0;
 	g_autoptr(PipesimPlanned) planned = pipesim_planner_run(&wish, NULL);
 	ck_assert_uint_eq(planned->best->len, PIPESIM_BEST);
 	ck_assert_uint_gt(planned->beaten, 0);
@@ -424,26 +434,13 @@ static gpointer plan_as_peer(gpointer data)
 /* Processes find what one finds, with layouts and recomputation of each stage that others found. */
 START_TEST(processes_share)
 {
-	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
-		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
 	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
-	PipesimWish wish = {.model = model,
-		.training = pipesim_training_on_one(8192, 1),
-		.gpus = 16,
-		.per_node = 8,
-		.batch = 64,
-		.ranks = 4,
-		.memory = G_GINT64_CONSTANT(40) << 30,
-		.schedules = all,
-		.threads = 1};
+	PipesimWish wish = wish_for(model, 8192, 64, 40);
 	g_autoptr(PipesimPlanned) alone = NULL;
 	GThread *threads[PEERS];
 	guint each = 0, layouts = 0;
 
-	wish.device = shipped_device("h100");
-	wish.training.tp = wish.training.dp = wish.training.microbatch = 0;
-	wish.training.mfu = 0.4;
-	wish.training.zero = PIPESIM_ZERO_1;
+	wish.ranks = 4;
 	alone = pipesim_planner_run(&wish, NULL);
 	wish.peers = (PipesimPeers){0, PEERS, exchange};
 	for (guint i = 0; i < PEERS; i++)
