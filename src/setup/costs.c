@@ -8,6 +8,7 @@
 #include "model/phases.h"
 #include "model/slice-plan.h"
 #include "setup/setup.h"
+#include "transformer/errors.h"
 #include "transformer/sequences.h"
 #include <string.h>
 
@@ -519,8 +520,13 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 			g_string_append_printf(source,
 				"%u shapes and %u other terms of it measured, the model not",
 				setup->device->measured->len, setup->device->terms);
-		else
+		else if (training->mfu > 0)
 			g_string_append(source, "not measured");
+		else
+			g_string_append_printf(source, "not measured: steps +-%.0f %%",
+				100 * pipesim_step_error(training,
+					      pipesim_cutter_model(costs->cutter)->experts > 0,
+					      FALSE));
 	}
 	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
 		g_string_append_printf(source,
