@@ -479,6 +479,7 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 
 		pipesim_each_in (PipesimRun, run, comparison->runs)
 			if (run->samples != NULL && run->report->memory.fits &&
+				!pipesim_run_crowded(comparison, run) &&
 				(best == NULL || is_faster(run, best, sample)))
 				best = run;
 		if (best != NULL)
@@ -531,12 +532,27 @@ void pipesim_comparison_run_native(PipesimComparison *comparison)
 		run_native(comparison->base, PIPESIM_MAX_NATIVE_OPS / n);
 }
 
+gint64 pipesim_comparison_room(const PipesimComparison *comparison)
+{
+	const PipesimCutter *cutter = comparison->costs->cutter;
+
+	return cutter != NULL && comparison->scenario.memory_limit == 0 ? cutter->room : 0;
+}
+
+gboolean pipesim_run_crowded(const PipesimComparison *comparison, const PipesimRun *run)
+{
+	const gint64 room = pipesim_comparison_room(comparison);
+
+	return room > 0 && run->report != NULL && run->report->memory.max > room;
+}
+
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run)
 {
 	const PipesimCosts *costs = comparison->costs;
 
-	return costs->cutter != NULL || costs->model_layers == 0 ||
-	       costs->model_layers >= run->shape.stages;
+	return !pipesim_run_crowded(comparison, run) &&
+	       (costs->cutter != NULL || costs->model_layers == 0 ||
+		       costs->model_layers >= run->shape.stages);
 }
 
 /* @all: those that do not exist too */
@@ -584,7 +600,10 @@ GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison, gboole
 {
 	GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
 	const GPtrArray *runs = comparison->runs;
+	const int best = pipesim_comparison_choose(comparison, FALSE);
 
+	/* Where none exists all are shown. */
+	existing &= best >= 0 && pipesim_run_exists(comparison, runs->pdata[best]);
 	for (guint i = 0; i < runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(runs, i);
 		GString *line = NULL;

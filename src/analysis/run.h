@@ -108,7 +108,13 @@ const PipesimRun *pipesim_comparison_find(
  * @native: by the rules of native, where they were run */
 int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native);
 
-/** pipesim_run_exists: whether there is a model for @run: FALSE where it has fewer layers than stages. */
+/** pipesim_comparison_room: bytes of the described GPU that a rank runs on, where nobody set a limit; else 0. */
+gint64 pipesim_comparison_room(const PipesimComparison *comparison);
+
+/** pipesim_run_crowded: whether a rank of @run needs more than that. */
+gboolean pipesim_run_crowded(const PipesimComparison *comparison, const PipesimRun *run);
+
+/** pipesim_run_exists: whether there is a model for @run, FALSE where it has fewer layers than stages, and a GPU. */
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run);
 
 /** pipesim_comparison_choose: the same of those that exist; where none does, of all. */

@@ -113,6 +113,7 @@ struct _PipesimCutter {
 	 * one of the GPUs that share a stage; how many these are; FLOPs per second of one,
 	 * which MFU is of, 0 = not known. */
 	double tokens, model_flops, gpus, peak;
+	gint64 room; /* bytes of the memory of the described GPU; 0: none is described */
 };
 
 /* Most ranks that are told apart in what was measured. */

@@ -69,6 +69,11 @@ static double memory_of(const PipesimRun *run)
 		       : pipesim_figure_activations(report, report->held.max_peak);
 }
 
+static gboolean fits(const Verdict *v, const PipesimRun *run)
+{
+	return run->report->memory.fits && !pipesim_run_crowded(v->comparison, run);
+}
+
 /* Rows -------------------------------------------------------------------------------------- */
 
 static Row *new_row(const Verdict *v, const PipesimRun *run)
@@ -320,7 +325,7 @@ static void append_memory(const Verdict *v, GString *out)
 
 	if (!isfinite(ratio) || ratio <= 0)
 		return;
-	if (!base->memory.fits)
+	if (!fits(v, v->base))
 		g_string_append_printf(
 			out, ", which needs %s", pipesim_brief_bytes(base->memory.max));
 	else if (fabs(ratio - 1) < WORTH)
@@ -395,6 +400,27 @@ static void decide_samples(const Verdict *v)
 	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
 }
 
+/* What the GPU has no room for is not run on it, whatever it takes. */
+static void say_unfit(const Verdict *v, gboolean one)
+{
+	const gint64 room = pipesim_comparison_room(v->comparison);
+	g_autofree char *gpu =
+		room > 0 ? g_strdup_printf(" a GPU of %s", pipesim_brief_bytes(room))
+			 : g_strdup("");
+	const PipesimRun *least = NULL;
+
+	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
+		if (run->report != NULL && (least == NULL || memory_of(run) < memory_of(least)))
+			least = run;
+	pipesim_screen_say(v->screen->verdict, "%s%s: %s needs %s%s.%s",
+		one ? "It does not fit" : "None fits", gpu, least->name,
+		pipesim_brief_bytes(least->report->memory.max),
+		one ? "" : ", the least of them",
+		room > 0 ? " Divide parameters (--tp, --zero), recompute (--recompute), or ask "
+			   "pipesim plan what fits."
+			 : "");
+}
+
 static void decide(const Verdict *v)
 {
 	const PipesimComparison *comparison = v->comparison;
@@ -409,26 +435,20 @@ static void decide(const Verdict *v)
 		decide_samples(v);
 		return;
 	}
-	if (v->best == NULL) {
-		const Row *least = NULL;
-
-		pipesim_each_in (const Row, row, v->rows)
-			if (least == NULL || row->memory < least->memory)
-				least = row;
-		pipesim_screen_say(v->screen->verdict, "%s: %s needs %s%s.",
-			one ? "It does not fit" : "None fits", least->run->name,
-			pipesim_brief_bytes(least->run->report->memory.max),
-			one ? "" : ", the least of them");
+	if (v->best == NULL || !fits(v, v->best))
+		say_unfit(v, one);
+	if (v->best == NULL)
 		return;
-	}
 	if (one)
 		g_string_append_printf(out, "%s takes %s, %.1f %% of it bubble",
 			name_of(v->best),
 			pipesim_brief_time(pipesim_report_step(v->best->report)),
 			100 * pipesim_figure_fraction(v->best->report->bubble.ratio));
-	else if (speed < 1 - WORTH && v->base != NULL && v->base->report->memory.fits)
+	else if (speed < 1 - WORTH && v->base != NULL && fits(v, v->base))
 		g_string_append_printf(
 			out, "None beats 1F1B; %s comes closest", name_of(v->best));
+	else if (!fits(v, v->best))
+		g_string_append_printf(out, "With room for all use %s", name_of(v->best));
 	else
 		g_string_append_printf(out, "Use %s%s", name_of(v->best),
 			speed < 1 - WORTH ? ", the fastest that fits" : "");
@@ -454,6 +474,7 @@ static void list_others(const Verdict *v)
 	const PipesimComparison *comparison = v->comparison;
 	g_autoptr(GString) unfit = g_string_new(NULL), halves = g_string_new(NULL),
 			   rest = g_string_new(NULL);
+	const gint64 room = pipesim_comparison_room(comparison);
 	guint n_unfit = 0, most = 0;
 
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
@@ -461,7 +482,7 @@ static void list_others(const Verdict *v)
 			if (comparison->named)
 				pipesim_screen_say(
 					v->screen->failed, "%s", run->error->message);
-		} else if (v->best != NULL && !run->report->memory.fits) {
+		} else if (v->best != NULL && fits(v, v->best) && !fits(v, run)) {
 			if (n_unfit++ < MOST_UNFIT)
 				pipesim_list_more(unfit, "%s %s", run->name,
 					pipesim_brief_bytes(run->report->memory.max));
@@ -474,7 +495,9 @@ static void list_others(const Verdict *v)
 	if (n_unfit > MOST_UNFIT)
 		g_string_append_printf(unfit, " and %u more", n_unfit - MOST_UNFIT);
 	if (unfit->len > 0)
-		pipesim_screen_say(v->screen->failed, "Do not fit: %s.", unfit->str);
+		pipesim_screen_say(v->screen->failed, "Do not fit%s%s: %s.",
+			room > 0 ? " a GPU of " : "", room > 0 ? pipesim_brief_bytes(room) : "",
+			unfit->str);
 	if (halves->len > 0)
 		pipesim_screen_say(v->screen->failed,
 			"Need more layers than the model has (%" G_GUINT64_FORMAT

@@ -518,6 +518,8 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->cutter.message = pipesim_stage_message(model, training);
 	if (training->vocab_parallel)
 		cutter->cutter.divide = divide;
+	if (rates != NULL && rates->device != NULL)
+		cutter->cutter.room = (gint64)rates->device->capacity;
 	if (rates != NULL)
 		know_step(cutter);
 	return &cutter->cutter;
