@@ -133,11 +133,10 @@ static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting
 	finish(run, footing);
 }
 
-/* What --offload-fraction asks for is not another part than @program has. */
-static gboolean check_part(PipesimRun *run, const PipesimProgram *program)
+/* What --offload-fraction asks for is not another part than an order has that copies its @own one. */
+static gboolean check_part(PipesimRun *run, PipesimFraction own)
 {
-	const PipesimFraction asked = run->shape.offload_part,
-			      own = program->shape.offload_part;
+	const PipesimFraction asked = run->shape.offload_part;
 
 	return own.num == 0 || (asked.num == own.num && asked.den == own.den) ||
 	       pipesim_fail(&run->error, PIPESIM_ERROR_USAGE,
@@ -249,17 +248,22 @@ static guint stages_per_rank(const PipesimShape *shape)
 		       : 1;
 }
 
-/* That of @program, with the copies that @run asks for; NULL where it has an error. */
-static PipesimOrder *order_of_file(PipesimRun *run, const PipesimProgram *program)
+/* As pipesim_times_new_placed() takes it. */
+static const guint32 *stage_of(const PipesimOrder *order)
 {
-	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
-	const gboolean told = program->shape.offload_part.num > 0;
+	return order->program != NULL ? order->program->stage_of : NULL;
+}
+
+/* @order with the copies that @run asks for; NULL where it has an error. */
+static PipesimOrder *add_copies(PipesimRun *run, const PipesimOrder *order)
+{
+	const gboolean told = order->shape.offload_part.num > 0;
 	const gboolean asked = run->shape.offload_part.num > 0 && !told;
 	PipesimOrder *with = NULL;
 
 	if (!asked && (!told || pipesim_times_check_copy(run->times,
 					"an order with copies of a part", &run->error)))
-		return g_steal_pointer(&order);
+		return pipesim_order_ref(order);
 	if (asked)
 		with = pipesim_order_offload_part(order, &run->shape, run->times, &run->error);
 	if (with == NULL)
@@ -267,13 +271,13 @@ static PipesimOrder *order_of_file(PipesimRun *run, const PipesimProgram *progra
 	return with;
 }
 
-PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
+PipesimRun *pipesim_run_of_order(const char *name, const PipesimOrder *given,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
-	g_autoptr(PipesimOrder) order = NULL, looped = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
 	PipesimRun *run = g_new0(PipesimRun, 1);
-	const PipesimShape *shape = &program->shape;
+	const PipesimShape *shape = &given->shape;
 	PipesimFooting footing = {.own = NULL};
 	PipesimJob job;
 
@@ -286,39 +290,42 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 		run->shape.offload_part = scenario->offload_part;
 	run->shape.offload_inflight = scenario->offload_inflight;
 	run->shape.offload_delta = scenario->offload_delta;
-	if (check_part(run, program) &&
+	if (check_part(run, shape->offload_part) &&
 		pipesim_footing_init(
 			&footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
 		can_split(run, &footing)) {
 		divide_messages(&footing, pipesim_shape_parts(shape));
 		run->times =
-			pipesim_times_new_placed(footing.costs, &run->shape, program->stage_of);
+			pipesim_times_new_placed(footing.costs, &run->shape, stage_of(given));
 		run->layers = pipesim_split_describe(footing.costs, &run->shape, run->times);
-		order = order_of_file(run, program);
+		order = add_copies(run, given);
 	}
 	if (order != NULL) {
 		job = make_job(run, order, messages, &footing);
-		/* Loops are leapt over where no single op, or path of them, is asked for. */
-		if (messages == NULL && !scenario->critical &&
-			want_of(&job, scenario) == PIPESIM_WANT_FIGURES)
-			looped = pipesim_order_fold(order->program);
-		if (looped != NULL)
-			job.order = looped;
 		run_job(run, &job, &footing);
 	}
 	pipesim_costs_free(footing.own);
 	return run;
 }
 
+PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
+	const PipesimLowering *messages, const PipesimScenario *scenario,
+	const PipesimCosts *costs)
+{
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+
+	return pipesim_run_of_order(name, order, messages, scenario, costs);
+}
+
 /* What is to be said of layers of @shape at @footing, which ends here; NULL where it is not @good. */
 static char *word_layers(gboolean good, PipesimFooting *footing, const PipesimShape *shape,
-	const guint32 *stage_of)
+	const guint32 *places)
 {
 	char *words = NULL;
 
 	if (good && pipesim_split_check(footing->costs, shape, NULL)) {
 		g_autoptr(PipesimTimes) times =
-			pipesim_times_new_placed(footing->costs, shape, stage_of);
+			pipesim_times_new_placed(footing->costs, shape, places);
 
 		words = pipesim_split_describe(footing->costs, shape, times);
 	}
@@ -339,14 +346,14 @@ char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
 	return word_layers(good, &footing, &shape, NULL);
 }
 
-char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
-	const PipesimCosts *costs)
+char *pipesim_layers_of_order(
+	const PipesimOrder *order, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
-	const guint v = stages_per_rank(&program->shape);
+	const guint v = stages_per_rank(&order->shape);
 	PipesimFooting footing;
 	const gboolean good = pipesim_footing_init(&footing, "", v, scenario, costs, NULL);
 
-	return word_layers(good, &footing, &program->shape, program->stage_of);
+	return word_layers(good, &footing, &order->shape, stage_of(order));
 }
 
 gboolean pipesim_run_check(const PipesimRun *run, GError **error)

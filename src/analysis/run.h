@@ -58,20 +58,23 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 /** pipesim_run_check: FALSE with why @run has no result. */
 gboolean pipesim_run_check(const PipesimRun *run, GError **error);
 
-/** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and
- * micro-batches are the file's, whatever @scenario says.
+/** pipesim_run_of_order, pipesim_run_program: an order from a file, or its ops; @name as it is to be shown. Ranks
+ * and micro-batches are the file's, whatever @scenario says.
  * @messages: (nullable): as the file lists them: run so under all rules but
  * async; they must outlive the run. Native is PIPESIM_RUNTIME_OF_FILES. */
+PipesimRun *pipesim_run_of_order(const char *name, const PipesimOrder *order,
+	const PipesimLowering *messages, const PipesimScenario *scenario,
+	const PipesimCosts *costs);
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
-/** pipesim_layers_of_schedule, pipesim_layers_of_program: what PipesimRun.layers of such a run
+/** pipesim_layers_of_schedule, pipesim_layers_of_order: what PipesimRun.layers of such a run
  * is, without running anything; NULL also where it is refused. For g_free(). */
 char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
-char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
-	const PipesimCosts *costs);
+char *pipesim_layers_of_order(
+	const PipesimOrder *order, const PipesimScenario *scenario, const PipesimCosts *costs);
 
 /* What the outputs print. */
 typedef struct {

@@ -10,7 +10,7 @@
 static PipesimProgram *plan_copies(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
-	const PipesimShape *shape = &choice->file->program->shape;
+	const PipesimShape *shape = &choice->file->order->shape;
 	PipesimProgram *program = NULL;
 	PipesimRun *run;
 
@@ -49,7 +49,7 @@ static PipesimProgram *find_program(
 	if (schedule == NULL)
 		return scenario.offload_part.num > 0
 			       ? plan_copies(setup, choice, error)
-			       : pipesim_program_ref(choice->file->program);
+			       : pipesim_order_expand(choice->file->order, error);
 	scenario = pipesim_choice_scenario(choice, &setup->scenario);
 	return pipesim_best_program(schedule, &scenario, setup->costs, error);
 }

@@ -606,7 +606,7 @@ static gboolean sum_ranks(Answer *answer, GError **error)
 {
 	const PipesimShape *shape = &answer->run->shape;
 
-	if (shape->placement == PIPESIM_FROM_FILE)
+	if (answer->run->schedule == NULL)
 		return pipesim_refuse(error, "--schedule: a model is shown under a schedule of "
 					     "pipesim's, not under a file");
 	answer->stages =

@@ -138,12 +138,17 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 		if (!pipesim_choices_add(choices, setup->operands[i], error))
 			return FALSE;
 	pipesim_each_in (const PipesimChoice, choice, choices) {
+		PipesimProgram *program;
+
 		if (choice->file == NULL)
 			return pipesim_refuse(error,
 				"%s: all schedules of the placement are begun from anyway; "
 				"name files of orders",
 				pipesim_choice_name(choice));
-		g_ptr_array_add(o->programs, pipesim_program_ref(choice->file->program));
+		program = pipesim_order_expand(choice->file->order, error);
+		if (program == NULL)
+			return FALSE;
+		g_ptr_array_add(o->programs, program);
 	}
 	return TRUE;
 }

@@ -178,13 +178,15 @@ static void add_read(Sweep *sweep, GString *made_of)
 {
 	pipesim_each_in (const PipesimChoice, choice, sweep->choices) {
 		g_autoptr(GString) text = g_string_new(NULL);
+		g_autoptr(PipesimProgram) program = NULL;
 
 		if (choice->file == NULL)
 			continue;
+		program = pipesim_order_expand(choice->file->order, NULL);
 		if (choice->file->lowering != NULL)
 			pipesim_lowering_print(choice->file->lowering, text);
-		else
-			pipesim_schedule_write_csv(choice->file->program, text);
+		else if (program != NULL)
+			pipesim_schedule_write_csv(program, text);
 		pipesim_sweep_run_id_add(made_of, choice->path, text);
 	}
 	if (sweep->setup->text[PIPESIM_SET_COSTS] != NULL ||

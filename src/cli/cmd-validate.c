@@ -63,9 +63,10 @@ static const char *const words[N_FATES] = {[RUN] = "\n  no deadlock under",
 
 /* Sorts one way of communicating, of @runtime or by @file's own @lowering, into @fates; says on standard error where
  * messages hang or meet the wrong ones and that decides. */
-static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, const char *path,
-	const PipesimRuntime *runtime, const PipesimLowering *lowering, PipesimProven *proven,
-	GString *const *fates, GError **error)
+static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
+	const PipesimProgram *program, const char *path, const PipesimRuntime *runtime,
+	const PipesimLowering *lowering, PipesimProven *proven, GString *const *fates,
+	GError **error)
 {
 	const char *name = lowering != NULL ? "the messages of the file" : runtime->name;
 	g_autoptr(GError) fault = NULL;
@@ -80,7 +81,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file, cons
 	const gboolean runs =
 		lowering != NULL ? pipesim_lowering_check(lowering, asked.communicators,
 					   pipesim_schedule_file_locate_action, file, &fault)
-				 : pipesim_runtime_runs(file->program, runtime, &asked, proven,
+				 : pipesim_runtime_runs(program, runtime, &asked, proven,
 					   decides ? pipesim_schedule_file_locate_op : NULL,
 					   file, &fault);
 	const gboolean none = g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT);
@@ -129,7 +130,8 @@ static gboolean is_for(
 static gboolean report(
 	Validation *validation, PipesimScheduleFile *file, const char *path, GError **error)
 {
-	const PipesimShape *shape = &file->program->shape;
+	const PipesimShape *shape = &file->order->shape;
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(file->order, error);
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(GString) run = g_string_new(NULL), hang = g_string_new(NULL),
 			   cross = g_string_new(NULL), none = g_string_new(NULL);
@@ -139,33 +141,35 @@ static gboolean report(
 	PipesimProven proven = PIPESIM_PROVEN_NONE;
 	gboolean failed;
 
+	if (program == NULL)
+		return FALSE;
 	*validation->worst = PIPESIM_EXIT_DONE;
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 
 		if (wanted && (file->lowering == NULL || !runtimes[i]->waits) &&
-			!try_comm(validation, file, path, runtimes[i], NULL, &proven, fates,
-				error))
+			!try_comm(validation, file, program, path, runtimes[i], NULL, &proven,
+				fates, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && !is_for(validation, file->lowering, path))
 		*validation->worst = PIPESIM_EXIT_NO;
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
-		!try_comm(validation, file, path, file->lowering->runtime, file->lowering,
-			&proven, fates, error))
+		!try_comm(validation, file, program, path, file->lowering->runtime,
+			file->lowering, &proven, fates, error))
 		return FALSE;
 	failed = *validation->worst != PIPESIM_EXIT_DONE;
 	*validation->worst = MAX(before, *validation->worst);
 	if (failed)
 		fail(validation, path);
-	add_row(validation, file->program, path, failed, hang, cross);
+	add_row(validation, program, path, failed, hang, cross);
 	g_string_append_printf(out, "%s %s: %u rank%s, %u stage%s, %u micro-batch%s", path,
 		failed ? "does not run" : "runs", shape->ranks, shape->ranks == 1 ? "" : "s",
 		shape->stages, shape->stages == 1 ? "" : "s", pipesim_shape_whole(shape),
 		pipesim_shape_whole(shape) == 1 ? "" : "es");
 	if (shape->sliced)
 		g_string_append_printf(out, " in %u slices each", shape->parts);
-	g_string_append_printf(out, ", %u ops; complete, acyclic", file->program->n_ops);
+	g_string_append_printf(out, ", %u ops; complete, acyclic", program->n_ops);
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
 			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);

@@ -142,7 +142,7 @@ PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup
 	g_autoptr(PipesimTimes) times = NULL;
 
 	scenario.microbatches = microbatches;
-	program = choice->file != NULL ? pipesim_program_ref(choice->file->program)
+	program = choice->file != NULL ? pipesim_order_expand(choice->file->order, error)
 				       : pipesim_best_program(choice->schedule, &scenario,
 						 setup->costs, error);
 	if (program == NULL)

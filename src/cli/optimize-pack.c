@@ -163,7 +163,7 @@ static gboolean search_all(PipesimOrdered *packed, const GPtrArray *choices, gui
 
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = choices->pdata[i];
-		const guint m = choice->file != NULL ? choice->file->program->shape.microbatches
+		const guint m = choice->file != NULL ? choice->file->order->shape.microbatches
 				: given              ? setup->scenario.microbatches
 						     : 0;
 

@@ -20,11 +20,21 @@ typedef struct {
 	guint32 begin, length, count;
 } Found;
 
+/* Of a chunk of one rank. */
 typedef struct {
+	guint32 first; /* micro-batch */
+	guint32 forwards, backwards, inputs, weights;
+	guint32 oldest; /* no I of it without W comes before this op */
+} Count;
+
+typedef struct {
+	const PipesimShape *shape;
 	GArray *verbs, *loops; /* of PipesimOp, PipesimLoop */
-	const Key *keys;       /* of the ops of one rank */
-	guint32 *alike;        /* room for as many numbers: find_alike() */
-	guint32 backward;      /* PIPESIM_NEXT or PIPESIM_LAST */
+	Key *keys;             /* of the ops of one rank */
+	guint32 *alike;        /* as many numbers: find_alike() */
+	guint32 room;          /* for so many ops */
+	Count *chunks;
+	guint32 backward; /* PIPESIM_NEXT or PIPESIM_LAST */
 } Folder;
 
 /* Adds @count rounds of the @n verbs from keys[@at] on. */
@@ -105,35 +115,6 @@ static void fold_stretch(Folder *folder, guint32 begin, guint32 end)
 	fold_stretch(folder, found.begin + found.length * found.count, end);
 }
 
-static void fold_ranks(
-	PipesimOrder *order, const PipesimProgram *program, const Key *keys, guint32 backward)
-{
-	g_autofree guint32 *alike = g_new(guint32, program->n_ops);
-	Folder folder = {.verbs = g_array_new(FALSE, FALSE, sizeof(PipesimOp)),
-		.loops = g_array_new(FALSE, FALSE, sizeof(PipesimLoop)),
-		.alike = alike,
-		.backward = backward};
-
-	for (guint rank = 0; rank < order->shape.ranks; rank++) {
-		const guint32 begin = program->rank_begin[rank];
-
-		folder.keys = &keys[begin];
-		fold_stretch(&folder, 0, program->rank_begin[rank + 1] - begin);
-		order->rank_begin[rank + 1] = folder.loops->len;
-	}
-	order->n_verbs = folder.verbs->len;
-	order->n_loops = folder.loops->len;
-	order->verbs = (PipesimOp *)g_array_free(folder.verbs, FALSE);
-	order->loops = (PipesimLoop *)g_array_free(folder.loops, FALSE);
-}
-
-/* Of a chunk of one rank. */
-typedef struct {
-	guint32 first; /* micro-batch */
-	guint32 forwards, backwards;
-	guint32 oldest; /* no I of it without W comes before this op */
-} Count;
-
 /* Whether @op is the W of the oldest I of @chunk that has none. */
 static gboolean is_oldest(const PipesimOp *ops, const PipesimOp *op, Count *chunk)
 {
@@ -142,43 +123,77 @@ static gboolean is_oldest(const PipesimOp *ops, const PipesimOp *op, Count *chun
 	while (input < op && (input->kind != PIPESIM_I || input->chunk != op->chunk))
 		input++;
 	chunk->oldest = (guint32)(input + 1 - ops);
+	chunk->weights++;
 	return input < op && input->microbatch == op->microbatch;
 }
 
-/* Whether all ops of @rank count their micro-batches, backwards all @down or all up. */
-static gboolean counts(const PipesimProgram *program, guint rank, gboolean down, Count *chunks)
+/* Whether the @n @ops of a rank are all that it has to run, and count their micro-batches. */
+static gboolean counts(Folder *folder, const PipesimOp *ops, guint32 n)
 {
-	const guint32 per_chunk = pipesim_shape_per_chunk(&program->shape);
-	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
+	const guint32 per_chunk = pipesim_shape_per_chunk(folder->shape);
+	const gboolean down = folder->backward == PIPESIM_LAST;
+	Count *chunks = folder->chunks;
 	gboolean same = TRUE;
 
-	for (guint chunk = 0; chunk < program->shape.chunks; chunk++)
+	for (guint chunk = 0; chunk < folder->shape->chunks; chunk++)
 		chunks[chunk] = (Count){
-			.first = program->shape.copies > 1 ? chunk * per_chunk : 0,
-			.oldest = begin,
+			.first = folder->shape->copies > 1 ? chunk * per_chunk : 0,
 		};
-	for (guint32 i = begin; i < end && same; i++) {
-		const PipesimOp *op = &program->ops[i];
-		Count *count = &chunks[op->chunk];
+	for (guint32 i = 0; i < n && same; i++) {
+		const PipesimOp *op = &ops[i];
 
+		memcpy(&folder->keys[i], &op->kind, sizeof *folder->keys);
 		if (op->kind == PIPESIM_W)
-			same = is_oldest(program->ops, op, count);
-		if (pipesim_op_has_forward(op))
-			same = op->microbatch == count->first + count->forwards++;
+			same = is_oldest(ops, op, &chunks[op->chunk]);
 		if (pipesim_op_has_backward(op)) {
-			guint32 n;
+			Count *count = &chunks[pipesim_op_backward_chunk(op)];
+			const guint32 nth = count->backwards++,
+				      own = down ? per_chunk - 1 - nth : nth;
 
-			count = &chunks[pipesim_op_backward_chunk(op)];
-			n = count->backwards++;
-			same &= pipesim_op_backward_microbatch(op) ==
-				count->first + (down ? per_chunk - 1 - n : n);
+			/* Its forward has run. */
+			count->inputs += op->kind == PIPESIM_I;
+			same &= own < count->forwards &&
+				pipesim_op_backward_microbatch(op) == count->first + own;
+		}
+		if (pipesim_op_has_forward(op)) {
+			Count *count = &chunks[op->chunk];
+
+			same &= op->microbatch == count->first + count->forwards++;
 		}
 	}
+	for (guint chunk = 0; chunk < folder->shape->chunks; chunk++)
+		same &= chunks[chunk].forwards == per_chunk &&
+			chunks[chunk].backwards == per_chunk &&
+			chunks[chunk].inputs == chunks[chunk].weights;
 	return same;
 }
 
-/* Where @program has its stages as a placement of schedules has them. */
-static gboolean find_placement(const PipesimProgram *program, PipesimShape *shape)
+/* The next rank. FALSE where it does not count, or memory does not suffice. */
+static gboolean fold_rank(Folder *folder, const PipesimOp *ops, guint32 n)
+{
+	if (n > folder->room) {
+		g_free(folder->keys);
+		g_free(folder->alike);
+		folder->keys = g_try_new(Key, n);
+		folder->alike = g_try_new(guint32, n);
+		folder->room = n;
+	}
+	if (folder->keys == NULL || folder->alike == NULL)
+		return FALSE;
+	/* Backwards of all ranks go up, or all down. */
+	if (!counts(folder, ops, n)) {
+		if (folder->loops->len > 0)
+			return FALSE;
+		folder->backward = PIPESIM_LAST;
+		if (!counts(folder, ops, n))
+			return FALSE;
+	}
+	fold_stretch(folder, 0, n);
+	return TRUE;
+}
+
+/* Where stages are as a placement of schedules has them. */
+static gboolean find_placement(PipesimShape *shape, const guint32 *stage_of)
 {
 	const gboolean even = shape->stages % shape->ranks == 0;
 
@@ -192,7 +207,7 @@ static gboolean find_placement(const PipesimProgram *program, PipesimShape *shap
 				(placement != PIPESIM_V || shape->chunks == 2);
 		shape->placement = placement;
 		for (guint i = 0; same && i < shape->ranks * shape->chunks; i++)
-			same = program->stage_of[i] ==
+			same = stage_of[i] ==
 			       pipesim_shape_stage(shape, i / shape->chunks, i % shape->chunks);
 		if (same)
 			return TRUE;
@@ -200,31 +215,41 @@ static gboolean find_placement(const PipesimProgram *program, PipesimShape *shap
 	return FALSE;
 }
 
-PipesimOrder *pipesim_order_fold(const PipesimProgram *program)
+PipesimOrder *pipesim_order_fold(
+	const PipesimShape *asked, const guint32 *stage_of, PipesimRankOps give, gpointer data)
 {
-	const guint ranks = program->shape.ranks;
-	g_autofree Count *chunks = g_new(Count, program->shape.chunks);
-	g_autofree Key *keys = NULL;
-	PipesimShape shape = program->shape;
+	PipesimShape shape = *asked;
+	Folder folder = {.shape = &shape, .backward = PIPESIM_NEXT};
 	PipesimOrder *order;
-	gboolean down;
+	gboolean ok = TRUE;
 
-	if (program->n_ops == 0 || program->has_more || pipesim_shape_slices(&shape) > 1 ||
-		!find_placement(program, &shape))
+	if (pipesim_shape_slices(&shape) > 1 || !find_placement(&shape, stage_of))
 		return NULL;
-	down = !counts(program, 0, FALSE, chunks);
-	for (guint rank = 0; rank < ranks; rank++)
-		if (!counts(program, rank, down, chunks))
-			return NULL;
-	keys = g_new(Key, program->n_ops);
-	for (guint32 i = 0; i < program->n_ops; i++)
-		memcpy(&keys[i], &program->ops[i].kind, sizeof *keys);
 	order = g_atomic_rc_box_new0(PipesimOrder);
 	order->shape = shape;
-	order->phases = g_ptr_array_ref(program->phases);
-	order->rank_begin = g_new0(guint32, (gsize)ranks + 1);
-	order->n_ops = program->n_ops;
+	order->phases = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(order->phases, g_strdup(""));
+	order->rank_begin = g_new0(guint32, (gsize)shape.ranks + 1);
 	order->is_closed = TRUE;
-	fold_ranks(order, program, keys, down ? PIPESIM_LAST : PIPESIM_NEXT);
+	folder.chunks = g_new(Count, shape.chunks);
+	folder.verbs = g_array_new(FALSE, FALSE, sizeof(PipesimOp));
+	folder.loops = g_array_new(FALSE, FALSE, sizeof(PipesimLoop));
+	for (guint rank = 0; rank < shape.ranks && ok; rank++) {
+		guint32 n;
+		const PipesimOp *ops = give(data, rank, &n);
+
+		ok = fold_rank(&folder, ops, n);
+		order->n_ops += n;
+		order->rank_begin[rank + 1] = folder.loops->len;
+	}
+	order->n_verbs = folder.verbs->len;
+	order->n_loops = folder.loops->len;
+	order->verbs = (PipesimOp *)g_array_free(folder.verbs, FALSE);
+	order->loops = (PipesimLoop *)g_array_free(folder.loops, FALSE);
+	g_free(folder.chunks);
+	g_free(folder.keys);
+	g_free(folder.alike);
+	if (!ok)
+		g_clear_pointer(&order, pipesim_order_unref);
 	return order;
 }

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "order/cycle.h"
+#include "order/order.h"
 #include <string.h>
 
 /* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has
@@ -182,4 +183,115 @@ gboolean pipesim_program_check_order(
 gboolean pipesim_program_runs(const PipesimProgram *program)
 {
 	return pipesim_program_sequence(program, NULL, NULL) == program->n_ops;
+}
+
+/* Orders that count. ------------------------------------------------------------------------- */
+
+/* What a stage, in one pipeline, has run, and who waits for more: a rank, + 1, or NOBODY. Arrays by direction: 0 forwards
+ * and 1 backwards. */
+typedef struct {
+	guint32 n[2], waiting[2];
+} Counted;
+
+/* Where a rank is in its order. */
+typedef struct {
+	guint32 loop, round, verb;
+} At;
+
+typedef struct {
+	const PipesimOrder *order;
+	Counted *counted; /* by pipeline and stage */
+	guint32 *places;  /* by rank and chunk: its place there */
+	At *at;
+	guint32 *ready; /* ranks that wait for nothing, as far as is known */
+	guint n_ready;
+	guint64 n_done;
+} Counting;
+
+/* Whether @rank can run one more of @place in direction @back. What comes before it on the rank is there by the counts. */
+static inline gboolean may_run(Counting *counting, guint rank, guint32 place, guint back)
+{
+	const guint stages = counting->order->shape.stages;
+	Counted *own = &counting->counted[place], *before = back ? own + 1 : own - 1;
+
+	if (place % stages == (back ? stages - 1 : 0) || before->n[back] > own->n[back])
+		return TRUE;
+	before->waiting[back] = rank + 1;
+	return FALSE;
+}
+
+static inline void count_one(Counting *counting, guint32 place, guint back)
+{
+	Counted *own = &counting->counted[place];
+
+	own->n[back]++;
+	if (own->waiting[back] == NOBODY)
+		return;
+	counting->ready[counting->n_ready++] = own->waiting[back] - 1;
+	own->waiting[back] = NOBODY;
+}
+
+/* Whether @rank ran @op; else it waits. */
+static inline gboolean count_op(
+	Counting *counting, guint rank, const guint32 *places, const PipesimOp *op)
+{
+	const gboolean forward = pipesim_op_has_forward(op);
+	const gboolean backward = pipesim_op_has_backward(op);
+	const guint8 chunk = pipesim_op_backward_chunk(op);
+
+	if ((forward && !may_run(counting, rank, places[op->chunk], 0)) ||
+		(backward && !may_run(counting, rank, places[chunk], 1)))
+		return FALSE;
+	if (forward)
+		count_one(counting, places[op->chunk], 0);
+	if (backward)
+		count_one(counting, places[chunk], 1);
+	counting->n_done++;
+	return TRUE;
+}
+
+/* As far as it comes. */
+static void count_rank(Counting *counting, guint rank)
+{
+	const PipesimOrder *order = counting->order;
+	const guint32 *places = &counting->places[(gsize)rank * order->shape.chunks];
+	At at = counting->at[rank];
+
+	for (; at.loop < order->rank_begin[rank + 1]; at.loop++, at.round = 0)
+		for (; at.round < order->loops[at.loop].count; at.round++, at.verb = 0)
+			for (; at.verb < order->loops[at.loop].n; at.verb++)
+				if (!count_op(counting, rank, places,
+					    &order->verbs[order->loops[at.loop].first +
+							  at.verb])) {
+					counting->at[rank] = at;
+					return;
+				}
+	counting->at[rank] = at;
+}
+
+gboolean pipesim_order_runs(const PipesimOrder *order)
+{
+	const PipesimShape *shape = &order->shape;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Counting counting = {.order = order,
+		.counted = pipesim_arena_array(
+			arena, Counted, (gsize)shape->copies * shape->stages),
+		.places = pipesim_arena_array(
+			arena, guint32, (gsize)shape->ranks * shape->chunks),
+		.at = pipesim_arena_array(arena, At, shape->ranks),
+		.ready = pipesim_arena_array(arena, guint32, shape->ranks)};
+
+	if (!pipesim_arena_check(arena, NULL, "%u ranks", shape->ranks))
+		return FALSE;
+	for (guint rank = shape->ranks; rank-- > 0;) {
+		counting.at[rank].loop = order->rank_begin[rank];
+		counting.ready[counting.n_ready++] = rank;
+		for (guint chunk = 0; chunk < shape->chunks; chunk++)
+			counting.places[(gsize)rank * shape->chunks + chunk] =
+				(shape->copies > 1 ? chunk * shape->stages : 0) +
+				pipesim_shape_stage(shape, rank, chunk);
+	}
+	while (counting.n_ready > 0)
+		count_rank(&counting, counting.ready[--counting.n_ready]);
+	return counting.n_done == order->n_ops;
 }

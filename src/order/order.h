@@ -43,9 +43,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_unref)
 /** pipesim_order_of_program: the order that runs the linked @program, which it shares. */
 PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
 
-/** pipesim_order_fold: (nullable): what @program runs as a closed order, with loops where its ops repeat. NULL where they
- * do not count their micro-batches, or their stages are not placed as those of schedules. */
-PipesimOrder *pipesim_order_fold(const PipesimProgram *program);
+/** PipesimRankOps: the ops of @rank, and in *@n how many: its micro-batches have their numbers. */
+typedef const PipesimOp *(*PipesimRankOps)(gpointer data, guint rank, guint32 *n);
+
+/** pipesim_order_fold: what ranks run as a closed order, with loops where their ops repeat.
+ * @shape: PIPESIM_FROM_FILE; @stage_of: as that of a program
+ * @give: asked for each rank once, in their order; of PipesimKind alone
+ *
+ * Returns: (transfer full): NULL where ops do not count their micro-batches, are not all there, or stages are not placed
+ * as those of schedules. Whether the order runs pipesim_order_runs() says. */
+PipesimOrder *pipesim_order_fold(
+	const PipesimShape *shape, const guint32 *stage_of, PipesimRankOps give, gpointer data);
+
+/** pipesim_order_runs: whether some execution of the closed @order, without slices, reaches the end. */
+gboolean pipesim_order_runs(const PipesimOrder *order);
 
 /**
  * pipesim_order_expand: every op of @order, one by one, linked; shared where it was given so.

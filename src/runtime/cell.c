@@ -412,6 +412,7 @@ static gboolean read_line(PipesimCells *file, const PipesimCsvRecord *record)
 	for (guint i = 0; i < record->n_cells; i++)
 		read_cut_cell(file, &record->cells[i]);
 	g_array_append_val(file->rank_begin, file->n);
+	g_array_append_val(file->op_begin, file->n_ops);
 	return file->n_ops <= PIPESIM_MAX_OPS &&
 	       (guint64)file->n_messages + file->n_shardings + file->n_waits <=
 		       4 * PIPESIM_MAX_OPS &&
@@ -423,9 +424,11 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 	const guint32 zero = 0;
 
 	file->rank_begin = g_array_new(FALSE, FALSE, sizeof(guint32));
+	file->op_begin = g_array_new(FALSE, FALSE, sizeof(guint32));
 	file->idle = pipesim_faults_new();
 	file->faults = pipesim_faults_new();
 	g_array_append_val(file->rank_begin, zero);
+	g_array_append_val(file->op_begin, zero);
 	for (;;) {
 		GError *fault = NULL;
 		const PipesimCsvRecord *record = pipesim_csv_next(csv, FALSE, &fault);
@@ -458,6 +461,7 @@ void pipesim_cells_clear(PipesimCells *file)
 	if (file->rank_begin == NULL)
 		return;
 	g_array_unref(file->rank_begin);
+	g_array_unref(file->op_begin);
 	pipesim_faults_free(file->idle);
 	pipesim_faults_free(file->faults);
 }

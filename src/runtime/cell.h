@@ -25,11 +25,11 @@ typedef struct {
 
 /* All actions of a file. Line r + 1 is rank r: its actions are cells[rank_begin[r]] to
  * cells[rank_begin[r + 1] - 1]. */
-typedef struct {
+typedef struct _PipesimCells {
 	const char *path; /* as messages call it */
 	PipesimCell *cells;
 	guint32 n, room;
-	GArray *rank_begin; /* guint32 */
+	GArray *rank_begin, *op_begin; /* guint32; op_begin: the same of ops */
 	guint32 n_ops, n_messages;
 	guint32 n_shardings;          /* what is done to stages; of that */
 	guint32 n_gathers, n_reduces; /* gathers and what lets go again, and reductions */
@@ -52,6 +52,14 @@ static inline guint pipesim_cells_ranks(const PipesimCells *file)
 static inline const guint32 *pipesim_cells_begin(const PipesimCells *file)
 {
 	return (const guint32 *)(gconstpointer)file->rank_begin->data;
+}
+
+/** pipesim_cells_ops: how many ops @rank has; of a pair one. */
+static inline guint32 pipesim_cells_ops(const PipesimCells *file, guint rank)
+{
+	const guint32 *begin = (const guint32 *)(gconstpointer)file->op_begin->data;
+
+	return begin[rank + 1] - begin[rank];
 }
 
 /** pipesim_cell_is_pair: whether the cell behind @cell is its backward half. */
@@ -97,6 +105,13 @@ PipesimCell pipesim_cell_of(
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
 	gpointer data, GError **error);
+
+/** pipesim_cells_check_lists: whether the waits and shardings of @file, whose ops are those of @program, are complete, and
+ * no cell beside them is empty; from then on nothing else is wrong with it.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, up to 20 faults, or PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_cells_check_lists(
+	PipesimCells *file, const PipesimProgram *program, GError **error);
 
 /** pipesim_cells_fault: a fault at @cell, one of @file, for @code. */
 void pipesim_cells_fault(PipesimCells *file, const PipesimCell *cell, PipesimErrorCode code,

@@ -234,55 +234,29 @@ static void find_places_of_rank(
 		slot[g_array_index(places, Place, i).stage] = 0;
 }
 
-/* The ops of @rank, whose stages are @places, and their columns. @chunk_of: by stage; may hold
- * anything. */
-static void place_rank(const PipesimCells *file, guint rank, const Place *places, guint n,
-	guint32 *chunk_of, PipesimProgram *program, guint32 *columns)
+/* Ops rank by rank. */
+typedef struct {
+	const PipesimCells *file;
+	PipesimShape *shape;
+	guint32 *stage_of; /* as that of a program */
+	guint32 *chunk_of; /* by stage, of the rank at hand; of others anything */
+	PipesimOp *ops;    /* of the rank at hand */
+} Placing;
+
+/* Which chunk of its rank each stage is. */
+static gboolean place_stages(Placing *placing, GError **error)
 {
-	const guint chunks = program->shape.chunks;
-	guint32 *stage_of = &program->stage_of[(gsize)rank * chunks];
-	const guint32 *rank_begin = pipesim_cells_begin(file);
-	guint32 n_ops = program->n_ops;
-
-	for (guint chunk = 0; chunk < chunks; chunk++)
-		stage_of[chunk] = chunk < n ? places[chunk].stage : PIPESIM_NO_OP;
-	for (guint chunk = 0; chunk < n; chunk++)
-		chunk_of[places[chunk].stage] = chunk;
-	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
-		const PipesimCell *cell = &file->cells[i];
-		PipesimOp *op = &program->ops[n_ops];
-
-		if (cell->action != PIPESIM_ACTION_OP)
-			continue;
-		*op = (PipesimOp){
-			.microbatch = cell->microbatch,
-			.kind = cell->kind,
-			.chunk = pipesim_op_rows[cell->kind].of_rank
-					 ? 0
-					 : (guint8)chunk_of[cell->stage],
-		};
-		if (pipesim_cell_is_pair(cell)) {
-			op->b_microbatch = cell[1].microbatch;
-			op->b_chunk = (guint8)chunk_of[cell[1].stage];
-			i++;
-		}
-		columns[n_ops++] = cell->column;
-	}
-	program->rank_begin[rank + 1] = program->n_ops = n_ops;
-}
-
-/* The ops, and which chunk of its rank each stage is; not linked yet. */
-static PipesimProgram *place_ops(
-	const PipesimCells *file, PipesimShape *shape, guint32 *columns, GError **error)
-{
-	g_autofree guint32 *slot = g_new0(guint32, shape->stages);
+	const PipesimCells *file = placing->file;
+	PipesimShape *shape = placing->shape;
 	g_autofree guint *homes = g_new0(guint, shape->stages);
 	g_autoptr(GArray) places = g_array_new(FALSE, FALSE, sizeof(Place));
-	PipesimProgram *program;
-	guint begin = 0, chunks = 0;
+	guint32 most = 0;
+	guint chunks = 0;
 
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		find_places_of_rank(file, rank, slot, places);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		find_places_of_rank(file, rank, placing->chunk_of, places);
+		most = MAX(most, pipesim_cells_ops(file, rank));
+	}
 	/* The fullest rank has the most chunks, the most common stage the most homes. */
 	for (guint i = 0; i < places->len; i++) {
 		const Place *place = &g_array_index(places, Place, i);
@@ -293,320 +267,178 @@ static PipesimProgram *place_ops(
 			homes[place->stage]++;
 		shape->copies = MAX(shape->copies, homes[place->stage]);
 	}
-	if (shape->chunks > PIPESIM_MAX_CHUNKS) {
-		pipesim_fail_at(error, file->path, 1, 1, "%u stages on one rank; at most %u",
-			shape->chunks, PIPESIM_MAX_CHUNKS);
-		return NULL;
-	}
-	program = pipesim_program_new(shape, file->n_ops, error);
-	for (guint rank = 0; program != NULL && rank < shape->ranks; rank++) {
+	if (shape->chunks > PIPESIM_MAX_CHUNKS)
+		return pipesim_fail_at(error, file->path, 1, 1,
+			"%u stages on one rank; at most %u", shape->chunks, PIPESIM_MAX_CHUNKS);
+	placing->stage_of = g_new(guint32, (gsize)shape->ranks * shape->chunks);
+	memset(placing->stage_of, 0xff, /* PIPESIM_NO_OP */
+		(gsize)shape->ranks * shape->chunks * sizeof *placing->stage_of);
+	for (guint begin = 0, n; begin < places->len; begin += n) {
 		Place *first = &g_array_index(places, Place, begin);
-		guint n = 0;
 
 		/* Chunks of a rank count by stage; where a stage lives on several ranks, by
 		 * micro-batch, which tells the pipelines apart. */
-		for (; begin + n < places->len && first[n].rank == rank; n++)
+		for (n = 0; begin + n < places->len && first[n].rank == first->rank; n++)
 			first[n].first = shape->copies > 1 ? first[n].first : 0;
 		qsort(first, n, sizeof *first, compare_places);
-		place_rank(file, rank, first, n, slot, program, columns);
-		begin += n;
+		for (guint chunk = 0; chunk < n; chunk++)
+			placing->stage_of[(gsize)first->rank * shape->chunks + chunk] =
+				first[chunk].stage;
 	}
-	return program;
+	placing->ops = g_try_new(PipesimOp, MAX(most, 1));
+	return placing->ops != NULL ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", most);
+}
+
+/* A PipesimRankOps; valid until the next call. */
+static const PipesimOp *place_rank(gpointer data, guint rank, guint32 *n)
+{
+	const Placing *placing = data;
+	const guint chunks = placing->shape->chunks;
+	const guint32 *rank_begin = pipesim_cells_begin(placing->file);
+	const guint32 *stage_of = &placing->stage_of[(gsize)rank * chunks];
+	PipesimOp *op = placing->ops;
+
+	for (guint chunk = 0; chunk < chunks && stage_of[chunk] != PIPESIM_NO_OP; chunk++)
+		placing->chunk_of[stage_of[chunk]] = chunk;
+	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
+		const PipesimCell *cell = &placing->file->cells[i];
+
+		if (cell->action != PIPESIM_ACTION_OP)
+			continue;
+		*op = (PipesimOp){
+			.microbatch = cell->microbatch,
+			.kind = cell->kind,
+			.chunk = pipesim_op_rows[cell->kind].of_rank
+					 ? 0
+					 : (guint8)placing->chunk_of[cell->stage],
+		};
+		if (pipesim_cell_is_pair(cell)) {
+			op->b_microbatch = cell[1].microbatch;
+			op->b_chunk = (guint8)placing->chunk_of[cell[1].stage];
+			i++;
+		}
+		op++;
+	}
+	*n = (guint32)(op - placing->ops);
+	return placing->ops;
 }
 
 /* Where something stands. */
 
-/* @begin: by rank, which stands on line rank + 1. */
-static void locate(const PipesimScheduleFile *file, const guint32 *begin,
-	const guint32 *columns, guint32 index, GError *error)
-{
-	const guint ranks = file->program->shape.ranks;
-
-	if (index == PIPESIM_NO_OP)
-		pipesim_error_locate(error, file->path, ranks, 1);
-	else
-		pipesim_error_locate(error, file->path,
-			pipesim_rank_in(begin, ranks, index) + 1, columns[index]);
-}
-
 void pipesim_schedule_file_locate_op(gpointer data, guint32 op, GError *error)
 {
 	const PipesimScheduleFile *file = data;
+	const PipesimCells *cells = file->cells;
+	const guint ranks = pipesim_cells_ranks(cells);
+	const guint32 *begin = (const guint32 *)(gconstpointer)cells->op_begin->data;
+	const PipesimCell *cell;
+	guint rank;
 
-	locate(file, file->program->rank_begin, file->op_columns, op, error);
+	if (op == PIPESIM_NO_OP) {
+		pipesim_error_locate(error, file->path, ranks, 1);
+		return;
+	}
+	rank = pipesim_rank_in(begin, ranks, op);
+	cell = &cells->cells[pipesim_cells_begin(cells)[rank]];
+	for (guint32 i = begin[rank]; cell->action != PIPESIM_ACTION_OP || i++ < op;)
+		cell += 1 + pipesim_cell_is_pair(cell);
+	pipesim_error_locate(error, file->path, rank + 1, cell->column);
 }
 
 void pipesim_schedule_file_locate_action(gpointer data, guint32 action, GError *error)
 {
 	const PipesimScheduleFile *file = data;
+	const PipesimCells *cells = file->cells;
+	const guint ranks = pipesim_cells_ranks(cells);
 
-	locate(file, file->action_begin, file->action_columns, action, error);
+	pipesim_error_locate(error, file->path,
+		pipesim_rank_in(pipesim_cells_begin(cells), ranks, action) + 1,
+		cells->cells[action].column);
 }
 
 /* Sends, receives and shardings that a file lists itself. */
 
-/* What a rank has done to one of its stages. */
-typedef struct {
-	gboolean held;     /* the rank has it */
-	gboolean open;     /* parameters are unsharded */
-	gboolean reduced;  /* gradients are */
-	guint32 gradients; /* W and B so far */
-} Sharded;
-
-typedef struct {
-	PipesimCells *file;
-	guint rank;
-	gboolean shards, reduces; /* whether the file says anything about it */
-	const PipesimShape *shape;
-	Sharded *sharded; /* by stage */
-	guint pending;    /* 1 + the stage whose reduction has not been waited for; 0: none */
-	/* By place_of(): whether the rank has issued it, and waited for it.
-	 * NULL: the file waits for nothing, as before PyTorch 2.15. */
-	guint8 *issued;
-} Checker;
-
-enum {
-	ISSUED = 1,
-	WAITED,
-};
-
-static void G_GNUC_PRINTF(3, 4)
-	fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
+/* The lowering of @file, whose @program holds its ops. The cells of second halves go. */
+static gboolean read_messages(
+	PipesimScheduleFile *file, const PipesimProgram *program, GError **error)
 {
-	g_autofree char *message = NULL;
-	g_autoptr(GString) text = g_string_new(NULL);
-	va_list args;
+	PipesimCells *cells = file->cells;
+	guint32 *begin = (guint32 *)(gpointer)cells->rank_begin->data;
+	guint32 n = 0, i = 0;
 
-	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
-	va_end(args);
-	pipesim_cell_print(checker->shape, cell, text);
-	pipesim_cells_fault(
-		checker->file, cell, PIPESIM_ERROR_INCOMPLETE, "'%s' %s", text->str, message);
-}
-
-static void compute(Checker *checker, const PipesimCell *cell, guint stage)
-{
-	if (!checker->shards || checker->sharded[stage].open)
-		return;
-	fault(checker, cell, "needs the parameters of stage %u; put %uUNSHARD before it", stage,
-		stage);
-	checker->sharded[stage].open = TRUE;
-}
-
-static void visit_sharding(Checker *checker, const PipesimCell *cell)
-{
-	const guint kind = cell->action;
-	const guint per_chunk = pipesim_shape_per_chunk(checker->shape);
-	Sharded *stage =
-		cell->stage < checker->shape->stages ? &checker->sharded[cell->stage] : NULL;
-
-	if (stage == NULL || !stage->held) {
-		fault(checker, cell, "on rank %u, which does not hold stage %u", checker->rank,
-			cell->stage);
-	} else if (kind == PIPESIM_ACTION_REDUCE_GRAD) {
-		if (stage->reduced)
-			fault(checker, cell,
-				"appears twice; gradients are reduced once per step");
-		else if (stage->gradients < per_chunk)
-			fault(checker, cell,
-				"comes after %u of %u backwards of stage %u; put it after the "
-				"last",
-				stage->gradients, per_chunk, cell->stage);
-		if (checker->pending > 0)
-			fault(checker, cell, "comes before %uWAIT_REDUCE_GRAD; put that first",
-				checker->pending - 1);
-		stage->reduced = TRUE;
-		checker->pending = checker->issued != NULL ? cell->stage + 1 : 0;
-	} else if (kind == PIPESIM_ACTION_WAIT_REDUCE_GRAD) {
-		if (checker->pending != cell->stage + 1)
-			fault(checker, cell,
-				"comes where no reduction of stage %u is pending; put it after "
-				"%uREDUCE_GRAD, once",
-				cell->stage, cell->stage);
-		checker->pending = 0;
-	} else if (stage->open == (kind == PIPESIM_ACTION_UNSHARD)) {
-		fault(checker, cell, "finds stage %u %s already; leave it out", cell->stage,
-			kind == PIPESIM_ACTION_UNSHARD ? "unsharded" : "sharded");
-	} else {
-		stage->open = kind == PIPESIM_ACTION_UNSHARD;
-	}
-}
-
-/* Where a table of all outputs and gradients that ranks may send and receive has the message that @cell is or waits for; -1 where there can be no
- * such message. */
-static gssize place_of(const PipesimShape *shape, const PipesimCell *cell)
-{
-	const guint kind = pipesim_action_is_wait(cell->action)
-				   ? cell->action - PIPESIM_ACTION_TO_WAIT
-				   : cell->action;
-	const gsize slot = (gsize)cell->stage * shape->microbatches + cell->microbatch;
-
-	if (cell->stage >= shape->stages || cell->microbatch >= shape->microbatches)
-		return -1;
-	return (gssize)(4 * slot + kind - PIPESIM_ACTION_SEND_F);
-}
-
-static void visit_wait(Checker *checker, const PipesimCell *cell)
-{
-	const gssize place = place_of(checker->shape, cell);
-
-	if (place < 0 || checker->issued[place] == 0) {
-		fault(checker, cell, "waits for a %s that does not come before it",
-			pipesim_action_is_send(cell->action - PIPESIM_ACTION_TO_WAIT)
-				? "send"
-				: "receive");
-		return;
-	}
-	if (checker->issued[place] == WAITED)
-		fault(checker, cell, "appears twice; wait for each message once");
-	checker->issued[place] = WAITED;
-}
-
-/* All sends of the rank have to be waited for; forgets its messages. */
-static void end_messages(Checker *checker)
-{
-	const guint32 *begin = pipesim_cells_begin(checker->file);
-	PipesimNumber text;
-
-	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
-		const PipesimCell *cell = &checker->file->cells[i];
-		const gssize place = pipesim_action_is_message(cell->action)
-					     ? place_of(checker->shape, cell)
-					     : -1;
-
-		if (place < 0)
-			continue;
-		if (checker->issued[place] == ISSUED && pipesim_action_is_send(cell->action))
-			fault(checker, cell,
-				"is never waited for; since PyTorch 2.15 a file with waits has "
-				"one for every send; add %uWAIT_SEND_%c%s after it",
-				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
-				pipesim_shape_unit(checker->shape, cell->microbatch, text));
-		checker->issued[place] = 0;
-	}
-}
-
-/* The rank of @checker, which holds @stage_of, or PIPESIM_NO_OP in place of a stage. */
-static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
-{
-	const PipesimCells *file = checker->file;
-	const guint32 *begin = pipesim_cells_begin(file);
-	Sharded *sharded = checker->sharded;
-	const PipesimCell *last = NULL;
-
-	for (guint chunk = 0; chunk < chunks; chunk++)
-		if (stage_of[chunk] != PIPESIM_NO_OP)
-			sharded[stage_of[chunk]].held = TRUE;
-	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
-		const PipesimCell *cell = &file->cells[i];
-		/* Of a pair the backward half. */
-		const PipesimCell *back = cell + pipesim_cell_is_pair(cell);
-
-		if (pipesim_action_is_wait(cell->action))
-			visit_wait(checker, cell);
-		else if (pipesim_action_is_sharding(cell->action))
-			visit_sharding(checker, cell);
-		else if (checker->issued != NULL && pipesim_action_is_message(cell->action) &&
-			 place_of(checker->shape, cell) >= 0)
-			checker->issued[place_of(checker->shape, cell)] = ISSUED;
-		if (cell->action != PIPESIM_ACTION_OP)
-			continue;
-		compute(checker, cell, cell->stage);
-		if (back != cell)
-			compute(checker, cell, back->stage);
-		if (back->kind == PIPESIM_W || back->kind == PIPESIM_B)
-			sharded[back->stage].gradients++;
-		last = cell;
-		i += back != cell;
-	}
-	if (checker->issued != NULL)
-		end_messages(checker);
-	if (last != NULL && checker->pending > 0)
-		fault(checker, last,
-			"ends the rank without waiting for the reduction of stage %u; add "
-			"%uWAIT_REDUCE_GRAD after it",
-			checker->pending - 1, checker->pending - 1);
-	checker->pending = 0;
-	for (guint chunk = 0; chunk < chunks; chunk++) {
-		const guint stage = stage_of[chunk];
-
-		if (stage == PIPESIM_NO_OP)
-			continue;
-		if (last != NULL && checker->shards && sharded[stage].open)
-			fault(checker, last,
-				"ends the rank with stage %u unsharded, which the next step "
-				"would repeat; add %uRESHARD after it",
-				stage, stage);
-		if (last != NULL && checker->reduces && !sharded[stage].reduced)
-			fault(checker, last,
-				"ends the rank without %uREDUCE_GRAD: gradients of stage %u "
-				"would be neither reduced nor scaled; add it",
-				stage, stage);
-		sharded[stage] = (Sharded){FALSE, FALSE, FALSE, 0};
-	}
-}
-
-static gboolean check_shardings(
-	PipesimCells *file, const PipesimProgram *program, GError **error)
-{
-	const PipesimShape *shape = &program->shape;
-	g_autofree Sharded *sharded = g_new0(Sharded, shape->stages);
-	Checker checker = {.file = file,
-		.shards = file->n_gathers > 0,
-		.reduces = file->n_reduces > 0,
-		.shape = shape,
-		.sharded = sharded};
-	g_autofree guint8 *issued = NULL;
-
-	if (file->n_waits > 0)
-		issued = checker.issued =
-			g_try_malloc0_n(4 * (gsize)shape->stages, shape->microbatches);
-	if (file->n_waits > 0 && issued == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u stages of %u micro-batches do not fit in memory", shape->stages,
-			shape->microbatches);
-	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
-	pipesim_faults_free(file->faults);
-	file->faults = g_steal_pointer(&file->idle);
-	for (; file->n_shardings + file->n_waits > 0 && checker.rank < shape->ranks;
-		checker.rank++)
-		check_rank(&checker, &program->stage_of[(gsize)checker.rank * shape->chunks],
-			shape->chunks);
-	return pipesim_faults_done(file->faults, error);
-}
-
-/* The lowering of @file, whose program holds the ops of @cells, and the places of its actions.
- * The cells of second halves go. */
-static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GError **error)
-{
-	const guint ranks = file->program->shape.ranks;
-	const guint32 *begin = pipesim_cells_begin(cells);
-	guint32 n = 0;
-
-	file->action_columns = g_try_new(guint32, cells->n);
-	file->action_begin = g_try_new0(guint32, (gsize)ranks + 1);
-	if (file->action_columns == NULL || file->action_begin == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops, sends and receives do not fit in memory", cells->n);
-	if (!check_shardings(cells, file->program, error))
+	if (!pipesim_cells_check_lists(cells, program, error))
 		return FALSE;
-	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
-			const PipesimCell cell = cells->cells[i];
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		while (i < begin[rank + 1]) {
+			PipesimCell cell = cells->cells[i];
 
-			i += pipesim_cell_is_pair(&cell);
-			file->action_columns[n] = cell.column;
+			i += 1 + pipesim_cell_is_pair(&cell);
+			if (cell.action == PIPESIM_ACTION_OP)
+				cell.kind = PIPESIM_F; /* one cell from now on */
 			cells->cells[n++] = cell;
 		}
-		file->action_begin[rank + 1] = n;
+		begin[rank + 1] = n;
 	}
-	file->lowering = pipesim_lowering_link(file->program, cells->cells, file->action_begin,
-		pipesim_schedule_file_locate_action, file, error);
+	file->lowering = pipesim_lowering_link(
+		program, cells->cells, begin, pipesim_schedule_file_locate_action, file, error);
 	return file->lowering != NULL;
 }
 
 /* The file as a whole. */
+
+/* Its ops one by one. NULL where some are missing, or cannot run in their order. */
+static PipesimProgram *read_ops(PipesimScheduleFile *file, Placing *placing, GError **error)
+{
+	const PipesimShape *shape = placing->shape;
+	PipesimLocate locate = pipesim_schedule_file_locate_op;
+	g_autoptr(PipesimProgram) program =
+		pipesim_program_new(shape, file->cells->n_ops, error);
+
+	if (program == NULL)
+		return NULL;
+	memcpy(program->stage_of, placing->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *program->stage_of);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		guint32 n;
+		const PipesimOp *ops = place_rank(placing, rank, &n);
+
+		memcpy(&program->ops[program->n_ops], ops, n * sizeof *ops);
+		program->rank_begin[rank + 1] = program->n_ops += n;
+	}
+	if (!pipesim_program_link(program, locate, file, error) ||
+		(program->has_more &&
+			!pipesim_program_link_more(program, locate, file, error)) ||
+		!pipesim_program_check_order(program, locate, file, error))
+		return NULL;
+	return g_steal_pointer(&program);
+}
+
+/* What the cells of @file, of @shape, add up to. */
+static gboolean read_order(PipesimScheduleFile *file, PipesimShape *shape, GError **error)
+{
+	const PipesimCells *cells = file->cells;
+	const gboolean lists = cells->n_messages + cells->n_shardings + cells->n_waits > 0;
+	g_autofree guint32 *chunk_of = g_new0(guint32, shape->stages);
+	g_autoptr(PipesimProgram) program = NULL;
+	Placing placing = {.file = cells, .shape = shape, .chunk_of = chunk_of};
+	gboolean ok = place_stages(&placing, error);
+
+	if (ok && !lists && !cells->has_more)
+		file->order = pipesim_order_fold(shape, placing.stage_of, place_rank, &placing);
+	/* What is wrong is told op by op. */
+	if (file->order != NULL && !pipesim_order_runs(file->order))
+		g_clear_pointer(&file->order, pipesim_order_unref);
+	if (ok && file->order == NULL) {
+		program = read_ops(file, &placing, error);
+		ok = program != NULL;
+	}
+	g_free(placing.stage_of);
+	g_free(placing.ops);
+	if (program != NULL)
+		file->order = pipesim_order_of_program(program);
+	return ok && (!lists || read_messages(file, program, error));
+}
 
 static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 {
@@ -614,42 +446,23 @@ static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 	g_autoptr(PipesimCsv) csv =
 		pipesim_csv_new(pipesim_printed_open(&printed, input, error));
 	g_autoptr(PipesimScheduleFile) file = g_new0(PipesimScheduleFile, 1);
-	g_auto(PipesimCells) cells = {.path = NULL};
+	PipesimCells *cells = file->cells = g_new0(PipesimCells, 1);
 	PipesimShape shape;
 
 	if (csv == NULL)
 		return NULL;
-	cells.path = pipesim_csv_path(csv);
-	file->path = g_strdup(cells.path);
-	if (!pipesim_cells_read(&cells, csv, error))
+	file->path = g_strdup(pipesim_csv_path(csv));
+	cells->path = file->path;
+	if (!pipesim_cells_read(cells, csv, error))
 		return NULL;
-	for (guint32 i = 0; printed.text != NULL && i < cells.n; i++)
-		cells.cells[i].column = g_array_index(printed.columns, guint32, i);
-	if (cells.n_ops == 0) {
-		pipesim_fail_at(error, cells.path, 1, 1,
+	for (guint32 i = 0; printed.text != NULL && i < cells->n; i++)
+		cells->cells[i].column = g_array_index(printed.columns, guint32, i);
+	if (cells->n_ops == 0) {
+		pipesim_fail_at(error, cells->path, 1, 1,
 			"no op in the file; write one line per rank, with cells such as 0F0");
 		return NULL;
 	}
-	if (!find_shape(&cells, &shape, error))
-		return NULL;
-	file->op_columns = g_try_new(guint32, cells.n_ops);
-	if (file->op_columns == NULL) {
-		pipesim_fail(
-			error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", cells.n_ops);
-		return NULL;
-	}
-	file->program = place_ops(&cells, &shape, file->op_columns, error);
-	if (file->program == NULL ||
-		!pipesim_program_link(
-			file->program, pipesim_schedule_file_locate_op, file, error) ||
-		(file->program->has_more &&
-			!pipesim_program_link_more(
-				file->program, pipesim_schedule_file_locate_op, file, error)) ||
-		!pipesim_program_check_order(
-			file->program, pipesim_schedule_file_locate_op, file, error))
-		return NULL;
-	if (cells.n_messages + cells.n_shardings + cells.n_waits > 0 &&
-		!read_messages(file, &cells, error))
+	if (!find_shape(cells, &shape, error) || !read_order(file, &shape, error))
 		return NULL;
 	return g_steal_pointer(&file);
 }
@@ -660,10 +473,9 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 		return;
 	g_free(file->path);
 	pipesim_lowering_free(file->lowering);
-	pipesim_program_unref(file->program);
-	g_free(file->op_columns);
-	g_free(file->action_columns);
-	g_free(file->action_begin);
+	pipesim_order_unref(file->order);
+	pipesim_cells_clear(file->cells);
+	g_free(file->cells);
 	g_free(file);
 }
 

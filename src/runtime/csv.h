@@ -14,23 +14,22 @@
  * PyTorch reads more than it means: "2F0junk" as 2F0, "2F" as a forward of no micro-batch. Such
  * cells are refused here. */
 #pragma once
+#include "order/order.h"
 #include "runtime/runtime.h"
 
 /* What a schedule file says. */
 typedef struct {
-	char *path; /* as messages call it */
-	PipesimProgram *program;
+	char *path;          /* as messages call it */
+	PipesimOrder *order; /* closed where it counts its micro-batches, else with its ops */
 	PipesimLowering *lowering; /* NULL: the file holds ops alone */
-	/* Where each op of the program, and each action of the lowering, stands: rank r on line
-	 * r + 1. */
-	guint32 *op_columns, *action_columns;
-	guint32 *action_begin; /* by rank: its first action; ranks + 1 */
+	struct _PipesimCells
+		*cells; /* where each op, and each action of the lowering, stands */
 } PipesimScheduleFile;
 
 /** pipesim_schedule_file_read:
  * @path: the file; "-" = standard input
  *
- * Returns: (transfer full): a complete program that runs to its end where data dependencies
+ * Returns: (transfer full): a complete order that runs to its end where data dependencies
  * alone are waited for, and its messages, each sent once and received once; whether these can
  * run in their order pipesim_lowering_check() says. NULL with PIPESIM_ERROR_PARSE where it
  * cannot be read, PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_DEADLOCK where it can. Up to 20
@@ -44,7 +43,7 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScheduleFile, pipesim_schedule_file_free)
 
 /** pipesim_schedule_file_locate_op, pipesim_schedule_file_locate_action: PipesimLocates whose
- * data is a PipesimScheduleFile, for ops of its program and for actions of its lowering. */
+ * data is a PipesimScheduleFile, for ops of its order and for actions of its lowering. */
 void pipesim_schedule_file_locate_op(gpointer file, guint32 op, GError *error);
 void pipesim_schedule_file_locate_action(gpointer file, guint32 action, GError *error);
 

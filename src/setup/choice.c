@@ -43,7 +43,9 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	const PipesimRuntime *runtime = pipesim_runtime_resolve(
 		scenario->runtime, choice->schedule != NULL ? choice->schedule->runtime
 							    : PIPESIM_RUNTIME_OF_FILES);
-	const PipesimProgram *program = choice->file != NULL ? choice->file->program : NULL;
+	const PipesimProgram *program =
+		choice->file != NULL ? choice->file->order->program : NULL;
+	const gboolean has_more = program != NULL && program->has_more;
 	const gboolean has_copies = program != NULL && pipesim_program_has_copies(program);
 	guint takes = runtime->takes;
 
@@ -53,10 +55,10 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 			(PIPESIM_ASK_COMMUNICATORS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
-	if (program == NULL ? choice->schedule->barriers == 0
-			    : !program->has_more || has_copies)
+	if (choice->schedule != NULL ? choice->schedule->barriers == 0
+				     : !has_more || has_copies)
 		takes |= PIPESIM_TAKES_PART;
-	if (program != NULL ? program->has_more : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
+	if (choice->schedule == NULL ? has_more : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
 		takes |= PIPESIM_TAKES_COPIES;
 	if (scenario->offload_part.num > 0)
 		takes |= PIPESIM_TAKES_COPIES | (has_copies ? 0 : PIPESIM_TAKES_INFLIGHT);
@@ -124,11 +126,11 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 			continue;
 		if (scenario->ranks == 0)
 			scenario->ranks = scenario->compare_at == PIPESIM_AT_STAGES
-						  ? choice->file->program->shape.stages
-						  : choice->file->program->shape.ranks;
+						  ? choice->file->order->shape.stages
+						  : choice->file->order->shape.ranks;
 		if (scenario->microbatches == 0)
 			scenario->microbatches =
-				pipesim_shape_whole(&choice->file->program->shape);
+				pipesim_shape_whole(&choice->file->order->shape);
 		return;
 	}
 }
@@ -142,8 +144,8 @@ guint pipesim_choices_stages(const GPtrArray *choices, const PipesimScenario *sc
 		const guint stages =
 			choice->schedule != NULL
 				? pipesim_schedule_stages_per_rank(choice->schedule, &own)
-				: choice->file->program->shape.stages /
-					  MAX(choice->file->program->shape.ranks, 1);
+				: choice->file->order->shape.stages /
+					  MAX(choice->file->order->shape.ranks, 1);
 
 		all *= MAX(stages, 1) / (guint)pipesim_gcd(all, MAX(stages, 1));
 		if (all > 64)
@@ -196,7 +198,7 @@ PipesimRun *pipesim_choice_run(
 		pipesim_choice_run_points(choice, &(PipesimPoint){scenario, costs}, 1, &run);
 		return run;
 	}
-	shape = &file->program->shape;
+	shape = &file->order->shape;
 	width = at_stages ? shape->stages : shape->ranks;
 	if (width != scenario->ranks || pipesim_shape_whole(shape) != scenario->microbatches) {
 		run = g_new0(PipesimRun, 1);
@@ -207,7 +209,7 @@ PipesimRun *pipesim_choice_run(
 			pipesim_shape_whole(shape));
 		return run;
 	}
-	run = pipesim_run_program(choice->path, file->program, file->lowering, scenario, costs);
+	run = pipesim_run_of_order(choice->path, file->order, file->lowering, scenario, costs);
 	/* A deadlock of the messages that a file lists is a fault of that file, at its place. */
 	if (file->lowering != NULL &&
 		(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
@@ -229,7 +231,7 @@ char *pipesim_choice_layers(
 
 	return choice->schedule != NULL
 		       ? pipesim_layers_of_schedule(choice->schedule, &own, costs)
-		       : pipesim_layers_of_program(choice->file->program, &own, costs);
+		       : pipesim_layers_of_order(choice->file->order, &own, costs);
 }
 
 void pipesim_choice_run_points(

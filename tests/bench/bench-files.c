@@ -61,14 +61,14 @@ static void prove_schedule(gpointer data)
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(PipesimScheduleFile) file =
 		pipesim_schedule_file_parse(text->str, text->len, "bench.csv", NULL);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(file->order, NULL);
 	PipesimProven proven = PIPESIM_PROVEN_NONE;
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const PipesimIssuing issuing =
 			pipesim_runtime_asked(runtimes[i], &(PipesimIssuing){0});
 
-		pipesim_runtime_runs(
-			file->program, runtimes[i], &issuing, &proven, NULL, NULL, NULL);
+		pipesim_runtime_runs(program, runtimes[i], &issuing, &proven, NULL, NULL, NULL);
 	}
 }
 

@@ -9,21 +9,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static GString *print_file(const PipesimScheduleFile *file)
 {
 	GString *out = g_string_new(NULL);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(file->order, NULL);
 
 	if (file->lowering != NULL)
 		pipesim_lowering_print(file->lowering, out);
 	else
-		pipesim_schedule_write_csv(file->program, out);
+		pipesim_schedule_write_csv(program, out);
 	return out;
 }
 
 /* The rules of every runtime: each lowers the order, and either it runs or there is a cycle. */
-static void lower(PipesimScheduleFile *file)
+static void lower(PipesimScheduleFile *file, const PipesimProgram *program)
 {
 	for (guint i = 0; pipesim_runtime_list()[i] != NULL; i++) {
 		g_autoptr(GError) error = NULL;
 		g_autoptr(PipesimLowering) lowering =
-			pipesim_lower(file->program, pipesim_runtime_list()[i], NULL, &error);
+			pipesim_lower(program, pipesim_runtime_list()[i], NULL, &error);
 
 		/* Some runtimes have orders of their own. */
 		if (g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT))
@@ -47,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_autoptr(PipesimScheduleFile) copy = NULL;
 	g_autoptr(GString) first = NULL;
 	g_autoptr(GString) second = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
 
 	g_assert((file == NULL) == (error != NULL));
 	if (file == NULL) {
@@ -58,11 +60,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_assert_no_error(error);
 	second = print_file(copy);
 	g_assert_cmpstr(first->str, ==, second->str);
-	pipesim_program_check_order(file->program, NULL, NULL, &error);
+	program = pipesim_order_expand(file->order, &error);
+	g_assert_no_error(error);
+	pipesim_program_check_order(program, NULL, NULL, &error);
 	if (file->lowering != NULL)
 		pipesim_lowering_check(file->lowering, PIPESIM_COMMUNICATOR_RANK,
 			pipesim_schedule_file_locate_action, file, &deadlock);
 	else
-		lower(file);
+		lower(file, program);
 	return 0;
 }

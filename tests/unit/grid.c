@@ -166,7 +166,7 @@ PipesimProgram *make_program(
 
 static PipesimProgram *take_program(PipesimScheduleFile *file)
 {
-	PipesimProgram *program = file != NULL ? g_steal_pointer(&file->program) : NULL;
+	PipesimProgram *program = file != NULL ? pipesim_order_expand(file->order, NULL) : NULL;
 
 	pipesim_schedule_file_free(file);
 	return program;

@@ -74,8 +74,9 @@ END_TEST
 static void assert_queue(const char *csv, const char *expected)
 {
 	g_autoptr(PipesimScheduleFile) file = parse(csv);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(file->order, NULL);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(file->program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
+		pipesim_lower(program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
 	g_autofree char *text = print(lowering);
 
 	ck_assert_str_eq(text, expected);
@@ -246,17 +247,27 @@ START_TEST(places_of_actions)
 	g_autoptr(PipesimScheduleFile) file =
 		parse("0UNSHARD,0F0,(0SEND_F0;0RECV_B0)GROUP,0B0,0RESHARD\n"
 		      "1RECV_F0,1UNSHARD,1F0,1B0,1RESHARD,1SEND_B0\n");
-	g_autoptr(GError) error = NULL;
+	static const struct {
+		PipesimLocate locate;
+		guint32 index;
+		const char *message;
+	} places[] = {
+		{pipesim_schedule_file_locate_op, 1, "x.csv:1:39: here"},
+		{pipesim_schedule_file_locate_op, 2, "x.csv:2:19: here"},
+		{pipesim_schedule_file_locate_action, 2, "x.csv:1:15: here"},
+		{pipesim_schedule_file_locate_action, 3, "x.csv:1:24: here"},
+		{pipesim_schedule_file_locate_action, 6, "x.csv:2:1: here"},
+	};
 
 	ck_assert_uint_eq(file->lowering->n_actions, 12);
-	ck_assert_uint_eq(file->op_columns[1], 39);
-	ck_assert_uint_eq(file->action_columns[2], 15);
-	ck_assert_uint_eq(file->action_columns[3], 24);
-	ck_assert_uint_eq(file->action_begin[1], 6);
 	ck_assert(file->lowering->actions[3].joined);
-	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "here");
-	pipesim_schedule_file_locate_action(file, 6, error);
-	ck_assert_str_eq(error->message, "x.csv:2:1: here");
+	for (guint i = 0; i < G_N_ELEMENTS(places); i++) {
+		g_autoptr(GError) error = NULL;
+
+		pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "here");
+		places[i].locate(file, places[i].index, error);
+		ck_assert_str_eq(error->message, places[i].message);
+	}
 }
 END_TEST
 
@@ -265,13 +276,15 @@ START_TEST(line_of_megabytes)
 {
 	g_autoptr(GString) csv = g_string_new(NULL);
 	g_autoptr(PipesimScheduleFile) file = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLowering) lowering = NULL;
 
 	for (guint i = 0; csv->len < 6000000; i++)
 		g_string_append_printf(csv, "%s0F%u,0B%u", i > 0 ? "," : "", i, i);
 	file = parse(csv->str);
-	ck_assert_uint_eq(file->program->shape.microbatches, file->program->n_ops / 2);
-	lowering = pipesim_lower(file->program, &pipesim_runtime_single, NULL, NULL);
+	program = pipesim_order_expand(file->order, NULL);
+	ck_assert_uint_eq(program->shape.microbatches, program->n_ops / 2);
+	lowering = pipesim_lower(program, &pipesim_runtime_single, NULL, NULL);
 	ck_assert(
 		pipesim_lowering_check(lowering, PIPESIM_COMMUNICATOR_RANK, NULL, NULL, NULL));
 }

@@ -22,6 +22,22 @@ static const GridCase *accepted_case(int i)
 
 /* Given op by op, an order gets its loops back, and with them the same ops. --- */
 
+static const PipesimOp *give_rank(gpointer data, guint rank, guint32 *n)
+{
+	const PipesimProgram *program = data;
+	const guint32 begin = program->rank_begin[rank];
+
+	*n = program->rank_begin[rank + 1] - begin;
+	return &program->ops[begin];
+}
+
+static PipesimOrder *fold(PipesimProgram *program)
+{
+	return program->has_more ? NULL
+				 : pipesim_order_fold(&program->shape, program->stage_of,
+					   give_rank, program);
+}
+
 START_TEST(folds)
 {
 	const GridCase *point = accepted_case(_i);
@@ -30,7 +46,7 @@ START_TEST(folds)
 	const PipesimShape *shape = &program->shape;
 	const gsize slots = (gsize)shape->stages * shape->microbatches;
 
-	folded = pipesim_order_fold(program);
+	folded = fold(program);
 	if (folded == NULL) {
 		ck_assert(!order->is_closed || shape->sliced || program->has_more);
 		return;
@@ -40,6 +56,7 @@ START_TEST(folds)
 	if (order->is_closed)
 		ck_assert_uint_le(folded->n_verbs, 8 * order->n_verbs);
 	again = pipesim_order_expand(folded, NULL);
+	ck_assert(pipesim_order_runs(folded));
 	ck_assert_ptr_nonnull(again);
 	ck_assert_uint_eq(again->n_ops, program->n_ops);
 	ck_assert_mem_eq(again->ops, program->ops, program->n_ops * sizeof *program->ops);
@@ -49,6 +66,54 @@ START_TEST(folds)
 		(gsize)shape->ranks * shape->chunks * sizeof *program->stage_of);
 	ck_assert_mem_eq(again->forward, program->forward, slots * sizeof *program->forward);
 	ck_assert_mem_eq(again->backward, program->backward, slots * sizeof *program->forward);
+}
+END_TEST
+
+/* @program with one op, drawn, some places earlier or later on its rank; not linked. */
+static PipesimProgram *displaced(const PipesimProgram *program, GRand *draw)
+{
+	const PipesimShape *shape = &program->shape;
+	PipesimProgram *copy = pipesim_program_new(shape, program->n_ops, NULL);
+	const guint rank = (guint)g_rand_int_range(draw, 0, (gint32)shape->ranks);
+	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
+	const guint32 from = begin + g_rand_int(draw) % (end - begin);
+	const guint32 to = begin + (g_rand_boolean(draw) ? g_rand_int(draw) % (end - begin)
+							 : MIN(from + 1, end - 1) - begin);
+	const PipesimOp moved = program->ops[from];
+
+	copy->n_ops = program->n_ops;
+	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
+	memcpy(copy->rank_begin, program->rank_begin,
+		(shape->ranks + 1) * sizeof *copy->rank_begin);
+	memcpy(copy->stage_of, program->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
+	if (to > from)
+		memmove(&copy->ops[from], &copy->ops[from + 1], (to - from) * sizeof moved);
+	else
+		memmove(&copy->ops[to + 1], &copy->ops[to], (from - to) * sizeof moved);
+	copy->ops[to] = moved;
+	return copy;
+}
+
+/* What folds has all its ops, each before what needs it on its rank, and runs where it does op by op. */
+START_TEST(folds_what_runs)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimOrder) order = grid_order(point);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(order, NULL);
+	g_autoptr(GRand) draw = g_rand_new_with_seed((guint32)_i);
+
+	for (guint i = 0; i < 8 && !program->has_more; i++) {
+		g_autoptr(PipesimProgram) other = displaced(program, draw);
+		g_autoptr(PipesimOrder) folded = fold(other);
+		const gboolean linked = pipesim_program_link(other, NULL, NULL, NULL);
+
+		if (folded == NULL)
+			continue;
+		ck_assert(linked);
+		ck_assert_int_eq(pipesim_order_runs(folded),
+			pipesim_program_check_order(other, NULL, NULL, NULL));
+	}
 }
 END_TEST
 
@@ -67,7 +132,7 @@ START_TEST(folds_stretches)
 	times = pipesim_times_new(costs, &shape);
 	order = pipesim_schedule_order(schedule, &shape, times, NULL);
 	program = pipesim_order_expand(order, NULL);
-	folded = pipesim_order_fold(program);
+	folded = fold(program);
 	ck_assert_ptr_nonnull(folded);
 	ck_assert_uint_eq(folded->n_loops, 2 * 2 * 8);
 	ck_assert_uint_eq(folded->n_verbs, folded->n_loops);
@@ -87,7 +152,8 @@ START_TEST(does_not_fold)
 		pipesim_schedule_file_parse(text, strlen(text), "a.csv", NULL);
 
 	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_null(pipesim_order_fold(file->program));
+	ck_assert(!file->order->is_closed);
+	ck_assert_ptr_null(fold(file->order->program));
 }
 END_TEST
 
@@ -497,6 +563,7 @@ Suite *schedule_programs_suite(void)
 	tcase_add_loop_test(grid, outputs_are_inputs_turned, 0, (int)n_cases());
 	tcase_add_loop_test(grid, sequence_runs_inputs_first, 0, (int)n_cases());
 	tcase_add_loop_test(grid, folds, 0, (int)n_cases());
+	tcase_add_loop_test(grid, folds_what_runs, 0, (int)n_cases());
 	tcase_add_test(grid, folds_stretches);
 	tcase_add_loop_test(grid, does_not_fold, 0, 4);
 	tcase_add_test(emit, loops_expand);
