@@ -378,6 +378,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 			first.costs->power != NULL || first.costs->contention != NULL;
 		sweep.titles.host = first.costs->launch != NULL;
 		sweep.titles.period = first.costs->post_validation;
+		if (first.costs->cutter != NULL &&
+			setup->text[PIPESIM_SET_MEMORY_LIMIT] == NULL)
+			sweep.titles.room = first.costs->cutter->room;
 	}
 	point_clear(&first);
 	if (!ok)

@@ -211,9 +211,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Winner, winner_clear)
 static Winner find_winner(const Drawing *drawing, guint64 point)
 {
 	const PipesimSweepResult *results = results_of(drawing, point);
-	const int best =
-		results != NULL ? pipesim_rows_best(results, drawing->n_schedules, -1) : -1;
-	const int next = pipesim_rows_next(results, drawing->n_schedules, best);
+	const int best = results != NULL ? pipesim_rows_best(drawing->titles, results, -1) : -1;
+	const int next = pipesim_rows_next(drawing->titles, results, best);
 	const char *const *names = drawing->titles->names;
 	double ahead;
 
@@ -222,7 +221,8 @@ static Winner find_winner(const Drawing *drawing, guint64 point)
 	Winner winner = {best, (guint)best,
 		pipesim_printable(pipesim_series(names, (guint)best).name), NULL};
 	g_strdelimit(winner.name, "\"", '\'');
-	ahead = next < 0 ? 0 : pipesim_rows_ahead(&results[best], &results[next]);
+	ahead = next < 0 ? 0
+			 : pipesim_rows_ahead(drawing->titles, &results[best], &results[next]);
 	if (next < 0) {
 		winner.lead = g_strdup("alone");
 	} else if (ahead < LEAST_LEAD) {

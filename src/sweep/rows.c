@@ -147,52 +147,59 @@ static const struct {
 	"next:schedule<|next:by %"
 
 /* Work done a second and rank: larger is better; -1 where there is nothing to compare. */
-static double rate(const PipesimSweepResult *result)
+static double rate(const PipesimSweepTitles *titles, const PipesimSweepResult *result)
 {
 	const PipesimValue *values = result->values;
 
-	if (result->error != NULL || values[PIPESIM_FIGURE_FITS].integer == FALSE)
+	if (result->error != NULL || values[PIPESIM_FIGURE_FITS].integer == FALSE ||
+		(titles->room > 0 && values[PIPESIM_FIGURE_MEMORY].integer > titles->room))
 		return -1;
 	return (double)values[PIPESIM_FIGURE_MICROBATCHES].integer /
 	       ((double)MAX(values[PIPESIM_FIGURE_MAKESPAN].integer, 1) *
 		       (double)values[PIPESIM_FIGURE_RANKS].integer);
 }
 
-int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without)
+int pipesim_rows_best(
+	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without)
 {
+	double most = -1;
 	int best = -1;
 
-	for (guint i = 0; i < width; i++)
-		if ((int)i != without && rate(&results[i]) >= 0 &&
-			(best < 0 || rate(&results[i]) > rate(&results[best])))
+	for (guint i = 0; titles->names[i] != NULL; i++)
+		if ((int)i != without && rate(titles, &results[i]) > most) {
+			most = rate(titles, &results[i]);
 			best = (int)i;
+		}
 	return best;
 }
 
-int pipesim_rows_next(const PipesimSweepResult *results, guint width, int best)
+int pipesim_rows_next(
+	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int best)
 {
+	double most = -1;
 	int next = -1;
 
-	for (guint i = 0; best >= 0 && i < width; i++)
-		if (rate(&results[i]) >= 0 &&
-			rate(&results[i]) < (1 - ALIKE) * rate(&results[best]) &&
-			(next < 0 || rate(&results[i]) > rate(&results[next])))
+	for (guint i = 0; best >= 0 && titles->names[i] != NULL; i++)
+		if (rate(titles, &results[i]) < (1 - ALIKE) * rate(titles, &results[best]) &&
+			rate(titles, &results[i]) > most) {
+			most = rate(titles, &results[i]);
 			next = (int)i;
-	return next >= 0 || best < 0 ? next : pipesim_rows_best(results, width, best);
+		}
+	return next >= 0 || best < 0 ? next : pipesim_rows_best(titles, results, best);
 }
 
-double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next)
+double pipesim_rows_ahead(const PipesimSweepTitles *titles, const PipesimSweepResult *best,
+	const PipesimSweepResult *next)
 {
-	return rate(best) / rate(next) - 1;
+	return rate(titles, best) / rate(titles, next) - 1;
 }
 
 static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
-	const PipesimSweepResult *results, guint width, Shown shown,
-	const PipesimNumbers *numbers)
+	const PipesimSweepResult *results, Shown shown, const PipesimNumbers *numbers)
 {
 	g_autoptr(GString) cells = g_string_new(NULL);
-	const int best = pipesim_rows_best(results, width, -1);
-	const int next = pipesim_rows_next(results, width, best);
+	const int best = pipesim_rows_best(titles, results, -1);
+	const int next = pipesim_rows_next(titles, results, best);
 
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++)
 		g_string_append_printf(
@@ -209,8 +216,9 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	}
 	if (best >= 0 && next >= 0)
 		g_string_append_printf(cells, "\t%s\t%s", titles->names[next],
-			pipesim_fixed(
-				100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
+			pipesim_fixed(100 * pipesim_rows_ahead(
+						    titles, &results[best], &results[next]),
+				1));
 	else
 		g_string_append(cells, "\t\t");
 	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s", cells->str);
@@ -248,7 +256,8 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 		for (guint k = 0; k < block->n_points * block->width; k++) {
 			const PipesimSweepResult *result = &block->results[k];
 
-			if (rate(result) < 0 || (found != NULL && rate(result) <= rate(found)))
+			if (rate(titles, result) < 0 ||
+				(found != NULL && rate(titles, result) <= rate(titles, found)))
 				continue;
 			found = result;
 			at = block->first + k / block->width;
@@ -282,8 +291,8 @@ static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blo
 		if (wins == NULL)
 			wins = g_new0(guint, width = block->width);
 		for (guint k = 0; k < block->n_points; k++, points++) {
-			const int best =
-				pipesim_rows_best(&block->results[(gsize)k * width], width, -1);
+			const int best = pipesim_rows_best(
+				titles, &block->results[(gsize)k * width], -1);
 
 			if (best >= 0)
 				wins[best]++;
@@ -333,7 +342,7 @@ static PipesimTable *make_table(
 		for (guint k = 0; k < block->n_points; k++) {
 			const PipesimSweepResult *results =
 				&block->results[(gsize)k * block->width];
-			const int best = pipesim_rows_best(results, block->width, -1);
+			const int best = pipesim_rows_best(titles, results, -1);
 			double step = 0;
 
 			if (best >= 0)
@@ -349,8 +358,7 @@ static PipesimTable *make_table(
 	pipesim_each_in (const PipesimSweepBlock, block, blocks)
 		for (guint k = 0; k < block->n_points; k++)
 			add_point(titles, table, block->first + k,
-				&block->results[(gsize)k * block->width], block->width, shown,
-				&numbers);
+				&block->results[(gsize)k * block->width], shown, &numbers);
 	return table;
 }
 
@@ -388,6 +396,9 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	pipesim_screen_say(screen->verdict, "%s.", winners);
 	if (best != NULL)
 		pipesim_screen_say(screen->verdict, "%s.", best);
+	if (titles->room > 0)
+		pipesim_screen_say(screen->notes, "Left out is what a GPU of %s does not hold.",
+			pipesim_bytes(titles->room));
 	pipesim_screen_note(screen, titles->notices);
 	pipesim_screen_say(screen->more, "-o rows.csv");
 	pipesim_screen_say(screen->more, "--winners FILE.svg");

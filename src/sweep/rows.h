@@ -15,10 +15,11 @@ typedef struct {
 	const PipesimGrid *grid;
 	const char *const *names; /* of the schedules, in order, NULL-terminated */
 	PipesimRowFormat format;
-	gboolean training;        /* a described model has times: rows have its step */
-	gboolean power;           /* costs have power or contention: rows have their shares */
-	gboolean period;          /* no barrier ends steps: rows have the period */
-	gboolean host;            /* they have launches: rows have the share of these */
+	gboolean training; /* a described model has times: rows have its step */
+	gboolean power;    /* costs have power or contention: rows have their shares */
+	gboolean period;   /* no barrier ends steps: rows have the period */
+	gboolean host;     /* they have launches: rows have the share of these */
+	gint64 room; /* bytes of the described GPU, which what is best fits; 0 = no such limit */
 	const GPtrArray *notices; /* of char *: what was said of the sweep; NULL = nothing */
 } PipesimSweepTitles;
 
@@ -50,16 +51,19 @@ PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles);
 gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
 
-/** pipesim_rows_best: of the @width @results of a point that which does most work a second and
+/** pipesim_rows_best: of the @results of a point, by the schedules of @titles, that which does most work a second and
  * rank, but for @without (-1: none); the first of equals; -1 where none runs and fits. */
-int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without);
+int pipesim_rows_best(
+	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without);
 
 /** pipesim_rows_next: the best of those that are behind @best by what can be told; where all that run are as good, one of
  * them; -1 where none else runs and fits. */
-int pipesim_rows_next(const PipesimSweepResult *results, guint width, int best);
+int pipesim_rows_next(
+	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int best);
 
 /** pipesim_rows_ahead: by what share @best is faster than @next: 0.03. */
-double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next);
+double pipesim_rows_ahead(const PipesimSweepTitles *titles, const PipesimSweepResult *best,
+	const PipesimSweepResult *next);
 
 /** pipesim_rows_table: a line a point: of one schedule its figures, of several the best and the
  * next. @blocks: of PipesimSweepBlock, in order. */
