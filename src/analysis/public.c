@@ -12,7 +12,8 @@ static gboolean check_size(guint ranks, guint microbatches, GError **error)
 		microbatches <= PIPESIM_MAX_MICROBATCHES)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u ranks and %u micro-batches; at least 1 of each", ranks, microbatches);
+		"%u ranks and %u micro-batches; from 1 to %u and to %u are possible", ranks,
+		microbatches, PIPESIM_MAX_RANKS, PIPESIM_MAX_MICROBATCHES);
 }
 
 PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,

@@ -41,8 +41,8 @@ static gboolean fill(const Items *items, guint stages, double *most)
 			return FALSE;
 		}
 	}
-	*most = used <= stages ? longest : next;
-	return used <= stages;
+	*most = longest;
+	return TRUE;
 }
 
 static double shortest(const Items *items, guint stages)

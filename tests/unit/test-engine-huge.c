@@ -6,6 +6,7 @@
 #include "grid.h"
 #include "reference-engine.h"
 #include "suites.h"
+#include <string.h>
 
 __extension__ typedef __int128 Wide;
 
@@ -196,6 +197,24 @@ START_TEST(huge_reports_add_up)
 }
 END_TEST
 
+/* No ranks, no micro-batches, and more than there may be, are refused where callers of the library ask. */
+START_TEST(sizes_have_ends)
+{
+	const guint sizes[][2] = {
+		{0, 8}, {4, 0}, {PIPESIM_MAX_RANKS + 1, 8}, {4, PIPESIM_MAX_MICROBATCHES + 1}};
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, -1, 0);
+
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		g_autoptr(GError) error = NULL;
+
+		ck_assert_ptr_null(pipesim_simulate(pipesim_schedule_find("1f1b", NULL),
+			sizes[i][0], sizes[i][1], costs, &error));
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+		ck_assert_ptr_nonnull(strstr(error->message, "from 1 to "));
+	}
+}
+END_TEST
+
 Suite *engine_huge_suite(void)
 {
 	Suite *suite = suite_create("engine-huge");
@@ -203,6 +222,7 @@ Suite *engine_huge_suite(void)
 
 	tcase_add_loop_test(tcase, huge_times_never_wrap, 0, PARTS);
 	tcase_add_test(tcase, huge_reports_add_up);
+	tcase_add_test(tcase, sizes_have_ends);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return suite;

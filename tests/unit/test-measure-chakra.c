@@ -28,7 +28,7 @@ static void put_bytes(GString *out, guint field, const char *bytes, gsize length
 typedef struct {
 	guint id, type, called, needs; /* 0: by none */
 	const char *name;
-	guint duration; /* us */
+	guint64 duration; /* us */
 	gboolean host;
 } Made;
 
@@ -130,12 +130,33 @@ START_TEST(cut_traces_are_refused)
 }
 END_TEST
 
+/* Below 2^63 / 4 ns, so that sums of some stay within. */
+START_TEST(longer_than_time_counts_is_refused)
+{
+	const guint64 most = G_MAXINT64 / 4000;
+
+	for (guint i = 0; i < 3; i++) {
+		const guint64 durations[] = {most - 1, most, G_MAXUINT64};
+		const Made node = {
+			.id = 90, .type = 4, .name = "stage 0 F 0", .duration = durations[i]};
+		g_autoptr(GString) bytes = make(0);
+		g_autoptr(GError) error = NULL;
+
+		put_node(bytes, &node);
+		g_autoptr(PipesimTrace) trace = read_bytes(bytes, bytes->len, &error);
+		ck_assert((trace != NULL) == (i == 0));
+		ck_assert(i == 0 || strstr(error->message, "is damaged or cut off") != NULL);
+	}
+}
+END_TEST
+
 Suite *measure_chakra_suite(void)
 {
 	Suite *suite = suite_create("measure-chakra");
 	TCase *tcase = tcase_create("nodes");
 
 	tcase_add_test(tcase, nodes_belong_to_the_op_above);
+	tcase_add_test(tcase, longer_than_time_counts_is_refused);
 	tcase_add_test(tcase, cut_traces_are_refused);
 	suite_add_tcase(suite, tcase);
 	return suite;

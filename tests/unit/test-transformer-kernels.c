@@ -295,6 +295,39 @@ START_TEST(takes_less_where_it_should)
 }
 END_TEST
 
+/* Each collective of tensor parallelism names the product that it may go beside: the one that it feeds, or is fed by. */
+START_TEST(collectives_name_their_products)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = training_of(0);
+
+	training.tp = 4;
+	training.sequence_parallel = TRUE;
+	const double h = (double)model->hidden, t = 4;
+	const double wide[] = {
+		(double)(pipesim_transformer_q(model) + 2 * pipesim_transformer_kv(model)) / t,
+		2 * (double)model->ffn / t};
+	const double narrow[] = {
+		(double)pipesim_transformer_q(model) / t, (double)model->ffn / t};
+	g_autoptr(GArray) kernels = pipesim_kernels(model, &training, PIPESIM_PART_DENSE);
+	guint n = 0;
+
+	for (guint k = 0; k < kernels->len; k++) {
+		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, k);
+		const guint block = n / 4, at = n % 4;
+
+		if (kernel->kind != PIPESIM_KERNEL_TENSOR)
+			continue;
+		ck_assert_uint_lt(block, 2);
+		ck_assert_uint_eq(kernel->phase, at / 2);
+		ck_assert_double_eq(kernel->n, at % 2 == 0 ? wide[block] : h);
+		ck_assert_double_eq(kernel->k, at % 2 == 0 ? h : narrow[block]);
+		n++;
+	}
+	ck_assert_uint_eq(n, 8);
+}
+END_TEST
+
 /* Graphs of the router, of layers, and of the step launch more and more; shapes of experts follow the rows that come, so only
  * the last leaves nothing to the host. Where nothing is said they are as in NVIDIA's recipes. */
 START_TEST(graphs_launch_what_they_hold)
@@ -586,6 +619,7 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_loop_test(tests, runs_flash_attention_2, 0, 2);
 	tcase_add_loop_test(tests, takes_forwards_again, 0, 8);
 	tcase_add_loop_test(tests, takes_less_where_it_should, 0, 5);
+	tcase_add_test(tests, collectives_name_their_products);
 	tcase_add_test(tests, graphs_launch_what_they_hold);
 	tcase_add_test(tests, dispatches_as_recipes_do);
 	tcase_add_test(tests, adds_biases_of_experts);
