@@ -256,6 +256,8 @@ static PipesimComparison *compare(const Optimize *o)
 	for (guint i = 0; i < MIN(o->found->starts->len, MOST_STARTS); i++) {
 		const PipesimRun *start = g_ptr_array_index(o->found->starts, i);
 
+		scenario.recompute = start->shape.recompute;
+		scenario.offload = start->shape.offload;
 		g_ptr_array_add(comparison->runs,
 			pipesim_run_schedule(start->schedule, &scenario, o->setup->costs));
 	}
@@ -314,7 +316,8 @@ static void remark(const Optimize *o, GPtrArray *remarks)
 {
 	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimScenario *scenario = &o->setup->scenario;
-	const guint forwards = o->found->program->shape.stages * scenario->microbatches;
+	const PipesimShape *shape = &o->found->program->shape;
+	const guint forwards = shape->stages * shape->microbatches;
 
 	if (scenario->recompute > 0)
 		pipesim_screen_say(remarks, "It runs %u of %u forwards once more",

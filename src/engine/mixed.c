@@ -160,36 +160,27 @@ static gboolean find_start(
 	return wait.ok;
 }
 
-/* As much longer than others as the forward of its micro-batch or slice is. */
-static gint64 recomputation_of(const Mixed *x, guint rank, const PipesimOp *op)
+static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 {
 	const PipesimTimes *times = x->times;
 	const guint stage = pipesim_op_stage(x->program, rank, op);
-	const gint64 forward = times->stage[PIPESIM_F][stage];
-	const gint64 ns = times->again != NULL       ? times->again[stage]
-			  : times->own[op->kind] > 0 ? times->own[op->kind]
-						     : forward;
-	PipesimOp like = *op;
+	PipesimOp forward = *op;
 
-	like.kind = PIPESIM_F;
-	return times->each == NULL || forward == 0
-		       ? ns
-		       : pipesim_time_scale(
-				 ns, pipesim_op_each(x->program, times, rank, &like), forward);
-}
-
-static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
-{
 	/* Numbered beyond what even collectives have: there is nothing to run. */
 	if (op->microbatch > x->program->shape.microbatches)
 		return 0;
 	if (op->kind < PIPESIM_N_KINDS)
-		return pipesim_op_duration(x->program, x->times, rank, op);
+		return pipesim_op_duration(x->program, times, rank, op);
+	forward.kind = PIPESIM_F;
 	if (op->kind == PIPESIM_OP_RECOMPUTE)
-		return pipesim_times_on(x->times, rank, recomputation_of(x, rank, op));
+		return pipesim_times_on(times, rank,
+			pipesim_times_again(times, stage,
+				times->each != NULL
+					? pipesim_op_each(x->program, times, rank, &forward)
+					: times->stage[PIPESIM_F][stage]));
 	return pipesim_op_rows[op->kind].resource == PIPESIM_ON_RANK
-		       ? pipesim_times_on(x->times, rank, x->times->own[op->kind])
-		       : x->times->own[op->kind];
+		       ? pipesim_times_on(times, rank, times->own[op->kind])
+		       : times->own[op->kind];
 }
 
 /* A copy begins once its engine is free; it may not come back before it is there. */

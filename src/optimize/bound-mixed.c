@@ -10,139 +10,7 @@
 /* Where time is limited, the part of it in which what is spared is weighed up. */
 #define TIME_PART 6
 
-/* Where some activations are spared --------------------------------------------------------- */
-
-typedef struct {
-	const PipesimSearchOf *of;
-	const PipesimInstance *x; /* without a limit */
-	gint64 least;             /* of an order without a limit, ns */
-	gint64 held;              /* of a chunk by a rank at most, bytes */
-	guint chunks;             /* that may be spared */
-	gint64 copy;              /* of an activation, out and in, by an engine, ns; 0: R */
-	gint64 again;             /* R, ns; 0: as long as F */
-	gint64 until; /* g_get_monotonic_time() at which no more n is tried; 0: none */
-} Spared;
-
-/* No order that holds as much as @n activations of a chunk above the limit is shorter, ns; G_MAXINT64: none fits. */
-static gint64 bound_above(const Spared *s, guint n)
-{
-	PipesimScenario scenario = *s->of->scenario;
-	PipesimSearchOf of = *s->of;
-	g_autoptr(PipesimInstance) x = NULL;
-	g_autoptr(PipesimBound) bound = NULL;
-	g_autoptr(GError) error = NULL;
-
-	of.scenario = &scenario;
-	if (scenario.memory_limit > 0)
-		scenario.memory_limit += n * s->held;
-	if (scenario.max_activations.num > 0)
-		scenario.max_activations =
-			(PipesimFraction){scenario.max_activations.num * s->x->chunks +
-						  (gint64)n * scenario.max_activations.den,
-				scenario.max_activations.den * s->x->chunks};
-	x = pipesim_search_instance(&of, &error);
-	if (x == NULL)
-		return g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)
-			       ? G_MAXINT64
-			       : 0;
-	bound = pipesim_search_bound(&of, x, TRUE, NULL);
-	return bound != NULL ? bound->time : 0;
-}
-
-/* No order of which a rank has spared @n activations or more is shorter, ns. */
-static gint64 bound_many(const Spared *s, guint n)
-{
-	const PipesimInstance *x = s->x;
-	gint64 least = G_MAXINT64;
-
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		gint64 first = G_MAXINT64, last = G_MAXINT64, once = G_MAXINT64, work = 0,
-		       w = 0;
-
-		for (guint chunk = 0; chunk < x->chunks; chunk++) {
-			const guint lane = pipesim_instance_lane(x, rank, chunk);
-			const gint64 to = pipesim_flow_to(x, lane);
-			const gint64 from = pipesim_flow_from(x, lane);
-
-			first = MIN(first, to);
-			last = MIN(last, from);
-			if (chunk < s->chunks)
-				once = MIN(once, s->again > 0 ? s->again : x->time[F][lane]);
-			work += (x->apart[F][lane] + x->apart[I][lane]) * x->count;
-			if (x->kinds > 2)
-				w += x->apart[W][lane] * x->count;
-		}
-		if (s->copy > 0)
-			work = first + n * s->copy;
-		else
-			work += first + n * once + MAX(last, w);
-		least = MIN(least, work);
-	}
-	return MAX(least, s->least);
-}
-
-/* Few on each rank, or many on one. */
-static gint64 bound_spared(const Spared *s)
-{
-	guint low = 0, high = s->chunks * s->x->count;
-	gint64 best = s->least;
-
-	while (low < high && (s->until == 0 || g_get_monotonic_time() < s->until)) {
-		const guint n = low + (high - low) / 2;
-		const gint64 few = bound_above(s, n), many = bound_many(s, n + 1);
-
-		best = MAX(best, MIN(few, many));
-		if (few > many)
-			low = n + 1;
-		else
-			high = n;
-	}
-	return best;
-}
-
-static gint64 bound_of_spared(
-	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
-{
-	PipesimScenario scenario = *of->scenario, all;
-	PipesimSearchOf own = *of, unlimited = *of;
-	const gint64 now = g_get_monotonic_time();
-	g_autoptr(PipesimInstance) x = NULL;
-	g_autoptr(PipesimBound) bound = NULL;
-	Spared s = {.of = &own,
-		.chunks = MAX(scenario.offload, scenario.recompute),
-		.again = times->own[PIPESIM_OP_RECOMPUTE]};
-
-	if (scenario.max_activations.num == 0 && scenario.memory_limit == 0)
-		scenario.max_activations = shape->max_activations;
-	all = scenario;
-	if (all.memory_limit > 0)
-		all.memory_limit = MOST_BYTES;
-	if (all.max_activations.num > 0)
-		all.max_activations = (PipesimFraction){shape->microbatches, 1};
-	own.scenario = &scenario;
-	unlimited.scenario = &all;
-	x = pipesim_search_instance(&unlimited, NULL);
-	bound = x != NULL ? pipesim_search_bound(&unlimited, x, TRUE, NULL) : NULL;
-	if (bound == NULL)
-		return 0;
-	s.x = x;
-	s.least = bound->time;
-	for (guint i = 0; i < x->n_rooms; i++)
-		for (guint lane = 0; lane < x->lanes && x->room[i].is_bytes; lane++) {
-			const PipesimRoom *room = &x->room[i];
-			const gint64 stays = room->between != NULL ? room->stays[lane] : 0;
-
-			s.held = MAX(s.held, (room->held[lane] + stays) / room->units + 1);
-		}
-	if (of->deadline > 0)
-		s.until = now + MAX(of->deadline - now, 0) / TIME_PART;
-	if (scenario.offload > 0)
-		s.copy = times->own[PIPESIM_OP_OFFLOAD_START] +
-			 (times->engines == 2 ? 0 : times->own[PIPESIM_OP_RELOAD_START]);
-	return bound_spared(&s);
-}
-
-/* Slices ----------------------------------------------------------------------------------- */
+/* Slices, whatever is held ------------------------------------------------------------------ */
 
 /* On a rank that is as fast as most. */
 static gint64 slice_time(const PipesimShape *shape, const PipesimTimes *times, guint stage,
@@ -153,6 +21,17 @@ static gint64 slice_time(const PipesimShape *shape, const PipesimTimes *times, g
 	return each != NULL
 		       ? each[((gsize)stage * shape->microbatches + unit) * PIPESIM_FB + kind]
 		       : times->stage[kind][stage];
+}
+
+/* The shortest of a stage. */
+static gint64 least_time(
+	const PipesimShape *shape, const PipesimTimes *times, guint stage, PipesimKind kind)
+{
+	gint64 least = G_MAXINT64;
+
+	for (guint unit = 0; unit < shape->microbatches; unit++)
+		least = MIN(least, slice_time(shape, times, stage, unit, kind));
+	return least;
 }
 
 static gint64 time_of(const PipesimShape *shape, const PipesimTimes *times, guint rank,
@@ -220,58 +99,183 @@ static gint64 bound_of_slices(
 	return best;
 }
 
-/* Every slice for itself, as a micro-batch that is as short as the shortest of them, and of which as many are together
- * as are of one: counted are ops, whichever slices they are of, and activations. */
-static gint64 bound_of_parts(
-	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
+/* Little is held, or much is spared --------------------------------------------------------- */
+
+/* Slices count as micro-batches that are as short as the shortest of them, of which as many are together as are of one:
+ * whichever they are of. */
+typedef struct {
+	const PipesimSearchOf *of;
+	const PipesimShape *shape;
+	const PipesimTimes *times;
+	PipesimShape parts;       /* of the same without slices */
+	PipesimTimes *shortest;   /* of that, owned */
+	const PipesimInstance *x; /* without a limit */
+	gint64 least;             /* of an order without a limit, ns */
+	gint64 held;              /* of a chunk by a rank at most, bytes */
+	gint64 copy;              /* of an activation, out and in, by an engine, ns */
+	gint64 until; /* g_get_monotonic_time() at which no more n is tried; 0: none */
+} Spared;
+
+/* What may hold as much as @n activations of a chunk above the limit; G_MAXUINT: any number. */
+static PipesimInstance *instance_above(const Spared *s, guint n, GError **error)
 {
-	const guint slices = pipesim_shape_slices(shape), all = shape->microbatches;
-	PipesimScenario scenario = *of->scenario;
+	const gint64 chunks = s->shape->chunks, slices = pipesim_shape_slices(s->shape);
+	PipesimScenario scenario = *s->of->scenario;
+	PipesimSearchOf of = *s->of;
 	PipesimFraction most = scenario.max_activations;
-	PipesimShape parts;
-	PipesimInstanceOf own = {.shape = &parts, .costs = of->costs, .whole = of->whole};
-	g_autoptr(PipesimTimes) least = NULL;
-	g_autoptr(PipesimInstance) x = NULL;
+	PipesimInstanceOf parts = {
+		.shape = &s->parts, .times = s->shortest, .costs = of.costs, .whole = of.whole};
+	PipesimInstance *x;
+
+	if (most.num == 0 && scenario.memory_limit == 0)
+		most = s->shape->max_activations;
+	if (n == G_MAXUINT || (most.num == 0 && slices > 1))
+		most = (PipesimFraction){
+			most.num > 0 || slices > 1 ? s->shape->microbatches : 0, 1};
+	else if (most.num > 0)
+		most = (PipesimFraction){
+			most.num * chunks * slices + n * most.den, most.den * chunks};
+	if (slices > 1) {
+		parts.max_activations = most;
+		x = pipesim_instance_new(&parts, error);
+		if (x != NULL)
+			x->together = (guint)slices;
+		return x;
+	}
+	scenario.max_activations = most;
+	if (scenario.memory_limit > 0)
+		scenario.memory_limit =
+			n == G_MAXUINT ? MOST_BYTES : scenario.memory_limit + n * s->held;
+	of.scenario = &scenario;
+	return pipesim_search_instance(&of, error);
+}
+
+/* No order that holds as much as @n activations of a chunk above the limit is shorter, ns; G_MAXINT64: none fits. */
+static gint64 bound_above(const Spared *s, guint n)
+{
+	const gboolean rough = s->of->scenario->recompute + s->of->scenario->offload > 0;
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimInstance) x = instance_above(s, n, &error);
 	g_autoptr(PipesimBound) bound = NULL;
-	const gint64 now = g_get_monotonic_time();
-	PipesimBoundUntil until = {0};
 
-	scenario.microbatches = all;
-	scenario.slices = 0;
-	if (!pipesim_shape_init(&parts, &scenario, of->chunks, of->placement, NULL))
-		return 0;
-	if (most.num == 0)
-		most = scenario.memory_limit > 0 ? (PipesimFraction){all, slices}
-						 : shape->max_activations;
-	own.max_activations = (PipesimFraction){most.num * slices, most.den};
-	own.times = least = pipesim_times_new(of->costs, &parts);
-	for (guint stage = 0; stage < shape->stages; stage++)
-		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-			gint64 *own_time = &least->stage[kind][stage];
-
-			*own_time = G_MAXINT64;
-			for (guint unit = 0; unit < all; unit++)
-				*own_time = MIN(
-					*own_time, slice_time(shape, times, stage, unit, kind));
-		}
-	x = pipesim_instance_new(&own, NULL);
 	if (x == NULL)
-		return 0;
-	x->together = slices;
-	if (of->deadline > 0)
-		until.deadline = now + MAX(of->deadline - now, 0) / TIME_PART;
-	bound = pipesim_bound_new(x, FALSE, &until, NULL);
+		return rough && g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)
+			       ? G_MAXINT64
+			       : 0;
+	bound = pipesim_search_bound(s->of, x, rough, NULL);
 	return bound != NULL ? bound->time : 0;
+}
+
+/* No order of which @rank has spared @n activations or more is shorter, ns. */
+static gint64 bound_many_on(const Spared *s, guint rank, guint n)
+{
+	const PipesimInstance *x = s->x;
+	const PipesimScenario *scenario = s->of->scenario;
+	const guint copied = MIN(n, scenario->offload * x->count);
+	gint64 first = G_MAXINT64, last = G_MAXINT64, once = G_MAXINT64;
+	gint64 work = 0, w = 0, least = G_MAXINT64;
+
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+		const guint stage = pipesim_shape_stage(s->shape, rank, chunk);
+
+		first = MIN(first, pipesim_flow_to(x, lane));
+		last = MIN(last, pipesim_flow_from(x, lane));
+		if (chunk < scenario->recompute)
+			once = MIN(once, pipesim_times_on(s->times, rank,
+						 pipesim_times_again(s->times, stage,
+							 least_time(s->shape, s->times, stage,
+								 PIPESIM_F))));
+		work += (x->apart[F][lane] + x->apart[I][lane]) * x->count;
+		if (x->kinds > 2)
+			w += x->apart[W][lane] * x->count;
+	}
+	/* As many are computed once more as are not copied, or more. */
+	for (guint i = n - copied; i <= MIN(n, scenario->recompute * x->count); i++)
+		least = MIN(least, MAX(first + work + (i > 0 ? i * once : 0) + MAX(last, w),
+					   first + (n - i) * s->copy));
+	return least;
+}
+
+/* Few on each rank, or many on one. */
+static gint64 bound_spared(const Spared *s)
+{
+	const PipesimScenario *scenario = s->of->scenario;
+	guint low = 0, high = MAX(scenario->offload, scenario->recompute) * s->x->count;
+	gint64 best = s->least;
+
+	while (low < high && (s->until == 0 || g_get_monotonic_time() < s->until)) {
+		const guint n = low + (high - low) / 2;
+		const gint64 few = bound_above(s, n);
+		gint64 many = G_MAXINT64;
+
+		for (guint rank = 0; rank < s->x->ranks; rank++)
+			many = MIN(many, bound_many_on(s, rank, n + 1));
+		best = MAX(best, MIN(few, MAX(many, s->least)));
+		if (few > many)
+			low = n + 1;
+		else
+			high = n;
+	}
+	return best;
+}
+
+/* The same times, but each op as short as the shortest of its stage and kind. */
+static gboolean make_parts(Spared *s)
+{
+	PipesimScenario scenario = *s->of->scenario;
+
+	scenario.microbatches = s->shape->microbatches;
+	scenario.slices = 0;
+	if (!pipesim_shape_init(&s->parts, &scenario, s->of->chunks, s->of->placement, NULL))
+		return FALSE;
+	s->shortest = pipesim_times_new(s->of->costs, &s->parts);
+	for (guint stage = 0; stage < s->shape->stages; stage++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			s->shortest->stage[kind][stage] =
+				least_time(s->shape, s->times, stage, kind);
+	return TRUE;
+}
+
+/* Where something may be spared. */
+static gint64 bound_of_spared(Spared *s)
+{
+	g_autoptr(PipesimInstance) x = instance_above(s, G_MAXUINT, NULL);
+	g_autoptr(PipesimBound) bound =
+		x != NULL ? pipesim_search_bound(s->of, x, TRUE, NULL) : NULL;
+
+	if (bound == NULL)
+		return 0;
+	s->x = x;
+	s->least = bound->time;
+	for (guint i = 0; i < x->n_rooms; i++)
+		for (guint lane = 0; lane < x->lanes && x->room[i].is_bytes; lane++) {
+			const PipesimRoom *room = &x->room[i];
+			const gint64 stays = room->between != NULL ? room->stays[lane] : 0;
+
+			s->held = MAX(s->held, (room->held[lane] + stays) / room->units + 1);
+		}
+	s->copy = s->times->own[PIPESIM_OP_OFFLOAD_START] +
+		  (s->times->engines == 2 ? 0 : s->times->own[PIPESIM_OP_RELOAD_START]);
+	return bound_spared(s);
 }
 
 gint64 pipesim_mixed_bound(
 	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times)
 {
-	gint64 all, part;
+	const gint64 now = g_get_monotonic_time();
+	Spared s = {.of = of, .shape = shape, .times = times};
+	gint64 all = 0, least = 0;
 
-	if (pipesim_shape_slices(shape) <= 1)
-		return bound_of_spared(of, shape, times);
-	all = bound_of_slices(shape, times, of->whole);
-	part = bound_of_parts(of, shape, times);
-	return MAX(all, part);
+	if (of->deadline > 0)
+		s.until = now + MAX(of->deadline - now, 0) / TIME_PART;
+	if (pipesim_shape_slices(shape) > 1) {
+		all = bound_of_slices(shape, times, of->whole);
+		if (!make_parts(&s))
+			return all;
+	}
+	least = of->scenario->recompute + of->scenario->offload > 0 ? bound_of_spared(&s)
+								    : bound_above(&s, 0);
+	pipesim_times_free(s.shortest);
+	return MAX(all, least);
 }

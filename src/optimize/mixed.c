@@ -21,6 +21,13 @@
 #define HOTTEST 0.1
 #define COLDEST 0.02
 
+/* What spares an activation. */
+typedef enum {
+	AGAIN, /* computed once more */
+	HOST,  /* copied there and back */
+	WAYS
+} Way;
+
 typedef struct {
 	const PipesimSearchOf *of;
 	PipesimFound *found;
@@ -29,8 +36,7 @@ typedef struct {
 	PipesimShape shape;
 	PipesimTimes *times;
 	PipesimReport *report; /* of the first order: what chunks of ranks hold */
-	guint spared;          /* first chunks of each rank that may be */
-	gboolean copies;       /* to the host, else recomputed */
+	guint spared[WAYS];    /* first chunks of each rank that may be */
 	gint64 longest;        /* op of those that are moved */
 } Mixed;
 
@@ -112,8 +118,8 @@ static guint find_excess(const Mixed *m, const List *list)
 /* Sparing activations ---------------------------------------------------------------------- */
 
 /* Where a copy of what the F at @f has made is over, and one for the backward at @back begins, by what ops take if none
- * waits. FALSE: there is no time for both. */
-static gboolean place_copies(const Mixed *m, const PipesimProgram *program, const List *list,
+ * waits. Where there is no time for both the rank waits for each. */
+static void place_copies(const Mixed *m, const PipesimProgram *program, const List *list,
 	guint f, guint back, guint *out, guint *in)
 {
 	const gint64 copy = m->times->own[PIPESIM_OP_OFFLOAD_START];
@@ -128,7 +134,10 @@ static gboolean place_copies(const Mixed *m, const PipesimProgram *program, cons
 		if (list->ops[*in - 1].kind < PIPESIM_N_KINDS)
 			time += pipesim_op_duration(
 				program, m->times, list->rank, &list->ops[*in - 1]);
-	return *out < *in;
+	if (*out < *in)
+		return;
+	*out = f + 1;
+	*in = back;
 }
 
 static gboolean is_backward_of(const PipesimOp *op, const PipesimOp *f)
@@ -137,41 +146,45 @@ static gboolean is_backward_of(const PipesimOp *op, const PipesimOp *f)
 	       pipesim_op_backward_microbatch(op) == f->microbatch;
 }
 
-/* The activations of the F at @at of @list, whose ops have room for four more, are spared, or no longer where they
- * are. FALSE: they cannot be, and nothing has changed. */
-static gboolean toggle(const Mixed *m, const PipesimProgram *program, List *list, guint at)
+/* The activations of the F at @at of @list, whose ops have room for four more, are spared this @way, or no longer where
+ * they are. */
+static void toggle(const Mixed *m, const PipesimProgram *program, List *list, guint at, Way way)
 {
+	static const struct {
+		guint n;
+		guint8 kind[4];
+	} ops[WAYS] = {{1, {PIPESIM_OP_RECOMPUTE}},
+		{4, {PIPESIM_OP_OFFLOAD_START, PIPESIM_OP_OFFLOAD_END, PIPESIM_OP_RELOAD_ALLOC,
+			    PIPESIM_OP_RELOAD_START}}};
 	const PipesimOp f = list->ops[at];
 	PipesimOp more = {.microbatch = f.microbatch, .chunk = f.chunk};
-	guint places[4] = {0}, k = 0, back = at + 1;
-	static const guint8 kinds[] = {PIPESIM_OP_OFFLOAD_START, PIPESIM_OP_OFFLOAD_END,
-		PIPESIM_OP_RELOAD_ALLOC, PIPESIM_OP_RELOAD_START};
+	guint places[4] = {at + 1}, k = 0, back = at + 1;
+	gboolean was = FALSE;
 
 	for (guint i = 0; i < list->n; i++)
 		if (list->ops[i].kind < PIPESIM_N_KINDS || list->ops[i].chunk != f.chunk ||
 			list->ops[i].microbatch != f.microbatch)
 			list->ops[k++] = list->ops[i];
+		else
+			was |= list->ops[i].kind == ops[way].kind[0];
+	list->n = k;
 	list->ops[at].b_chunk = 0;
-	if (k < list->n) {
-		list->n = k;
-		return TRUE;
-	}
+	if (was)
+		return;
 	while (back < list->n && !is_backward_of(&list->ops[back], &f))
 		back++;
-	places[0] = at + 1;
-	if (m->copies && !place_copies(m, program, list, at, back, &places[1], &places[2]))
-		return FALSE;
-	places[3] = places[2];
-	if (!m->copies)
+	if (way == AGAIN)
 		places[0] = back;
-	list->ops[at].b_chunk = m->copies ? 0 : PIPESIM_RECOMPUTED;
-	for (guint i = m->copies ? 4 : 1; i-- > 0;) {
-		more.kind = m->copies ? kinds[i] : PIPESIM_OP_RECOMPUTE;
+	else
+		place_copies(m, program, list, at, back, &places[1], &places[2]);
+	places[3] = places[2];
+	list->ops[at].b_chunk = way == AGAIN ? PIPESIM_RECOMPUTED : 0;
+	for (guint i = ops[way].n; i-- > 0;) {
+		more.kind = ops[way].kind[i];
 		memmove(&list->ops[places[i] + 1], &list->ops[places[i]],
 			(list->n++ - places[i]) * sizeof more);
 		list->ops[places[i]] = more;
 	}
-	return TRUE;
 }
 
 /* The F before @until, of those that may be spared and are not, whose backward comes last, behind @until; list->n:
@@ -198,7 +211,8 @@ static guint find_longest(const Mixed *m, const List *list, guint until)
 	for (guint i = 0; i < MIN(until + 1, list->n); i++) {
 		const PipesimOp *op = &list->ops[i];
 
-		if (op->kind != PIPESIM_F || op->chunk >= m->spared ||
+		if (op->kind != PIPESIM_F ||
+			op->chunk >= MAX(m->spared[AGAIN], m->spared[HOST]) ||
 			back[op->chunk * count + op->microbatch] <= last)
 			continue;
 		last = back[op->chunk * count + op->microbatch];
@@ -227,23 +241,31 @@ static gboolean hurry_weight(List *list, guint at)
 	return FALSE;
 }
 
-/* Less is held at @at: an activation is spared, or a W comes before it; @weights_first says what is tried first. */
-static gboolean relieve(const Mixed *m, const PipesimProgram *program, List *list, guint at,
-	gboolean weights_first)
+/* What is tried first to hold less. */
+typedef struct {
+	gboolean weights; /* a W that comes sooner */
+	Way way;
+} First;
+
+/* Less is held at @at: an activation is spared, or a W comes before it. */
+static gboolean relieve(
+	const Mixed *m, const PipesimProgram *program, List *list, guint at, First first)
 {
 	guint f;
 
-	if (weights_first && hurry_weight(list, at))
+	if (first.weights && hurry_weight(list, at))
 		return TRUE;
 	f = find_longest(m, list, at);
-	return (f < list->n && toggle(m, program, list, f)) ||
-	       (!weights_first && hurry_weight(list, at));
+	if (f == list->n)
+		return !first.weights && hurry_weight(list, at);
+	toggle(m, program, list, f,
+		list->ops[f].chunk < m->spared[first.way] ? first.way : WAYS - 1 - first.way);
+	return TRUE;
 }
 
-/* @program with as few activations spared as fit, those that would be held for longest, and W before them or after;
- * itself where it fits. NULL: it cannot be made to fit. */
-static PipesimProgram *spare(
-	const Mixed *m, const PipesimProgram *program, gboolean weights_first)
+/* @program with as few activations spared as fit, those that would be held for longest; itself where it fits. NULL: it
+ * cannot be made to fit. */
+static PipesimProgram *spare(const Mixed *m, const PipesimProgram *program, First what)
 {
 	PipesimProgram *spared = pipesim_program_ref(program);
 
@@ -256,7 +278,7 @@ static PipesimProgram *spare(
 
 		memcpy(ops, old.ops, old.n * sizeof *ops);
 		first = excess = find_excess(m, &list);
-		while (excess < list.n && relieve(m, program, &list, excess, weights_first))
+		while (excess < list.n && relieve(m, program, &list, excess, what))
 			excess = find_excess(m, &list);
 		if (first == old.n)
 			continue;
@@ -300,7 +322,7 @@ static gboolean offer(Mixed *m, PipesimProgram *program, const char *from)
  * it is. Returns whether it fits as it is. */
 static gboolean add(Mixed *m, const PipesimProgram *program, const char *from)
 {
-	PipesimProgram *fitting;
+	const guint ways = m->spared[AGAIN] > 0 && m->spared[HOST] > 0 ? WAYS : 1;
 
 	if (!may_begin(m, program))
 		return FALSE;
@@ -313,15 +335,17 @@ static gboolean add(Mixed *m, const PipesimProgram *program, const char *from)
 		if (m->report == NULL)
 			return FALSE;
 	}
-	fitting = spare(m, program, FALSE);
-	if (fitting == program)
-		return offer(m, fitting, from);
-	offer(m, fitting, NULL);
-	offer(m, spare(m, program, TRUE), NULL);
+	for (guint i = 0; i < 2 * ways; i++) {
+		PipesimProgram *fitting = spare(m, program, (First){i % 2 != 0, (Way)(i / 2)});
+
+		if (fitting == program)
+			return offer(m, fitting, from);
+		offer(m, fitting, NULL);
+	}
 	return FALSE;
 }
 
-/* @schedule in @scenario. @row: it is one of what is shown where it fits */
+/* @schedule in @scenario. @row: it is one of what is shown where it fits. */
 static void add_schedule(Mixed *m, const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, gboolean row)
 {
@@ -343,7 +367,7 @@ static gboolean is_wanted(const Mixed *m, const PipesimSchedule *schedule)
 	if (m->of->scenario->slices > 1)
 		return (schedule->takes & PIPESIM_TAKES_SLICES) != 0;
 	return schedule->slices == 0 && schedule->parts <= 1 &&
-	       (m->copies || schedule->offloads == PIPESIM_OFFLOADS_NOTHING);
+	       (m->spared[HOST] > 0 || schedule->offloads == PIPESIM_OFFLOADS_NOTHING);
 }
 
 /* Whether what is known must do. */
@@ -353,38 +377,46 @@ static gboolean is_hurried(const Mixed *m)
 	       g_get_monotonic_time() >= m->of->deadline;
 }
 
-/* Every schedule of the placement with as much as was asked for or less, and with more memory than there is. */
+/* @schedule with as much spared as was asked for or less, one way or the other. */
+static void add_spared(Mixed *m, const PipesimSchedule *schedule, PipesimScenario scenario)
+{
+	const guint takes[WAYS] = {PIPESIM_TAKES_RECOMPUTE, PIPESIM_TAKES_OFFLOAD};
+	guint *const chunks[WAYS] = {&scenario.recompute, &scenario.offload};
+	gboolean plain = TRUE; /* it is to run as it is */
+
+	scenario.recompute = scenario.offload = 0;
+	for (guint way = 0; way < WAYS; way++) {
+		const guint most = (schedule->takes & takes[way]) != 0 ? m->spared[way] : 0;
+
+		for (*chunks[way] = most; *chunks[way] > 0; --*chunks[way]) {
+			add_schedule(m, schedule, &scenario, *chunks[way] == most);
+			plain = FALSE;
+		}
+	}
+	add_schedule(m, schedule, &scenario, plain);
+}
+
+/* Every schedule of the placement, and those that search with more memory than there is. */
 static void add_schedules(Mixed *m)
 {
 	PipesimScenario scenario = pipesim_search_known(m->of);
+	const gboolean spares = m->spared[AGAIN] + m->spared[HOST] > 0;
 
 	scenario.samples = 0;
 	scenario.critical = FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
-		const gboolean spares =
-			((*at)->takes & (m->copies ? PIPESIM_TAKES_OFFLOAD
-						   : PIPESIM_TAKES_RECOMPUTE)) != 0;
+		PipesimScenario more = scenario;
 
 		if (!is_wanted(m, *at) || is_hurried(m))
 			continue;
-		for (guint n = spares ? m->spared : 0;; n--) {
-			scenario.recompute = m->copies ? 0 : n;
-			scenario.offload = m->copies ? n : 0;
-			add_schedule(m, *at, &scenario, n == (spares ? m->spared : 0));
-			if (n == 0)
-				break;
-		}
-		if (m->spared == 0 || !pipesim_schedule_is_search(*at))
-			continue;
-		scenario.memory_limit = 0;
-		for (guint n = 1; n <= 2; n++) {
-			PipesimScenario more = scenario;
-
+		add_spared(m, *at, scenario);
+		more.recompute = more.offload = 0;
+		more.memory_limit = 0;
+		for (guint n = 1; n <= 2 && spares && pipesim_schedule_is_search(*at); n++) {
 			more.max_activations = (PipesimFraction){(gint64)n * m->shape.ranks, 1};
 			add_schedule(m, *at, &more, FALSE);
 		}
-		scenario.memory_limit = m->of->scenario->memory_limit;
 	}
 }
 
@@ -423,29 +455,34 @@ static void add_one_by_one(Mixed *m)
 	pipesim_program_unref(program);
 }
 
-/* What is found without, with a part of the effort. */
-static void add_plain(Mixed *m)
+/* What is found without one of the ways, with a part of the effort each. */
+static void add_less(Mixed *m)
 {
-	PipesimScenario scenario = *m->of->scenario;
-	PipesimSearchOf of = *m->of;
-	const gint64 now = g_get_monotonic_time();
-	PipesimFound *plain;
+	guint left = (m->spared[AGAIN] > 0) + (m->spared[HOST] > 0);
+	const guint64 moves = m->of->moves / (left + 1);
 
-	if (m->spared == 0)
-		return;
-	scenario.recompute = scenario.offload = 0;
-	of.scenario = &scenario;
-	of.programs = NULL;
-	of.moves /= 2;
-	if (of.deadline > 0)
-		of.deadline = now + (of.deadline - now) / 2;
-	plain = pipesim_search(&of, NULL);
-	if (plain == NULL)
-		return;
-	add(m, plain->program, plain->from);
-	m->found->moves = plain->moves;
-	m->found->stopped = plain->stopped;
-	pipesim_found_free(plain);
+	for (guint way = 0; way < WAYS; way++) {
+		PipesimScenario scenario = *m->of->scenario;
+		PipesimSearchOf of = *m->of;
+		const gint64 now = g_get_monotonic_time();
+		g_autoptr(PipesimFound) less = NULL;
+
+		if (m->spared[way] == 0)
+			continue;
+		*(way == AGAIN ? &scenario.recompute : &scenario.offload) = 0;
+		of.scenario = &scenario;
+		of.programs = NULL;
+		of.moves = moves;
+		if (of.deadline > 0)
+			of.deadline = now + (of.deadline - now) / (left + 1);
+		left--;
+		less = pipesim_mixed_search(&of, NULL);
+		if (less == NULL)
+			continue;
+		add(m, less->program, less->from);
+		m->found->moves += less->moves;
+		m->found->stopped |= less->stopped;
+	}
 }
 
 /* Walks ------------------------------------------------------------------------------------ */
@@ -481,10 +518,10 @@ static gboolean stays(const Mixed *m, const PipesimOp *a, const PipesimOp *b)
 	if (a->chunk != b->chunk)
 		return FALSE;
 	return a->kind == b->kind ||
-	       (a->microbatch == b->microbatch && a->kind != PIPESIM_OP_OFFLOAD_BARRIER &&
-		       b->kind != PIPESIM_OP_OFFLOAD_BARRIER) ||
-	       (slices > 1 && a->microbatch / slices == b->microbatch / slices &&
-		       (a->kind == PIPESIM_F) == (b->kind == PIPESIM_F));
+	       (a->microbatch == b->microbatch && !pipesim_op_is_barrier(a->kind) &&
+		       !pipesim_op_is_barrier(b->kind)) ||
+	       (a->microbatch / slices == b->microbatch / slices &&
+		       pipesim_op_has_backward(a) && pipesim_op_has_backward(b));
 }
 
 /* The op at @at moved past some others; FALSE: it stays. */
@@ -515,16 +552,20 @@ static void try_move(const Mixed *m, Walk *walk, gint64 most)
 	const guint32 index = draw(walk, walk->now->n_ops);
 	const guint rank = pipesim_program_rank(walk->now, index);
 	const guint at = index - walk->now->rank_begin[rank];
+	const guint again = m->spared[AGAIN], host = m->spared[HOST];
 	const List old = list_of(walk->now, rank);
 	g_autofree PipesimOp *ops = g_new(PipesimOp, old.n + 4);
 	List list = {rank, old.n, ops};
 	g_autoptr(PipesimStep) step = NULL;
 	PipesimProgram *next = NULL;
-	gboolean moved;
+	gboolean moved = TRUE;
 
 	memcpy(ops, old.ops, old.n * sizeof *ops);
-	if (ops[at].kind == PIPESIM_F && ops[at].chunk < m->spared && draw(walk, 2) != 0)
-		moved = toggle(m, walk->now, &list, at);
+	if (ops[at].kind == PIPESIM_F && ops[at].chunk < MAX(again, host) && draw(walk, 2) != 0)
+		toggle(m, walk->now, &list, at,
+			ops[at].chunk < MIN(again, host) ? draw(walk, WAYS)
+			: again > host                   ? AGAIN
+							 : HOST);
 	else
 		moved = shift(m, walk, &list, at);
 	if (moved && find_excess(m, &list) == list.n)
@@ -599,7 +640,6 @@ static void run_walks(Mixed *m)
 static gboolean check(const PipesimSearchOf *of, GError **error)
 {
 	const PipesimScenario *scenario = of->scenario;
-	const guint spared = MAX(scenario->recompute, scenario->offload);
 	const char *what = scenario->recompute > 0 ? "--recompute-chunks"
 			   : scenario->offload > 0 ? "--offload-chunks"
 						   : "--slices";
@@ -612,17 +652,17 @@ static gboolean check(const PipesimSearchOf *of, GError **error)
 		: of->by_quantile                        ? "--objective"
 		: of->explain                            ? "--explain-bound"
 		: of->placement == PIPESIM_BIDIRECTIONAL ? "--placement bidirectional"
-		: (scenario->recompute > 0) + (scenario->offload > 0) + (scenario->slices > 1) >
-				1
-			? "the others of --recompute-chunks, --offload-chunks and --slices"
-			: NULL;
+							 : NULL;
 
 	if (none != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: such orders are searched on their own, with messages that arrive "
 			"after P2P and a barrier at the end; leave out %s",
 			what, none);
-	return pipesim_shape_check_chunks(of->chunks, what, spared, error);
+	return pipesim_shape_check_chunks(
+		       of->chunks, "--recompute-chunks", scenario->recompute, error) &&
+	       pipesim_shape_check_chunks(
+		       of->chunks, "--offload-chunks", scenario->offload, error);
 }
 
 static gboolean make_shape(Mixed *m, GError **error)
@@ -644,7 +684,24 @@ static gboolean make_shape(Mixed *m, GError **error)
 	m->times = pipesim_times_new(m->of->costs, &m->shape);
 	for (guint stage = 0; stage < m->shape.stages; stage++)
 		m->longest = MAX(m->longest, m->times->stage[PIPESIM_F][stage]);
-	return !m->copies || pipesim_times_check_copy(m->times, "--offload-chunks", error);
+	return m->spared[HOST] == 0 ||
+	       pipesim_times_check_copy(m->times, "--offload-chunks", error);
+}
+
+/* Of each schedule, of @starts, which are sorted, the first. */
+static void keep_shortest(GPtrArray *starts)
+{
+	for (guint i = 1; i < starts->len;) {
+		const PipesimRun *run = starts->pdata[i];
+		guint same = 0;
+
+		while (((const PipesimRun *)starts->pdata[same])->schedule != run->schedule)
+			same++;
+		if (same < i)
+			g_ptr_array_remove_index(starts, i);
+		else
+			i++;
+	}
 }
 
 static gboolean search(Mixed *m, GError **error)
@@ -656,19 +713,21 @@ static gboolean search(Mixed *m, GError **error)
 		return FALSE;
 	bound.time = pipesim_mixed_bound(m->of, &m->shape, m->times);
 	m->found->bound = pipesim_bound_bare(&bound);
-	add_plain(m);
+	add_less(m);
 	add_schedules(m);
 	add_one_by_one(m);
 	for (guint i = 0; programs != NULL && i < programs->len; i++)
 		if (!add(m, programs->pdata[i], NULL))
 			g_array_append_val(m->found->left_out, i);
 	pipesim_search_sort(m->of, m->found->starts);
+	keep_shortest(m->found->starts);
 	if (m->found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"no known order holds so little, with what may be %s; raise the limit",
-			m->spared == 0 ? "cut"
-			: m->copies    ? "copied to the host"
-				       : "computed once more");
+			m->spared[AGAIN] + m->spared[HOST] == 0 ? "cut"
+			: m->spared[HOST] == 0                  ? "computed once more"
+			: m->spared[AGAIN] == 0                 ? "copied to the host"
+						: "computed once more or copied to the host");
 	run_walks(m);
 	return TRUE;
 }
@@ -679,8 +738,7 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error)
 	Mixed m = {.of = of,
 		.found = found,
 		.scenario = *of->scenario,
-		.copies = of->scenario->offload > 0,
-		.spared = MAX(of->scenario->offload, of->scenario->recompute)};
+		.spared = {of->scenario->recompute, of->scenario->offload}};
 	gboolean ok;
 
 	if (!pipesim_mixed_wanted(of->scenario))
