@@ -345,6 +345,43 @@ static gboolean add(Mixed *m, const PipesimProgram *program, const char *from)
 	return FALSE;
 }
 
+/* @program, of whole sequences, with each op as those of all slices, one after the other; NULL where it has ops of
+ * which that cannot be. */
+static PipesimProgram *cut(const Mixed *m, const PipesimProgram *program)
+{
+	const guint slices = pipesim_shape_slices(&m->shape);
+	g_autoptr(PipesimProgram) parts =
+		pipesim_program_new(&m->shape, (guint64)program->n_ops * slices, NULL);
+
+	if (parts == NULL || program->has_more || pipesim_program_has_pairs(program))
+		return NULL;
+	for (guint32 i = 0; i < program->n_ops; i++)
+		for (guint k = 0; k < slices; k++) {
+			PipesimOp op = program->ops[i];
+
+			op.microbatch = op.microbatch * slices +
+					(pipesim_op_has_forward(&op) ? k : slices - 1 - k);
+			op.phase = 0;
+			parts->ops[parts->n_ops++] = op;
+		}
+	for (guint rank = 0; rank <= m->shape.ranks; rank++)
+		parts->rank_begin[rank] = program->rank_begin[rank] * slices;
+	return pipesim_program_link(parts, NULL, NULL, NULL) ? g_steal_pointer(&parts) : NULL;
+}
+
+/* @schedule of whole sequences, cut. */
+static void add_cut(Mixed *m, const PipesimSchedule *schedule, const PipesimScenario *scenario)
+{
+	PipesimRun *run = pipesim_run_schedule(schedule, scenario, m->of->costs);
+	g_autoptr(PipesimProgram) parts = run->error == NULL && run->step->whole != NULL
+						  ? cut(m, run->step->whole)
+						  : NULL;
+
+	if (parts != NULL)
+		add(m, parts, NULL);
+	pipesim_run_free(run);
+}
+
 /* @schedule in @scenario. @row: it is one of what is shown where it fits. */
 static void add_schedule(Mixed *m, const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, gboolean row)
@@ -364,8 +401,8 @@ static gboolean is_wanted(const Mixed *m, const PipesimSchedule *schedule)
 {
 	if (schedule->placement != m->of->placement || schedule->barriers > 0)
 		return FALSE;
-	if (m->of->scenario->slices > 1)
-		return (schedule->takes & PIPESIM_TAKES_SLICES) != 0;
+	if ((schedule->takes & PIPESIM_TAKES_SLICES) != 0 && m->of->scenario->slices > 1)
+		return TRUE;
 	return schedule->slices == 0 && schedule->parts <= 1 &&
 	       (m->spared[HOST] > 0 || schedule->offloads == PIPESIM_OFFLOADS_NOTHING);
 }
@@ -410,8 +447,13 @@ static void add_schedules(Mixed *m)
 
 		if (!is_wanted(m, *at) || is_hurried(m))
 			continue;
-		add_spared(m, *at, scenario);
 		more.recompute = more.offload = 0;
+		if (scenario.slices > 1 && !((*at)->takes & PIPESIM_TAKES_SLICES)) {
+			more.slices = 0;
+			add_cut(m, *at, &more);
+			continue;
+		}
+		add_spared(m, *at, scenario);
 		more.memory_limit = 0;
 		for (guint n = 1; n <= 2 && spares && pipesim_schedule_is_search(*at); n++) {
 			more.max_activations = (PipesimFraction){(gint64)n * m->shape.ranks, 1};

@@ -16,7 +16,8 @@ static inline gboolean pipesim_mixed_wanted(const PipesimScenario *scenario)
  * activations may wait on the host, each of them micro-batch by micro-batch, one way or the other; and with every
  * micro-batch in so many slices, of which each may be spared by itself. The result is never longer than that without
  * recomputation, or without copies, in a part of the moves: a half, or a third where there are both; nor than any
- * schedule of the placement with as much of one of them or less, that fits; none of found->starts has less. The bound is
+ * schedule of the placement with as much of one of them or less, that fits; none of found->starts has less. Where there
+ * are slices, of a schedule that does not cut sequences each op is cut. The bound is
  * pipesim_mixed_bound().
  *
  * Returns: (transfer full): without an instance where they are. NULL with PIPESIM_ERROR_USAGE where ranks or ops are not
