@@ -194,6 +194,12 @@ static void print_bound(const Printer *p, const PipesimBoundStep *step)
 		print_passing(p, step);
 		return;
 	}
+	if (step->rule == PIPESIM_BY_ONLY) {
+		g_string_append(p->out,
+			": with one stage a rank the runtime runs one order alone, and its "
+			"messages make it so long");
+		return;
+	}
 	if (step->rule != PIPESIM_BY_WORK) {
 		print_flow(p, step);
 		return;

@@ -25,7 +25,8 @@
  *             earlier one's backward passes the later one's forward somewhere, and wherever they do
  *             some rank is not done before (bound-passing.h)
  *   room      what a rank must hold, for as long as it must, does not fit below its limit in less
- *   queue     nor do the messages that go by a rank's queue (both bound-flow.h) */
+ *   queue     nor do the messages that go by a rank's queue (both bound-flow.h)
+ *   only      the runtime runs one order alone, which takes so long (PipesimRuntime.only) */
 #pragma once
 #include "order/instance.h"
 
@@ -39,6 +40,7 @@ typedef enum {
 	PIPESIM_BY_PASSING, /* the bound too, as those below */
 	PIPESIM_BY_ROOM,
 	PIPESIM_BY_QUEUE,
+	PIPESIM_BY_ONLY,
 } PipesimBoundRule;
 
 /** pipesim_bound_rule_is_last: whether the bound itself follows by @rule. */

@@ -151,7 +151,8 @@ static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Li
 	if (lower > 0)
 		none = 2 + (lower - 1) / limits->step;
 	while (none - use > 1) {
-		const gint64 middle = use + (none - use) / 2;
+		/* Mostly even the first is of none. */
+		const gint64 middle = use < 0 ? 0 : use + (none - use) / 2;
 		const gint64 tried = middle > 0 ? lower - (middle - 1) * limits->step : limit;
 		PipesimBound *bound;
 

@@ -526,17 +526,51 @@ static PipesimBound *bound_period(const PipesimSearchOf *of, const PipesimInstan
 	return pipesim_bound_bare(&bound);
 }
 
+/* Where the runtime runs no other order, whatever the limits. */
+static void raise_to_only(
+	const PipesimSearchOf *of, const PipesimInstance *x, PipesimBound *bound)
+{
+	PipesimSearchOf own = *of;
+	PipesimBoundStep step = {.rule = PIPESIM_BY_ONLY};
+	g_autoptr(PipesimOrder) order = NULL;
+	PipesimJudge judge;
+
+	own.by_quantile = FALSE;
+	pipesim_judge_init(&judge, &own, x);
+	judge.weighs = FALSE;
+	if (judge.runtime->only != NULL && x->chunks == 1 && x->ranks > 1 &&
+		judge.times->each == NULL)
+		order = pipesim_schedule_order(
+			judge.runtime->only, &x->shape, judge.times, NULL);
+	if (order != NULL) {
+		const gint64 makespan = pipesim_judge_order(&judge, order, NULL);
+
+		if (makespan < G_MAXINT64 && makespan > bound->time) {
+			bound->time = step.time = makespan;
+			g_array_set_size(bound->steps, 0);
+			g_array_set_size(bound->ops, 0);
+			if (of->explain)
+				g_array_append_val(bound->steps, step);
+		}
+	}
+	pipesim_judge_clear(&judge);
+}
+
 PipesimBound *pipesim_search_bound(
 	const PipesimSearchOf *of, const PipesimInstance *x, gboolean rough, GError **error)
 {
 	const gint64 now = g_get_monotonic_time();
 	PipesimBoundUntil until = {.rough = rough, .go_on = go_on, .data = (gpointer)of};
+	PipesimBound *bound;
 
 	if (of->costs->post_validation)
 		return bound_period(of, x);
 	if (of->deadline > 0)
 		until.deadline = now + MAX(of->deadline - now, 0) / BOUND_PART;
-	return pipesim_bound_new(x, of->explain, &until, error);
+	bound = pipesim_bound_new(x, of->explain, &until, error);
+	if (bound != NULL)
+		raise_to_only(of, x, bound);
+	return bound;
 }
 
 PipesimFound *pipesim_search_within(

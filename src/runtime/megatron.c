@@ -5,6 +5,7 @@
 #include "runtime/between.h"
 #include "runtime/megatron.h"
 #include "runtime/rounds.h"
+#include "schedule/schedule.h"
 
 typedef struct {
 	PipesimLowerer *lowerer;
@@ -428,6 +429,7 @@ const PipesimRuntime pipesim_runtime_megatron = {
 	.schedules = "1f1b,interleaved-1f1b",
 	.waits = TRUE,
 	.runs_whole = TRUE,
+	.only = &pipesim_schedule_one_f_one_b,
 	.communicators = PIPESIM_COMMUNICATOR_PAIR,
 	.gradients = PIPESIM_SENT_NEXT,
 	.two_ways = TRUE,

@@ -74,6 +74,9 @@ struct _PipesimRuntime {
 	 * behind it: PyTorch does so, unless told how to overlap them. */
 	gboolean splits_pairs;
 	gboolean runs_whole; /* it has no order with split backwards */
+	/* Over several ranks with one stage each it runs the order of this schedule alone, whichever micro-batches come first;
+	 * NULL: others too. */
+	const PipesimSchedule *only;
 	/* Every op waits for all groups that stand before it, whether it needs them or not. */
 	gboolean waits_for_groups;
 	/* What every micro-batch receives has a buffer for the whole step, and what is sent stays until its backward. */

@@ -3,6 +3,7 @@
 #include "optimize/queue-walk.h"
 #include "optimize/search.h"
 #include "optimize/walk.h"
+#include "optimize/within.h"
 #include "order/build.h"
 #include "suites.h"
 #include <string.h>
@@ -73,7 +74,8 @@ static gint64 simulate(const Case *c, const guint8 *codes)
 		.issuing = pipesim_runtime_asked(c->runtime, &asked)};
 
 	ck_assert_ptr_nonnull(order);
-	ck_assert(pipesim_queue_takes(c->x, c->runtime, &job.issuing));
+	ck_assert(c->runtime->only != NULL ||
+		  pipesim_queue_takes(c->x, c->runtime, &job.issuing));
 	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
 	return step != NULL ? step->makespan : G_MAXINT64;
 }
@@ -274,6 +276,62 @@ START_TEST(queues_bound_steps)
 }
 END_TEST
 
+/* All orders of full backwards, from op @n on: how many run, and the least that one takes. */
+static guint run_all(const Case *c, guint8 *codes, guint n, gint64 *least)
+{
+	const guint per_rank = c->x->per_rank, from = n / per_rank * per_rank;
+	guint done[2] = {0}, runs = 0;
+
+	if (n == c->x->ranks * per_rank) {
+		const gint64 makespan = simulate(c, codes);
+
+		*least = MIN(*least, makespan);
+		return makespan < G_MAXINT64;
+	}
+	for (guint i = from; i < n; i++)
+		done[codes[i]]++;
+	for (guint8 kind = 0; kind < 2; kind++) {
+		if (done[kind] == (kind > 0 ? done[0] : c->x->count))
+			continue;
+		codes[n] = kind;
+		runs += run_all(c, codes, n + 1, least);
+	}
+	return runs;
+}
+
+/* With one stage a rank Megatron-LM runs one of all orders, and what that takes is the bound. */
+START_TEST(one_order_runs)
+{
+	for (guint seed = 0; seed < 12; seed++) {
+		const PipesimScenario scenario = {.ranks = 2 + seed % 2,
+			.microbatches = 1 + seed % 4,
+			.max_activations = {4, 1},
+			.runtime = pipesim_runtime_find("megatron", "--runtime", NULL)};
+		Case c = {.costs = grid_random_costs(seed, scenario.ranks, seed % 2 == 1),
+			.runtime = scenario.runtime};
+		const PipesimSearchOf of = {.scenario = &scenario,
+			.costs = c.costs,
+			.placement = PIPESIM_LOOPED,
+			.chunks = 1,
+			.whole = TRUE};
+		g_autofree guint8 *codes = NULL;
+		g_autoptr(PipesimBound) bound = NULL, free_of_rules = NULL;
+		gint64 least = G_MAXINT64;
+
+		c.costs->p2p = 10000 + seed * 20000;
+		c.x = pipesim_search_instance(&of, NULL);
+		c.times = pipesim_times_new(c.costs, &c.x->shape);
+		codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
+		bound = pipesim_search_bound(&of, c.x, FALSE, NULL);
+		free_of_rules = pipesim_bound_new(c.x, FALSE, NULL, NULL);
+		ck_assert_uint_eq(run_all(&c, codes, 0, &least), 1);
+		ck_assert_int_eq(bound->time, least);
+		ck_assert(seed % 4 < 2 || free_of_rules->time < least);
+		free_case(&c);
+	}
+}
+END_TEST
+
 /* The same order whatever the number of threads, and no shorter one than the bound. */
 START_TEST(queues_are_searched)
 {
@@ -366,6 +424,7 @@ Suite *optimize_queues_suite(void)
 	tcase_add_loop_test(tests, queues_are_simulated, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(tests, orders_are_judged, 0, G_N_ELEMENTS(shapes));
 	tcase_add_test(tests, queues_bound_steps);
+	tcase_add_test(tests, one_order_runs);
 	tcase_add_test(tests, queues_are_searched);
 	tcase_add_test(tests, orders_grow);
 	tcase_add_test(tests, moves_are_worth_their_time);
