@@ -87,6 +87,14 @@ void pipesim_moments_free(PipesimMoments *moments)
 	g_free(moments);
 }
 
+/* Which digit stands for @chunk of @rank: a stage that two ranks have is another chunk of each, and has the first one's. At
+ * most two have it. */
+static guint digit_of(const PipesimShape *shape, guint rank, guint chunk)
+{
+	return shape->copies > 1 && 2 * rank >= shape->ranks ? shape->chunks - 1 - chunk
+							     : chunk;
+}
+
 /* What the list holds besides activations, as digits: a message is 1. NULL with no memory. (transfer full). */
 static PipesimBesides *count_besides(const PipesimStep *step, const PipesimCosts *costs)
 {
@@ -117,7 +125,8 @@ static PipesimBesides *count_besides(const PipesimStep *step, const PipesimCosts
 	for (guint i = 0; i < n; i++) {
 		const guint chunk = i % shape->chunks;
 		const guint stage = pipesim_shape_stage(shape, i / shape->chunks, chunk);
-		const gint64 one = G_GINT64_CONSTANT(1) << (BITS * chunk);
+		const gint64 one = G_GINT64_CONSTANT(1)
+				   << (BITS * digit_of(shape, i / shape->chunks, chunk));
 
 		times.gathered[stage] = one;
 		times.late[stage] = LATE * one;
@@ -149,18 +158,20 @@ static void move(Walk *walk, guint chunk, guint sort, gint by)
 }
 
 /* Sets what is held besides, where that has changed. */
-static void look_besides(Walk *walk, const PipesimBesides *besides, guint chunks)
+static void look_besides(
+	Walk *walk, const PipesimBesides *besides, const PipesimShape *shape, guint rank)
 {
 	walk->now->messages = (gint32)besides->messages;
 	if (besides->gathered == walk->gathered && besides->absent[0] == walk->absent)
 		return;
 	walk->gathered = besides->gathered;
 	walk->absent = besides->absent[0];
-	for (guint chunk = 0; chunk < chunks; chunk++) {
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 		gint16 *of = &walk->now->counts[N_COUNTS * chunk];
+		const guint at = BITS * digit_of(shape, rank, chunk);
 
-		of[GATHERED] = walk->gathered >> (BITS * chunk) & ((1 << BITS) - 1);
-		of[ABSENT] = walk->absent >> (BITS * chunk) & ((1 << BITS) - 1);
+		of[GATHERED] = walk->gathered >> at & ((1 << BITS) - 1);
+		of[ABSENT] = walk->absent >> at & ((1 << BITS) - 1);
 	}
 }
 
@@ -237,7 +248,7 @@ static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 		now->chunk = op->chunk;
 		now->b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
 		if (besides != NULL)
-			look_besides(&walk, &besides[i], chunks);
+			look_besides(&walk, &besides[i], &moments->shape, rank);
 		if (pipesim_op_has_forward(op)) {
 			move(&walk, op->chunk, UNTIL_INPUT, 1);
 			move(&walk, op->chunk, UNTIL_WEIGHT, 1);
@@ -286,7 +297,7 @@ PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts 
 	g_autofree PipesimBesides *besides = NULL;
 	PipesimMoments *moments;
 
-	if (step->job.runtime->keeps_buffers || shape->chunks > DIGITS ||
+	if (step->job.runtime->keeps_buffers || shape->chunks > DIGITS || shape->copies > 2 ||
 		shape->microbatches > G_MAXINT16)
 		return NULL;
 	besides = count_besides(step, costs);
@@ -399,10 +410,7 @@ gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes
 	g_autofree Weights *weights = g_new(Weights, shape->chunks);
 	const gint64 message = costs->cutter->message / pipesim_shape_parts(shape);
 
-	/* A stage that two ranks have is of another chunk of each. */
-	if (moments->list && (moments->late != (times->late != NULL) || message == 0 ||
-				     (shape->copies > 1 &&
-					     (times->late != NULL || times->gathered != NULL))))
+	if (moments->list && (moments->late != (times->late != NULL) || message == 0))
 		return FALSE;
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		if (!pipesim_held_always(shape, times, costs, rank, &fullest[rank]) ||
