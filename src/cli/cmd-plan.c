@@ -262,6 +262,8 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	PipesimPlanning *one = g_new0(PipesimPlanning, 1);
 	PipesimWish *wish = &one->wish;
 	char *modules = setup->text[PIPESIM_SET_MODULES];
+	char *precision = setup->text[PIPESIM_SET_PRECISION];
+	const char *runs = pipesim_framework_precision(framework, precision);
 	gboolean ok;
 
 	g_ptr_array_add(plan->asked, one);
@@ -273,8 +275,16 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	/* Its own modules, unless others are given. */
 	if (modules == NULL)
 		setup->text[PIPESIM_SET_MODULES] = (char *)framework->modules;
+	setup->text[PIPESIM_SET_PRECISION] = (char *)runs;
 	ok = pipesim_setup_training(setup, &wish->training, error);
 	setup->text[PIPESIM_SET_MODULES] = modules;
+	setup->text[PIPESIM_SET_PRECISION] = precision;
+	if (runs != precision && strcmp(precision, "fp8") != 0) {
+		g_autofree char *line = g_strdup_printf(
+			"%s has no %s: planned with %s", framework->words, precision, runs);
+
+		pipesim_setup_notice(setup, line);
+	}
 	if (!ok || !choose_schedules(one, several, error))
 		return FALSE;
 	/* Megatron-Bridge and torchtitan have the encoder where the embedding is. */

@@ -7,12 +7,16 @@
 static const PipesimFramework megatron = {.name = "megatron",
 	.words = "Megatron-LM",
 	.runtime = &pipesim_runtime_megatron,
-	.runtimes = " megatron "};
+	.runtimes = " megatron ",
+	.instead = " fp8-tensorwise=fp8-cs fp8-rowwise=fp8-cs "};
+/* Its docs/float8.md and docs/mxfp8.md. */
 static const PipesimFramework torchtitan = {.name = "torchtitan",
 	.words = "torchtitan",
 	.runtime = &pipesim_runtime_pytorch_2_15,
 	.runtimes = " pytorch-2.11 pytorch-2.15 single ",
 	.modules = "pytorch",
+	.instead = " fp8=fp8-tensorwise fp8-cs=fp8-tensorwise fp8-ds=fp8-tensorwise "
+		   "fp8-block=fp8-tensorwise nvfp4=fp8-mx ",
 	.eager = TRUE};
 /* DeepSeek-V3 was trained without TP (arXiv 2412.19437, 3.1). */
 static const PipesimFramework deepseek = {.name = "deepseek",
@@ -43,4 +47,17 @@ const PipesimFramework *pipesim_framework_of(const PipesimRuntime *runtime)
 const PipesimFramework *pipesim_framework(const PipesimWish *wish)
 {
 	return wish->framework != NULL ? wish->framework : &any;
+}
+
+const char *pipesim_framework_precision(const PipesimFramework *framework, const char *asked)
+{
+	g_autofree char *key = g_strdup_printf(" %s=", asked != NULL ? asked : "");
+	const char *found = framework->instead != NULL ? strstr(framework->instead, key) : NULL;
+	g_autofree char *word = NULL;
+
+	if (found == NULL)
+		return asked;
+	found += strlen(key);
+	word = g_strndup(found, strcspn(found, " "));
+	return g_intern_string(word);
 }

@@ -89,7 +89,12 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 		for (guint i = 0; i < G_N_ELEMENTS(own); i++)
 			kept &= id != own[i];
 		if (kept && setup->text[id] != NULL)
-			append_word(out, pipesim_settings[id].name, setup->text[id]);
+			append_word(out, pipesim_settings[id].name,
+				id == PIPESIM_SET_PRECISION
+					? pipesim_framework_precision(
+						  pipesim_framework(&plan->wish),
+						  setup->text[id])
+					: setup->text[id]);
 		else if (kept && setup->flag[id])
 			g_string_append_printf(out, " %s", pipesim_settings[id].name);
 	}

@@ -3,19 +3,22 @@
 #include "config.h"
 
 #include "plan/plan.h"
+#include "setup/import.h"
 #include <string.h>
 
 /* Megatron-LM ---------------------------------------------------------------------------- */
 
+/* Nothing where @word is none. */
+static void append_word(GString *out, const PipesimMegatronWord *word)
+{
+	if (word->value != NULL)
+		g_string_append_printf(out, " %s--%s %s",
+			word->beside != NULL ? word->beside : "", word->name, word->word);
+}
+
 static void append_megatron_sizes(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
-	static const char *const dispatchers[] = {
-		[PIPESIM_ALL_TO_ALL] = " --moe-token-dispatcher-type alltoall",
-		[PIPESIM_DEEPEP] = (" --moe-token-dispatcher-type flex "
-				    "--moe-flex-dispatcher-backend deepep"),
-		[PIPESIM_HYBRIDEP] = (" --moe-token-dispatcher-type flex "
-				      "--moe-flex-dispatcher-backend hybridep")};
 	const PipesimTraining *training = &candidate->training;
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 
@@ -48,7 +51,8 @@ static void append_megatron_sizes(
 			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
 			training->ep, training->etp);
 	if (training->ep > 1)
-		g_string_append(out, dispatchers[pipesim_training_dispatcher(training)]);
+		append_word(out,
+			&pipesim_megatron_dispatchers[pipesim_training_dispatcher(training)]);
 	if (plan->wish.model->mtp > 0)
 		g_string_append_printf(
 			out, " --mtp-num-layers %" G_GINT64_FORMAT, plan->wish.model->mtp);
@@ -57,33 +61,16 @@ static void append_megatron_sizes(
 /* What CUDA graphs are to hold. */
 static void append_graphs(const PipesimTraining *training, gboolean experts, GString *out)
 {
-	static const char *const flags[] = {[PIPESIM_GRAPHS_AUTO] = "",
-		[PIPESIM_GRAPHS_NONE] = "",
-		[PIPESIM_GRAPHS_ROUTER] = (" --cuda-graph-impl transformer_engine "
-					   "--cuda-graph-scope moe_router moe_preprocess"),
-		[PIPESIM_GRAPHS_LAYERS] = (" --cuda-graph-impl transformer_engine "
-					   "--cuda-graph-scope attn"),
-		[PIPESIM_GRAPHS_STEP] = (" --cuda-graph-impl local --cuda-graph-scope "
-					 "full_iteration")};
-
-	g_string_append(out, flags[training->graphs]);
+	append_word(out, &pipesim_megatron_graphs[training->graphs]);
 	if (training->graphs == PIPESIM_GRAPHS_LAYERS)
-		g_string_append(out, experts ? " moe_router moe_preprocess" : " mlp");
+		g_string_append(out, experts ? " moe_router" : " mlp");
+	if (training->graphs == PIPESIM_GRAPHS_ROUTER ||
+		(training->graphs == PIPESIM_GRAPHS_LAYERS && experts))
+		g_string_append(out, " moe_preprocess");
 }
 
 static void append_megatron_precision(const PipesimTraining *training, GString *out)
 {
-	/* Megatron's own default is delayed scaling; it has no FP8 by rows. */
-	static const char *const recipes[] = {[PIPESIM_BF16] = "",
-		[PIPESIM_FP16] = "",
-		[PIPESIM_FP8] = " --fp8-format hybrid --fp8-recipe tensorwise",
-		[PIPESIM_FP8_CS] = " --fp8-format hybrid --fp8-recipe tensorwise",
-		[PIPESIM_FP8_DS] = " --fp8-format hybrid --fp8-recipe delayed",
-		[PIPESIM_FP8_MX] = " --fp8-format e4m3 --fp8-recipe mxfp8",
-		[PIPESIM_FP8_BLOCK] = " --fp8-format e4m3 --fp8-recipe blockwise",
-		[PIPESIM_FP8_TENSORWISE] = " --fp8-format hybrid --fp8-recipe tensorwise",
-		[PIPESIM_FP8_ROWWISE] = " --fp8-format hybrid --fp8-recipe tensorwise",
-		[PIPESIM_NVFP4] = " --fp4-format e2m1"};
 	static const char *const optimizers[] = {[PIPESIM_ADAM] = " --bf16",
 		[PIPESIM_ADAM_BF16] =
 			(" --bf16 --use-precision-aware-optimizer --main-grads-dtype bf16 "
@@ -98,9 +85,7 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 	const struct {
 		gboolean holds;
 		const char *flags;
-	} rows[] = {{TRUE, optimizers[training->optimizer]},
-		{TRUE, recipes[training->precision]},
-		{training->fp8 && training->fp8_parameters, " --fp8-param-gather"},
+	} rows[] = {{training->fp8 && training->fp8_parameters, " --fp8-param-gather"},
 		{zero != PIPESIM_ZERO_0, " --use-distributed-optimizer"},
 		{fsdp, " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads"},
 		{zero == PIPESIM_ZERO_3, "_params"},
@@ -115,6 +100,8 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		{loss == PIPESIM_LOSS_NATIVE,
 			" --cross-entropy-loss-fusion --cross-entropy-fusion-impl native"}};
 
+	g_string_append(out, optimizers[training->optimizer]);
+	append_word(out, &pipesim_megatron_precisions[training->precision]);
 	for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
 		g_string_append(out, rows[i].holds ? rows[i].flags : "");
 }
@@ -193,7 +180,10 @@ static void append_limits(
 		g_string_append(out, "# a torchtitan of late 2026 wants at least as much "
 				     "expert as tensor parallelism\n");
 	if (training->fp8)
-		g_string_append(out, "# FP8: convert linear layers to Float8, of torchao\n");
+		g_string_append_printf(out, "# FP8: convert linear layers to %s, of torchao\n",
+			training->precision == PIPESIM_FP8_MX        ? "MXFP8"
+			: training->precision == PIPESIM_FP8_ROWWISE ? "Float8 by rows"
+								     : "Float8 by tensors");
 	if (plan->wish.model->mtp > 0)
 		g_string_append(out, "# without multi-token prediction, which the plan has\n");
 }

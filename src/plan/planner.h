@@ -23,7 +23,9 @@ typedef struct {
 	gboolean eager;
 	gboolean no_tp, no_cp; /* it has none */
 	const char *modules; /* after --modules, unless others are given; NULL: Megatron-LM's */
-	gboolean experts;    /* not asked for, it is for models with experts alone */
+	const char *
+		instead; /* types of --precision that it has not, as " asked=what it runs "; or NULL */
+	gboolean experts; /* not asked for, it is for models with experts alone */
 } PipesimFramework;
 
 /** pipesim_frameworks: NULL-terminated; the last is any. */
@@ -31,6 +33,9 @@ extern const PipesimFramework *const pipesim_frameworks[];
 
 /** pipesim_framework_of: whose @runtime is (NULL: async); that of any where it is nobody's. */
 const PipesimFramework *pipesim_framework_of(const PipesimRuntime *runtime);
+
+/** pipesim_framework_precision: what @framework runs where @asked (nullable) stands after --precision. */
+const char *pipesim_framework_precision(const PipesimFramework *framework, const char *asked);
 
 /* What is asked. Of sizes 0 = searched. */
 typedef struct {

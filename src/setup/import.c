@@ -231,6 +231,46 @@ static void describe_megatron(Reading *reading)
 	add_experts(reading, model, ffn);
 }
 
+#define RECIPE "fp8-recipe"
+#define HYBRID "--fp8-format hybrid "
+#define E4M3   "--fp8-format e4m3 "
+#define SCOPE  "cuda-graph-scope"
+#define LAYERS "--cuda-graph-impl transformer_engine "
+
+const PipesimMegatronWord pipesim_megatron_precisions[] = {
+	[PIPESIM_FP8] = {"fp8", RECIPE, "tensorwise", HYBRID},
+	[PIPESIM_FP8_CS] = {"fp8-cs", RECIPE, "tensorwise", HYBRID},
+	[PIPESIM_FP8_DS] = {"fp8-ds", RECIPE, "delayed", HYBRID},
+	[PIPESIM_FP8_MX] = {"fp8-mx", RECIPE, "mxfp8", E4M3},
+	[PIPESIM_FP8_BLOCK] = {"fp8-block", RECIPE, "blockwise", E4M3},
+	[PIPESIM_NVFP4] = {"nvfp4", "fp4-format", "e2m1", NULL}};
+
+const PipesimMegatronWord pipesim_megatron_graphs[] = {
+	[PIPESIM_GRAPHS_ROUTER] = {"router", SCOPE, "moe_router", LAYERS},
+	[PIPESIM_GRAPHS_LAYERS] = {"layers", SCOPE, "attn", LAYERS},
+	[PIPESIM_GRAPHS_STEP] = {"step", SCOPE, "full_iteration", "--cuda-graph-impl local "}};
+
+#define FLEX "--moe-token-dispatcher-type flex "
+
+const PipesimMegatronWord pipesim_megatron_dispatchers[] = {
+	[PIPESIM_ALL_TO_ALL] = {"alltoall", "moe-token-dispatcher-type", "alltoall", NULL},
+	[PIPESIM_DEEPEP] = {"deepep", "moe-flex-dispatcher-backend", "deepep", FLEX},
+	[PIPESIM_HYBRIDEP] = {"hybridep", "moe-flex-dispatcher-backend", "hybridep", FLEX}};
+
+/* The last of @n of @words that the arguments say; NULL: none. */
+static const PipesimMegatronWord *find_word(
+	Reading *reading, const PipesimMegatronWord *words, guint n)
+{
+	while (n-- > 0) {
+		const char *said =
+			words[n].value != NULL ? value_of(reading, words[n].name) : NULL;
+
+		if (said != NULL && strstr(said, words[n].word) != NULL)
+			return &words[n];
+	}
+	return NULL;
+}
+
 static void read_recompute(Reading *reading)
 {
 	const char *modules = value_of(reading, "recompute-modules");
@@ -250,12 +290,10 @@ static void read_recompute(Reading *reading)
 			g_strdelimit(text, " ,", '+'));
 }
 
-/* The precision of products, fp8 where no recipe is said that is known here; NULL: BF16. */
+/* The precision of products, fp8 where the recipe is not known here, delayed scaling where none is said; NULL: BF16. */
 static const char *precision_of(Reading *reading, gboolean fp16)
 {
-	static const char *const recipes[][2] = {{"delayed", "fp8-ds"},
-		{"tensorwise", "fp8-cs"}, {"mxfp8", "fp8-mx"}, {"blockwise", "fp8-block"}};
-	const char *recipe;
+	const PipesimMegatronWord *word;
 
 	if (has(reading, "fp4-format") || has(reading, "fp4"))
 		return "nvfp4";
@@ -263,11 +301,10 @@ static const char *precision_of(Reading *reading, gboolean fp16)
 		return fp16 ? "fp16" : NULL;
 	if (has(reading, "fp8-param-gather"))
 		return "fp8-params";
-	recipe = value_of(reading, "fp8-recipe");
-	for (guint i = 0; recipe != NULL && i < G_N_ELEMENTS(recipes); i++)
-		if (strcmp(recipe, recipes[i][0]) == 0)
-			return recipes[i][1];
-	return "fp8";
+	if (!has(reading, RECIPE))
+		return "fp8-ds";
+	word = find_word(reading, pipesim_megatron_precisions, PIPESIM_NVFP4);
+	return word != NULL ? word->value : "fp8";
 }
 
 static void read_optimizer(Reading *reading)
@@ -295,19 +332,14 @@ static void read_optimizer(Reading *reading)
 /* CUDA graphs, and what they are said to hold. */
 static void read_graphs(Reading *reading)
 {
-	static const char *const scopes[][2] = {
-		{"full_iteration", "step"}, {"attn", "layers"}, {"moe_router", "router"}};
-	const char *scope = value_of(reading, "cuda-graph-scope");
+	const PipesimMegatronWord *word = find_word(
+		reading, pipesim_megatron_graphs, G_N_ELEMENTS(pipesim_megatron_graphs));
 
 	if (!has(reading, "cuda-graph-impl") || is(reading, "cuda-graph-impl", "none"))
 		return;
 	set(reading, PIPESIM_SET_CUDA_GRAPH, "cuda-graph-impl", "");
-	for (guint i = 0; scope != NULL && i < G_N_ELEMENTS(scopes); i++) {
-		if (strstr(scope, scopes[i][0]) == NULL)
-			continue;
-		set(reading, PIPESIM_SET_GRAPHS, "cuda-graph-scope", scopes[i][1]);
-		return;
-	}
+	if (word != NULL)
+		set(reading, PIPESIM_SET_GRAPHS, word->name, word->value);
 }
 
 /* Of Megatron's string for a layout, such as Et*3|(tt|)*29,m|L. */
@@ -379,8 +411,11 @@ static void read_megatron(Reading *reading)
 	const guint64 ep = number(reading, "expert-model-parallel-size", 1);
 	const guint64 etp = number(reading, "expert-tensor-parallel-size", tp);
 	guint64 dp = nodes * each / MAX(tp * pp * cp, 1);
+	/* A backend is one of the flexible dispatcher's. */
+	const PipesimMegatronWord *dispatcher = find_word(reading, pipesim_megatron_dispatchers,
+		is(reading, "moe-token-dispatcher-type", "flex") ? PIPESIM_HYBRIDEP + 1
+								 : PIPESIM_DEEPEP);
 	const char *comm = value_of(reading, "cp-comm-type"),
-		   *flex = value_of(reading, "moe-flex-dispatcher-backend"),
 		   *loss = value_of(reading, "cross-entropy-fusion-impl");
 	const gboolean fused = !has(reading, "no-gradient-accumulation-fusion");
 	const gboolean rotated = !has(reading, "no-rope-fusion");
@@ -404,9 +439,8 @@ static void read_megatron(Reading *reading)
 	if (comm != NULL && (strcmp(comm, "p2p") == 0 || strcmp(comm, "a2a") == 0))
 		set(reading, PIPESIM_SET_CP_COMM, "cp-comm-type", comm);
 	read_graphs(reading);
-	if (is(reading, "moe-token-dispatcher-type", "flex") && flex != NULL &&
-		(strcmp(flex, "deepep") == 0 || strcmp(flex, "hybridep") == 0))
-		set(reading, PIPESIM_SET_DISPATCHER, "moe-flex-dispatcher-backend", flex);
+	if (dispatcher != NULL)
+		set(reading, PIPESIM_SET_DISPATCHER, dispatcher->name, dispatcher->value);
 	if (is(reading, "attention-backend", "unfused"))
 		set(reading, PIPESIM_SET_ATTENTION, "attention-backend", "unfused");
 	if (has(reading, "cross-entropy-loss-fusion"))

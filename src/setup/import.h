@@ -8,6 +8,19 @@ typedef enum {
 	PIPESIM_FROM_TORCHTITAN,    /* TOML, of torchtitan until early 2026 */
 } PipesimFramed;
 
+/* A value of an option in Megatron-LM's words. */
+typedef struct {
+	const char *value;       /* of the option; NULL: Megatron-LM has no words for it */
+	const char *name, *word; /* the argument that tells it, and what stands behind that */
+	const char *beside;      /* arguments ahead of it, as they are written; or NULL */
+} PipesimMegatronWord;
+
+/** pipesim_megatron_precisions, pipesim_megatron_graphs, pipesim_megatron_dispatchers: by PipesimPrecision, PipesimGraphs and
+ * PipesimDispatcher. */
+extern const PipesimMegatronWord pipesim_megatron_precisions[PIPESIM_NVFP4 + 1];
+extern const PipesimMegatronWord pipesim_megatron_graphs[PIPESIM_GRAPHS_STEP + 1];
+extern const PipesimMegatronWord pipesim_megatron_dispatchers[PIPESIM_HYBRIDEP + 1];
+
 typedef struct {
 	PipesimJobFile *job;
 	GString *

@@ -39,7 +39,8 @@ static const struct {
 	{"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ett|(tt|)*14,ttL'",
 		PIPESIM_SET_CHUNKS, "4"},
 	{"torchrun --nproc-per-node 8 pretrain_gpt.py --nnodes 2", PIPESIM_SET_DP, "16"},
-	{"--fp8-format hybrid", PIPESIM_SET_PRECISION, "fp8"},
+	{"--fp8-format hybrid", PIPESIM_SET_PRECISION, "fp8-ds"},
+	{"--fp8-format hybrid --fp8-recipe custom", PIPESIM_SET_PRECISION, "fp8"},
 	{"--fp8-format e4m3 --fp8-recipe mxfp8", PIPESIM_SET_PRECISION, "fp8-mx"},
 	{"--fp8-format hybrid --fp8-param-gather", PIPESIM_SET_PRECISION, "fp8-params"},
 	{"--fp4-format e2m1", PIPESIM_SET_PRECISION, "nvfp4"},
@@ -52,7 +53,8 @@ static const struct {
 	{"--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep",
 		PIPESIM_SET_DISPATCHER, "hybridep"},
 	{"--moe-token-dispatcher-type alltoall --moe-flex-dispatcher-backend deepep",
-		PIPESIM_SET_DISPATCHER, NULL},
+		PIPESIM_SET_DISPATCHER, "alltoall"},
+	{"--bf16 --moe-flex-dispatcher-backend deepep", PIPESIM_SET_DISPATCHER, NULL},
 	{"--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|t|t|tL'",
 		PIPESIM_SET_CHUNKS, "2"},
 	{"--pipeline-model-parallel-layout 'Et|t|t|tL'", PIPESIM_SET_LAYOUT, "Et|t|t|tL"},
@@ -97,6 +99,37 @@ START_TEST(arguments_become_options)
 	else
 		ck_assert_pstr_eq(import->job->text[id], said[_i].value);
 	ck_assert(said[_i].value != NULL || !import->job->flag[id]);
+}
+END_TEST
+
+/* What plans write of a value is read as that value: fp8 alone is one of two words for a recipe. */
+START_TEST(words_are_read_as_written)
+{
+	static const struct {
+		PipesimSettingId id;
+		const PipesimMegatronWord *words;
+		guint n;
+	} tables[] = {{PIPESIM_SET_PRECISION, pipesim_megatron_precisions, PIPESIM_NVFP4 + 1},
+		{PIPESIM_SET_GRAPHS, pipesim_megatron_graphs, PIPESIM_GRAPHS_STEP + 1},
+		{PIPESIM_SET_DISPATCHER, pipesim_megatron_dispatchers, PIPESIM_HYBRIDEP + 1}};
+	guint found = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(tables); i++)
+		for (guint k = 0; k < tables[i].n; k++) {
+			const PipesimMegatronWord *word = &tables[i].words[k];
+			g_autofree char *text = g_strdup_printf("%s--%s %s",
+				word->beside != NULL ? word->beside : "", word->name,
+				word->word);
+			g_autoptr(PipesimImport) import = NULL;
+
+			if (word->value == NULL)
+				continue;
+			import = parse(PIPESIM_FROM_MEGATRON_SHELL, text, NULL);
+			ck_assert_str_eq(import->job->text[tables[i].id],
+				strcmp(word->value, "fp8") == 0 ? "fp8-cs" : word->value);
+			found++;
+		}
+	ck_assert_uint_eq(found, 12);
 }
 END_TEST
 
@@ -175,6 +208,7 @@ Suite *setup_import_suite(void)
 	TCase *cases = tcase_create("setup-import");
 
 	tcase_add_loop_test(cases, arguments_become_options, 0, G_N_ELEMENTS(said));
+	tcase_add_test(cases, words_are_read_as_written);
 	tcase_add_test(cases, models_are_described);
 	tcase_add_test(cases, torchtitan_is_read);
 	tcase_add_test(cases, what_is_none_is_refused);
