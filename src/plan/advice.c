@@ -128,9 +128,10 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 	x = &first->candidate->training;
 	y = &second->candidate->training;
 	if (x->tp == y->tp && x->microbatch == y->microbatch && x->ep == y->ep)
-		return g_strdup_printf("The first two rows of %s run the same ops in another "
-				       "pipeline. To decide, run some steps of the first; "
-				       "pipesim diagnose compares its waits with these",
+		return g_strdup_printf(
+			"The first two rows of %s run the same kernels in another "
+			"pipeline. To decide, run some steps of the first; "
+			"pipesim diagnose compares its waits with these",
 			pipesim_framework(&first->of->wish)->words);
 	tp = both(x->tp, y->tp);
 	size = both(x->microbatch, y->microbatch);

@@ -159,18 +159,30 @@ static void append_errors(const PipesimAdvice *plan, GString *out)
 	}
 }
 
+/* " (8 nodes of 8)", or how many GPUs links join where these are more than a node's. */
+static char *nodes_of(const PipesimWish *wish)
+{
+	if (wish->device != NULL && wish->device->node > wish->per_node &&
+		wish->gpus > wish->per_node)
+		return g_strdup_printf(
+			" (links join %" G_GINT64_FORMAT ")", wish->device->node);
+	return wish->gpus > wish->per_node
+		       ? g_strdup_printf(" (%u nodes of %u)", wish->gpus / wish->per_node,
+				 wish->per_node)
+		       : g_strdup("");
+}
+
 static void append_asked(const PipesimAdvice *plan, GString *out)
 {
 	const PipesimPlanning *first = plan->asked->pdata[0];
 	const PipesimWish *wish = &first->wish;
-	g_autofree char *limit = gib(wish->memory);
+	g_autofree char *limit = gib(wish->memory), *nodes = nodes_of(wish);
 	const PipesimPlanned all = pipesim_advice_sum(plan);
 
 	say(out,
-		"%s on %u GPUs, %u per node: %" G_GINT64_FORMAT
-		" sequences of %" G_GINT64_FORMAT " tokens a step, %s GiB a GPU",
-		wish->model->name, wish->gpus, wish->per_node, wish->batch, wish->training.seq,
-		limit);
+		"%s on %u GPUs%s: %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
+		" tokens a step, %s GiB a GPU",
+		wish->model->name, wish->gpus, nodes, wish->batch, wish->training.seq, limit);
 	if (wish->capture != NULL)
 		say(out, "Times from the trace, scaled: attention and MLP by FLOPs, rows of "
 			 "experts by bytes, the head as the MLP");
@@ -180,7 +192,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 			"it measured, links, network and the model not",
 			wish->device->name, wish->device->measured->len, wish->device->terms);
 	else
-		say(out, "Times from FLOPs on %s at %s of its peak, not measured",
+		say(out, "Times from kernels on %s, products at %s of its peak, not measured",
 			wish->device->name,
 			pipesim_double(pipesim_device_share(wish->device, &wish->training)));
 	if (plan->measured.steps > 0)
@@ -193,7 +205,10 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 	say(out,
 		"Collectives and messages at shares of a node's links, %.0f GB/s per GPU "
 		"between nodes",
-		PIPESIM_NETWORK / 1e9);
+		(wish->training.node_bandwidth > 0 ? (double)wish->training.node_bandwidth
+			: wish->device != NULL     ? wish->device->network
+						   : PIPESIM_NETWORK) /
+			1e9);
 	append_errors(plan, out);
 	say(out,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
@@ -252,6 +267,9 @@ static char *words_of(const PipesimPlanRow *row)
 		if (sizes[i].always || sizes[i].size > 1)
 			g_string_append_printf(words, "%s %" G_GINT64_FORMAT ", ",
 				sizes[i].name, sizes[i].size);
+	if (training->microbatch > 1)
+		g_string_append_printf(
+			words, "mbs %" G_GINT64_FORMAT ", ", training->microbatch);
 	g_string_append(words, candidate->schedule->name);
 	if (candidate->chunks > 0)
 		g_string_append_printf(words, " with %u chunks", candidate->chunks);
@@ -267,13 +285,13 @@ static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
 	const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
 	g_autofree char *words = row != NULL ? words_of(row) : NULL;
 	g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
+	const char *who = strcmp(framework->name, "any") == 0 ? "Any order" : framework->words;
 	PipesimNumber rate;
 
 	if (row == NULL)
-		return g_strdup_printf("%s: nothing fits in %.1f GiB.", framework->words,
+		return g_strdup_printf("%s: nothing fits in %.1f GiB.", who,
 			(double)of->wish.memory / PIPESIM_GIB);
-	return g_strdup_printf("%s: %s: %s a step, %s tokens/s%s%s%s.",
-		strcmp(framework->name, "any") == 0 ? "Any order" : framework->words, words,
+	return g_strdup_printf("%s: %s: %s a step, %s tokens/s%s%s%s.", who, words,
 		pipesim_brief_time(row->candidate->step),
 		short_rate(rate, row->candidate->tokens),
 		row->candidate->mfu > 0 ? ", MFU " : "", row->candidate->mfu > 0 ? mfu : "",
@@ -306,9 +324,12 @@ static char *smallest_of(const PipesimAdvice *plan)
 {
 	const PipesimPlanning *of = plan->asked->pdata[0];
 	const PipesimCandidate *smallest = &of->planned->smallest;
+	gboolean shares = FALSE; /* FSDP was tried */
 
-	for (guint i = 1; i < plan->asked->len; i++) {
+	for (guint i = 0; i < plan->asked->len; i++) {
 		const PipesimPlanning *other = plan->asked->pdata[i];
+
+		shares |= other->wish.training.eager;
 
 		if (other->planned->smallest.least < smallest->least) {
 			of = other;
@@ -323,9 +344,10 @@ static char *smallest_of(const PipesimAdvice *plan)
 	return g_strdup_printf(
 		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
 		" and recompute %s a rank still has %s GiB of parameters, optimizer and one "
-		"micro-batch, + %s reserve; give more GPUs, or --zero 3",
+		"micro-batch, + %s reserve; give more GPUs%s",
 		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute, least,
-		reserve);
+		reserve,
+		shares ? "" : ", or --framework torchtitan, which shares parameters too");
 }
 
 /* What stands below the table: its marks, and what of a step is lost in the first row. (transfer full). */
@@ -440,18 +462,15 @@ static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
 	/* Of a file, not of "qwen2.5-vl-7b". */
 	const gboolean is_file =
 		g_str_equal(extension, "ini") || g_str_equal(extension, "json");
-	g_autofree char *gpu = NULL;
+	g_autofree char *gpu = NULL, *nodes = nodes_of(wish);
 	double told = 0;
 
 	g_string_append_printf(screen->asked, "%.*s on %u ",
 		(int)(strlen(name) - (is_file ? strlen(extension) + 1 : 0)), name, wish->gpus);
 	if (wish->device != NULL && strchr(wish->device->name, '/') == NULL)
 		gpu = g_ascii_strup(wish->device->name, -1);
-	g_string_append_printf(screen->asked, "%s of %.1f GiB", gpu != NULL ? gpu : "GPUs",
-		(double)wish->memory / PIPESIM_GIB);
-	if (wish->gpus > wish->per_node)
-		g_string_append_printf(screen->asked, " (%u nodes of %u)",
-			wish->gpus / wish->per_node, wish->per_node);
+	g_string_append_printf(screen->asked, "%s of %.1f GiB%s", gpu != NULL ? gpu : "GPUs",
+		(double)wish->memory / PIPESIM_GIB, nodes);
 	g_string_append_printf(screen->asked,
 		", %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
 		" tokens a step; times ",
