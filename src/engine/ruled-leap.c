@@ -266,7 +266,7 @@ static gboolean stops_alike(const Try *try)
 	const PipesimLowering *lowering = try->lowering;
 	const PipesimJob *job = &try->step->job;
 
-	if (job->runtime->between == NULL || try->order.shape.copies > 1 ||
+	if (job->runtime->between == NULL ||
 		(job->runtime->between(lowering->program, &job->issuing) &
 			(PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_JOINED)) == 0)
 		return FALSE;
@@ -289,6 +289,24 @@ static gboolean stops_alike(const Try *try)
 		}
 	}
 	return TRUE;
+}
+
+/* The cycle in which @try stops, by the numbers that all micro-batches have: each pipeline's go on where those of the one
+ * before end. @program: that of @try, of which only names are asked from now on */
+static void name_cycle(const Try *try, PipesimProgram *program, GError **error)
+{
+	const PipesimShape *all = &try->step->job.order->shape;
+	const guint32 own = pipesim_shape_per_chunk(&program->shape);
+	const guint32 more = pipesim_shape_per_chunk(all) - own;
+
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		PipesimOp *op = &program->ops[i];
+
+		op->microbatch += op->microbatch / own * more;
+		op->b_microbatch += op->b_microbatch / own * more;
+	}
+	program->shape.microbatches = all->microbatches;
+	pipesim_lowering_stops(try->lowering, try->ruled->issuing.communicators, error);
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -341,7 +359,7 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GEr
 		!done) {
 		try->stops = g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
 		if (try->stops && stops_alike(try))
-			g_propagate_error(error, g_steal_pointer(&stopped));
+			name_cycle(try, program, error);
 		return FALSE;
 	}
 	for (guint32 phase = 0; phase < try->loops->n_phases; phase++)
