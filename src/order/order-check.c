@@ -20,6 +20,7 @@ typedef struct {
 	/* A stack of ranks that wait for nothing, as far as is known. */
 	guint32 *ready;
 	guint n_ready;
+	PipesimProgram *spare; /* where ops are exchanged */
 } Order;
 
 /* Whether @rank has to wait for the result at @slot. */
@@ -135,12 +136,16 @@ static guint32 entry_of(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
 	return at.index;
 }
 
-static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
+static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 {
-	const Order *order = graph;
-	g_autoptr(PipesimProgram) program = pipesim_program_exchanged(order->program, index);
+	PipesimProgram *spare = ((const Order *)graph)->spare;
+	gboolean runs = spare != NULL && pipesim_program_exchange(spare, rank, index);
 
-	return program != NULL && pipesim_program_runs(program);
+	if (!runs)
+		return FALSE;
+	runs = pipesim_program_runs(spare);
+	pipesim_program_exchange(spare, rank, index);
+	return runs;
 }
 
 static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
@@ -175,7 +180,9 @@ gboolean pipesim_program_check_order(
 			stuck.rank++;
 		stuck.index = order.next[stuck.rank];
 		cycle = pipesim_find_cycle(&waiting, stuck);
+		order.spare = locate != NULL ? pipesim_program_copy(program) : NULL;
 		pipesim_fail_cycle(&waiting, cycle, "deadlock", error);
+		pipesim_program_unref(order.spare);
 	}
 	return order.n_done == program->n_ops;
 }

@@ -340,22 +340,65 @@ gboolean pipesim_program_link(
 
 /* Changed copies. ------------------------------------------------------------------------------ */
 
-PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index)
+PipesimProgram *pipesim_program_copy(const PipesimProgram *program)
 {
 	const PipesimShape *shape = &program->shape;
-	g_autoptr(PipesimProgram) copy = pipesim_program_new(shape, program->n_ops, NULL);
+	const gsize slots = (gsize)shape->stages * shape->microbatches;
+	PipesimProgram *copy = pipesim_program_new(shape, program->n_ops, NULL);
 
 	if (copy == NULL)
 		return NULL;
 	copy->n_ops = program->n_ops;
+	copy->has_more = program->has_more;
 	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
 	memcpy(copy->rank_begin, program->rank_begin,
 		((gsize)shape->ranks + 1) * sizeof *copy->rank_begin);
 	memcpy(copy->stage_of, program->stage_of,
 		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
-	copy->ops[index] = program->ops[index + 1];
-	copy->ops[index + 1] = program->ops[index];
-	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
+	copy->forward = g_memdup2(program->forward, slots * sizeof *copy->forward);
+	copy->backward = g_memdup2(program->backward, slots * sizeof *copy->backward);
+	return copy;
+}
+
+/* Whether @op of @rank needs on its stage what @before, of the same rank, does. */
+static gboolean needs(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, const PipesimOp *before)
+{
+	const guint slices = pipesim_shape_slices(&program->shape);
+	const gsize forward = pipesim_op_forward_slot(program, rank, op),
+		    backward = pipesim_op_backward_slot(program, rank, op),
+		    last_forward = pipesim_op_forward_slot(program, rank, before),
+		    last_backward = pipesim_op_backward_slot(program, rank, before);
+
+	if (pipesim_op_has_forward(before) &&
+		((pipesim_op_has_backward(op) && backward == last_forward) ||
+			(pipesim_op_has_forward(op) && slices > 1 &&
+				forward == last_forward + 1 && forward % slices > 0)))
+		return TRUE;
+	return pipesim_op_has_backward(before) &&
+	       ((op->kind == PIPESIM_W && forward == last_backward) ||
+		       (pipesim_op_has_backward(op) && slices > 1 &&
+			       last_backward == backward + 1 && last_backward % slices > 0));
+}
+
+gboolean pipesim_program_exchange(PipesimProgram *program, guint rank, guint32 index)
+{
+	PipesimOp *ops = &program->ops[index];
+	const PipesimOp first = ops[0];
+
+	if (needs(program, rank, &ops[1], &first))
+		return FALSE;
+	ops[0] = ops[1];
+	ops[1] = first;
+	for (guint32 i = 0; i < 2; i++) {
+		if (pipesim_op_has_forward(&ops[i]))
+			program->forward[pipesim_op_forward_slot(program, rank, &ops[i])] =
+				index + i;
+		if (pipesim_op_has_backward(&ops[i]))
+			program->backward[pipesim_op_backward_slot(program, rank, &ops[i])] =
+				index + i;
+	}
+	return TRUE;
 }
 
 gboolean pipesim_program_has_pairs(const PipesimProgram *program)

@@ -298,10 +298,12 @@ gboolean pipesim_program_has_pairs(const PipesimProgram *program);
  * Returns: (transfer full): linked; NULL with PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error);
 
-/** pipesim_program_exchanged: a linked copy of @program in which op @index and the next one of
- * its rank have changed places; NULL where that breaks the order within a stage or memory does
- * not suffice. */
-PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index);
+/** pipesim_program_copy: one of the linked @program's own, which nobody shares; NULL where memory does not suffice. */
+PipesimProgram *pipesim_program_copy(const PipesimProgram *program);
+
+/** pipesim_program_exchange: op @index of such a copy and the next one of its @rank change places, which they do again
+ * to be where they were. FALSE where that breaks the order within a stage: nothing happens then. */
+gboolean pipesim_program_exchange(PipesimProgram *program, guint rank, guint32 index);
 
 /** pipesim_op_print: appends "0F7" or "(0F7;7B13)OVERLAP_F_B". */
 void pipesim_op_print(

@@ -17,7 +17,8 @@ typedef struct {
 	guint32 *queue; /* ring of ranks to look at */
 	guint8 *queued; /* by rank: in the queue */
 	guint head, n_queued, ranks;
-	guint32 n_done; /* ops */
+	guint32 n_done;        /* ops */
+	PipesimProgram *spare; /* where ops are exchanged */
 } Check;
 
 static inline void push(Check *check, guint rank)
@@ -257,14 +258,18 @@ static PipesimLowering *link_again(
 }
 
 /* Two ops of a file stay where they are: they are exchanged in the program. */
-static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
+static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 {
 	const Check *check = graph;
 	const PipesimLowering *lowering = check->lowering;
 	const gboolean from_file = lowering->from_file;
 	const PipesimAction *first = from_file ? &lowering->actions[index] : NULL;
-	g_autoptr(PipesimProgram) program = NULL;
+	const guint32 op = from_file ? first->op : index;
+	PipesimIssuing issuing = lowering->issuing;
 	g_autoptr(PipesimLowering) exchanged = NULL;
+	PipesimProven proven = PIPESIM_PROVEN_NONE;
+	PipesimFate fate = PIPESIM_FATE_UNKNOWN;
+	gboolean runs;
 
 	if (from_file && (first[0].joined || first[1].joined))
 		return FALSE;
@@ -273,13 +278,20 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, gu
 		exchanged = link_again(lowering, lowering->program, index);
 		return exchanged != NULL && lowering_runs(exchanged, check->communicators);
 	}
-	program = pipesim_program_exchanged(lowering->program, from_file ? first->op : index);
-	if (program == NULL || !pipesim_program_runs(program))
+	if (check->spare == NULL || !pipesim_program_exchange(check->spare, rank, op))
 		return FALSE;
-	exchanged =
-		from_file ? link_again(lowering, program, PIPESIM_NO_OP)
-			  : pipesim_lower(program, lowering->runtime, &lowering->issuing, NULL);
-	return exchanged != NULL && lowering_runs(exchanged, check->communicators);
+	issuing.communicators = check->communicators;
+	if (!from_file)
+		fate = pipesim_between_play(check->spare, lowering->runtime, &issuing, &proven);
+	runs = fate != PIPESIM_FATE_HANGS && pipesim_program_runs(check->spare);
+	if (runs && fate == PIPESIM_FATE_UNKNOWN) {
+		exchanged = from_file ? link_again(lowering, check->spare, PIPESIM_NO_OP)
+				      : pipesim_lower(check->spare, lowering->runtime,
+						&lowering->issuing, NULL);
+		runs = exchanged != NULL && lowering_runs(exchanged, check->communicators);
+	}
+	pipesim_program_exchange(check->spare, rank, op);
+	return runs;
 }
 
 /* Which of the messages between its two ranks each is, by its place in the list of its own. */
@@ -416,7 +428,10 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 		communicators == PIPESIM_COMMUNICATOR_PAIR   ? "pair of ranks"
 		: communicators == PIPESIM_COMMUNICATOR_EDGE ? "pair of ranks and direction"
 							     : "");
-	return pipesim_fail_cycle(&waiting, cycle, what, error);
+	check.spare = locate != NULL ? pipesim_program_copy(lowering->program) : NULL;
+	pipesim_fail_cycle(&waiting, cycle, what, error);
+	pipesim_program_unref(check.spare);
+	return FALSE;
 }
 
 gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntime *runtime,

@@ -323,12 +323,12 @@ START_TEST(fates_agree)
 	assert_fate(program);
 	for (guint i = 0; i < 8; i++) {
 		const guint32 at = (guint32)g_rand_int_range(random, 0, (gint32)program->n_ops);
-		PipesimProgram *changed =
-			at + 1 < program->rank_begin[pipesim_program_rank(program, at) + 1]
-				? pipesim_program_exchanged(program, at)
-				: NULL;
+		const guint rank = pipesim_program_rank(program, at);
+		PipesimProgram *changed = pipesim_program_copy(program);
 
-		if (changed != NULL && pipesim_program_runs(changed)) {
+		if (at + 1 < program->rank_begin[rank + 1] &&
+			pipesim_program_exchange(changed, rank, at) &&
+			pipesim_program_runs(changed)) {
 			pipesim_program_unref(program);
 			program = pipesim_program_ref(changed);
 			assert_fate(program);

@@ -69,30 +69,39 @@ START_TEST(folds)
 }
 END_TEST
 
-/* @program with one op, drawn, some places earlier or later on its rank; not linked. */
-static PipesimProgram *displaced(const PipesimProgram *program, GRand *draw)
+/* @program with op @from where op @to of its rank was; not linked. */
+static PipesimProgram *displaced(const PipesimProgram *program, guint32 from, guint32 to)
 {
-	const PipesimShape *shape = &program->shape;
-	PipesimProgram *copy = pipesim_program_new(shape, program->n_ops, NULL);
-	const guint rank = (guint)g_rand_int_range(draw, 0, (gint32)shape->ranks);
-	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
-	const guint32 from = begin + g_rand_int(draw) % (end - begin);
-	const guint32 to = begin + (g_rand_boolean(draw) ? g_rand_int(draw) % (end - begin)
-							 : MIN(from + 1, end - 1) - begin);
-	const PipesimOp moved = program->ops[from];
+	PipesimProgram *copy = pipesim_program_copy(program);
 
-	copy->n_ops = program->n_ops;
-	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
-	memcpy(copy->rank_begin, program->rank_begin,
-		(shape->ranks + 1) * sizeof *copy->rank_begin);
-	memcpy(copy->stage_of, program->stage_of,
-		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
 	if (to > from)
-		memmove(&copy->ops[from], &copy->ops[from + 1], (to - from) * sizeof moved);
+		memmove(&copy->ops[from], &program->ops[from + 1],
+			(to - from) * sizeof *copy->ops);
 	else
-		memmove(&copy->ops[to + 1], &copy->ops[to], (from - to) * sizeof moved);
-	copy->ops[to] = moved;
+		memmove(&copy->ops[to + 1], &program->ops[to], (from - to) * sizeof *copy->ops);
+	copy->ops[to] = program->ops[from];
+	g_clear_pointer(&copy->forward, g_free);
+	g_clear_pointer(&copy->backward, g_free);
 	return copy;
+}
+
+/* Ops @index and @index + 1 of @rank change places where that links, as @other is; and back. */
+static void assert_exchange(
+	const PipesimProgram *program, const PipesimProgram *other, guint rank, guint32 index)
+{
+	const gsize bytes = (gsize)program->shape.stages * program->shape.microbatches *
+			    sizeof *program->forward;
+	g_autoptr(PipesimProgram) own = pipesim_program_copy(program);
+
+	ck_assert_int_eq(pipesim_program_exchange(own, rank, index), other != NULL);
+	for (const PipesimProgram *same = other != NULL ? other : program; same != NULL;
+		same = same == other ? program : NULL) {
+		ck_assert_mem_eq(own->ops, same->ops, own->n_ops * sizeof *own->ops);
+		ck_assert_mem_eq(own->forward, same->forward, bytes);
+		ck_assert_mem_eq(own->backward, same->backward, bytes);
+		if (same == other)
+			ck_assert(pipesim_program_exchange(own, rank, index));
+	}
 }
 
 /* What folds has all its ops, each before what needs it on its rank, and runs where it does op by op. */
@@ -104,10 +113,18 @@ START_TEST(folds_what_runs)
 	g_autoptr(GRand) draw = g_rand_new_with_seed((guint32)_i);
 
 	for (guint i = 0; i < 8 && !program->has_more; i++) {
-		g_autoptr(PipesimProgram) other = displaced(program, draw);
+		const guint rank =
+			(guint)g_rand_int_range(draw, 0, (gint32)program->shape.ranks);
+		const guint32 begin = program->rank_begin[rank];
+		const guint32 n = program->rank_begin[rank + 1] - begin;
+		const guint32 from = g_rand_int(draw) % n;
+		const guint32 to = i % 2 > 0 ? MIN(from + 1, n - 1) : g_rand_int(draw) % n;
+		g_autoptr(PipesimProgram) other = displaced(program, begin + from, begin + to);
 		g_autoptr(PipesimOrder) folded = fold(other);
 		const gboolean linked = pipesim_program_link(other, NULL, NULL, NULL);
 
+		if (i % 2 > 0 && to > from)
+			assert_exchange(program, linked ? other : NULL, rank, begin + from);
 		if (folded == NULL)
 			continue;
 		ck_assert(linked);
