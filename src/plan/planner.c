@@ -395,12 +395,14 @@ static gboolean run_and_take(Planner *planner, Item **items, guint n, GError **e
 	return TRUE;
 }
 
-static int compare_item_bounds(gconstpointer a, gconstpointer b)
+/* By what balanced layers take at least: where nothing is computed again, whatever is. */
+static int compare_least_steps(gconstpointer a, gconstpointer b)
 {
 	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
-	const int order = compare_bounds(x, y);
+	const gint64 left = MAX(x->candidate.bound, x->candidate.step);
+	const gint64 right = MAX(y->candidate.bound, y->candidate.step);
 
-	return order != 0 ? order : (x > y) - (x < y);
+	return left != right ? (left > right) - (left < right) : (x > y) - (x < y);
 }
 
 /* @n of @items under a runtime whose messages wait: with messages that wait for nothing first, which is many times as fast and
@@ -417,7 +419,7 @@ static gboolean run_waiting(Planner *planner, Item **items, guint n, GError **er
 		items[i]->candidate.bound =
 			MAX(items[i]->candidate.bound, items[i]->candidate.step);
 	if (n > 0)
-		qsort(items, n, sizeof *items, compare_item_bounds);
+		qsort(items, n, sizeof *items, compare_least_steps);
 	for (guint i = 0; i <= n; i++) {
 		if (i < n && can_still_win(planner, &items[i]->candidate)) {
 			block[some++] = items[i];
@@ -464,20 +466,6 @@ static gboolean simulate_all(Planner *planner, GError **error)
 	return TRUE;
 }
 
-/* What balanced layers take at least, whatever of them is computed again: what they do without, ns. */
-static gint64 without(const Item *item)
-{
-	return MAX(item->candidate.bound, item->candidate.step);
-}
-
-static int compare_without(gconstpointer a, gconstpointer b)
-{
-	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
-	const gint64 left = without(x), right = without(y);
-
-	return left != right ? (left > right) - (left < right) : (x > y) - (x < y);
-}
-
 static gboolean fit_item(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
@@ -518,7 +506,7 @@ static gboolean fit_all(Planner *planner, GError **error)
 		g_ptr_array_add(items, item);
 	}
 	if (items->len > 0)
-		qsort(items->pdata, items->len, sizeof(gpointer), compare_without);
+		qsort(items->pdata, items->len, sizeof(gpointer), compare_least_steps);
 	for (guint next = 0; next < items->len; next += (guint)work.n_items) {
 		stages.items = (Item **)&items->pdata[next];
 		for (work.n_items = 0; work.n_items < MIN(LAID_OUT, items->len - next) &&
