@@ -137,26 +137,24 @@ static void G_GNUC_PRINTF(2, 3) say(GString *out, const char *format, ...)
 		g_string_append_c(out, '\n');
 }
 
-/* How far steps may be off: a sentence for Megatron-LM's modules, and one for PyTorch's. */
-static void append_errors(const PipesimAdvice *plan, GString *out)
+/* "+-2 %, torchtitan +-8 %": how far steps may be off, to so many @digits, by Megatron-LM's modules and by PyTorch's. */
+static char *errors_of(const PipesimAdvice *plan, guint digits)
 {
+	g_autoptr(GString) out = g_string_new(NULL);
 	double told = 0;
 
 	for (guint i = 0; i < plan->asked->len; i++) {
 		const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
 		const double error = pipesim_step_error(
 			&wish->training, wish->model->experts > 0, wish->capture != NULL);
-		g_autofree char *share = percent(error);
 
 		if (error == told || (told > 0 && !wish->training.eager))
 			continue;
+		g_string_append_printf(out, "%s%s+-%s %%", told > 0 ? ", " : "",
+			told > 0 ? "torchtitan " : "", pipesim_fixed(100 * error, digits));
 		told = error;
-		say(out,
-			"A step%s may be off by %s %%, the mean where %s was %s (docs/plan.md)",
-			wish->training.eager ? " of PyTorch's modules" : "", share,
-			wish->model->experts > 0 ? "a model with experts" : "a dense model",
-			wish->capture != NULL ? "measured" : "described");
 	}
+	return g_strdup(out->str);
 }
 
 /* " (8 nodes of 8)", or how many GPUs links join where these are more than a node's. */
@@ -177,6 +175,7 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 	const PipesimPlanning *first = plan->asked->pdata[0];
 	const PipesimWish *wish = &first->wish;
 	g_autofree char *limit = gib(wish->memory), *nodes = nodes_of(wish);
+	g_autofree char *errors = errors_of(plan, 1);
 	const PipesimPlanned all = pipesim_advice_sum(plan);
 
 	say(out,
@@ -209,7 +208,9 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 			: wish->device != NULL     ? wish->device->network
 						   : PIPESIM_NETWORK) /
 			1e9);
-	append_errors(plan, out);
+	say(out, "Steps of %s, %s, are off by %s in the mean (docs/plan.md)",
+		wish->model->experts > 0 ? "models with experts" : "dense models",
+		wish->capture != NULL ? "measured" : "described", errors);
 	say(out,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",
@@ -462,8 +463,7 @@ static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
 	/* Of a file, not of "qwen2.5-vl-7b". */
 	const gboolean is_file =
 		g_str_equal(extension, "ini") || g_str_equal(extension, "json");
-	g_autofree char *gpu = NULL, *nodes = nodes_of(wish);
-	double told = 0;
+	g_autofree char *gpu = NULL, *nodes = nodes_of(wish), *errors = errors_of(plan, 0);
 
 	g_string_append_printf(screen->asked, "%.*s on %u ",
 		(int)(strlen(name) - (is_file ? strlen(extension) + 1 : 0)), name, wish->gpus);
@@ -480,19 +480,7 @@ static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
 		: plan->measured.steps > 0       ? "described, corrected by measured steps"
 		: wish->device->measured != NULL ? "described, kernels measured"
 						 : "described");
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimWish *other = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
-		const double error = pipesim_step_error(
-			&other->training, other->model->experts > 0, other->capture != NULL);
-
-		if (error == told || (told > 0 && !other->training.eager))
-			continue;
-		g_string_append_printf(screen->asked, "%s%s%s%.0f %%", told > 0 ? ", " : " (",
-			told > 0 ? pipesim_framework(other)->words : "",
-			told > 0 ? " +-" : "+-", 100 * error);
-		told = error;
-	}
-	g_string_append(screen->asked, ")\n");
+	g_string_append_printf(screen->asked, " (%s)\n", errors);
 }
 
 static void write_screen(

@@ -68,18 +68,15 @@ static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 			busy += (times->stage[PIPESIM_F][stage] +
 					times->stage[PIPESIM_B][stage]) *
 				(gint64)pipesim_shape_per_chunk(&shape);
-			bytes += times->bytes[PIPESIM_PARAMETERS][stage];
-			if (times->late != NULL)
-				bytes -= times->late[stage];
+			bytes += times->bytes[PIPESIM_PARAMETERS][stage] -
+				 (times->late != NULL ? times->late[stage] : 0);
 			tail += times->tail[stage];
-			held += times->bytes[PIPESIM_PARAMETERS][stage];
-			if (times->late != NULL)
-				held -= times->late[stage];
 			sorts |= times->sorts[stage];
 			least = MAX(least, times->bytes[PIPESIM_UNTIL_INPUT][stage] +
 						   times->bytes[PIPESIM_UNTIL_WEIGHT][stage] +
 						   times->bytes[PIPESIM_TRANSIENT][stage]);
 		}
+		held += bytes;
 		bytes += least + costs->cutter->fixed(costs->cutter, sorts);
 		/* As much as could be in pairs, each rounded by a nanosecond. */
 		if (times->chunk[PIPESIM_FB] <
@@ -477,15 +474,11 @@ gboolean pipesim_planner_node(PipesimWish *wish, GError **error)
 	wish->per_node = MIN(node, wish->gpus);
 	if (over == 0 || wish->gpus < node)
 		return TRUE;
-	return wish->node > 0
-		       ? pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				 "--gpus-per-node: %u do not divide %u GPUs; nearest: %u and "
-				 "%u GPUs",
-				 node, wish->gpus, wish->gpus - over, wish->gpus - over + node)
-		       : pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				 "--gpus: nodes of %u do not divide %u; nearest: %u and %u, or "
-				 "give --gpus-per-node",
-				 node, wish->gpus, wish->gpus - over, wish->gpus - over + node);
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"--gpus: nodes of %u do not divide %u; nearest: %u and %u, or give %s"
+		"--gpus-per-node",
+		node, wish->gpus, wish->gpus - over, wish->gpus - over + node,
+		wish->node > 0 ? "another " : "");
 }
 
 gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error)
