@@ -344,6 +344,7 @@ START_TEST(proves_layouts)
 		ck_assert_msg((double)best >= (double)brief.step * (1 - gap - 1e-6),
 			"%s: %" G_GINT64_FORMAT " ns, found %" G_GINT64_FORMAT ", gap %g",
 			schedule->name, best, brief.step, gap);
+		ck_assert(gap >= 0 && gap <= 1);
 		proven += gap == 0;
 		bounded += gap > 0 && gap < 0.1;
 	}
