@@ -8,15 +8,15 @@ static const PipesimFramework megatron = {.name = "megatron",
 	.words = "Megatron-LM",
 	.runtime = &pipesim_runtime_megatron,
 	.runtimes = " megatron ",
-	.instead = " fp8-tensorwise=fp8-cs fp8-rowwise=fp8-cs "};
+	.instead = {"fp8-tensorwise", "fp8-cs", "fp8-rowwise", "fp8-cs"}};
 /* Its docs/float8.md and docs/mxfp8.md. */
 static const PipesimFramework torchtitan = {.name = "torchtitan",
 	.words = "torchtitan",
 	.runtime = &pipesim_runtime_pytorch_2_15,
 	.runtimes = " pytorch-2.11 pytorch-2.15 single ",
 	.modules = "pytorch",
-	.instead = " fp8=fp8-tensorwise fp8-cs=fp8-tensorwise fp8-ds=fp8-tensorwise "
-		   "fp8-block=fp8-tensorwise nvfp4=fp8-mx ",
+	.instead = {"fp8", "fp8-tensorwise", "fp8-cs", "fp8-tensorwise", "fp8-ds",
+		"fp8-tensorwise", "fp8-block", "fp8-tensorwise", "nvfp4", "fp8-mx"},
 	.eager = TRUE};
 /* DeepSeek-V3 was trained without TP (arXiv 2412.19437, 3.1). */
 static const PipesimFramework deepseek = {.name = "deepseek",
@@ -51,13 +51,8 @@ const PipesimFramework *pipesim_framework(const PipesimWish *wish)
 
 const char *pipesim_framework_precision(const PipesimFramework *framework, const char *asked)
 {
-	g_autofree char *key = g_strdup_printf(" %s=", asked != NULL ? asked : "");
-	const char *found = framework->instead != NULL ? strstr(framework->instead, key) : NULL;
-	g_autofree char *word = NULL;
-
-	if (found == NULL)
-		return asked;
-	found += strlen(key);
-	word = g_strndup(found, strcspn(found, " "));
-	return g_intern_string(word);
+	for (guint i = 0; framework->instead[i] != NULL; i += 2)
+		if (g_strcmp0(framework->instead[i], asked) == 0)
+			return framework->instead[i + 1];
+	return asked;
 }

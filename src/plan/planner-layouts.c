@@ -51,7 +51,7 @@ static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 	if (way.costs == NULL ||
 		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
 		return;
-	pipesim_plan_way_measure(&way);
+	pipesim_plan_way_measure(&way, 1);
 	if (freely)
 		scenario.runtime = NULL;
 	layout = pipesim_layouts_search(candidate->schedule, &scenario, &shape, way.costs,

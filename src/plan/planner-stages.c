@@ -160,7 +160,7 @@ static void run_candidate(
 	way.costs = pipesim_planner_costs(wish, candidate, NULL);
 	if (way.costs == NULL)
 		return;
-	pipesim_plan_way_measure(&way);
+	pipesim_plan_way_measure(&way, 1);
 	pipesim_family_run(family, (const PipesimCosts *const *)&way.costs, 1, &brief);
 	pipesim_plan_take_brief(wish, &way, &brief, candidate);
 	pipesim_costs_free(way.costs);

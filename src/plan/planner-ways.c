@@ -115,8 +115,7 @@ static const guint *chunks_of(const PipesimWish *wish, const PipesimSchedule *sc
 	return given;
 }
 
-/* Of @stages that compute as many layers again each, where training says how many. */
-static void measure(PipesimPlanWay *way, guint stages)
+void pipesim_plan_way_measure(PipesimPlanWay *way, guint stages)
 {
 	const PipesimCutter *cutter = way->costs->cutter;
 	const PipesimTransformer *model = pipesim_cutter_model(cutter);
@@ -140,11 +139,6 @@ static void measure(PipesimPlanWay *way, guint stages)
 			      (double)stage.redone[part] * parts[part].again;
 }
 
-void pipesim_plan_way_measure(PipesimPlanWay *way)
-{
-	measure(way, 1);
-}
-
 void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 	const PipesimBrief *brief, PipesimCandidate *candidate)
 {
@@ -160,7 +154,7 @@ void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,
 	/* A way knows no number of stages, of each of which so many layers are computed again. */
 	if (own.training.first > 0 && own.training.each == NULL &&
 		pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
-		measure(&own, shape.stages);
+		pipesim_plan_way_measure(&own, shape.stages);
 	candidate->makespan = brief->makespan;
 	candidate->step = brief->step;
 	candidate->tokens = brief->tokens;
@@ -219,7 +213,7 @@ static gboolean bound_way(
 	way->costs = pipesim_planner_balanced(wish, training, way->ranks, &way->refusal);
 	if (way->costs == NULL)
 		return TRUE;
-	pipesim_plan_way_measure(way);
+	pipesim_plan_way_measure(way, 1);
 	for (const PipesimSchedule *const *schedule = wish->schedules; *schedule != NULL;
 		schedule++)
 		for (const guint *chunks = chunks_of(wish, *schedule); *chunks != G_MAXUINT;

@@ -18,8 +18,9 @@ typedef struct {
  * in the order of the search. (transfer full): of PipesimPlanWay; NULL with PIPESIM_ERROR_LIMIT. */
 GArray *pipesim_plan_ways(const PipesimWish *wish, GError **error);
 
-/** pipesim_plan_way_measure: what of a micro-batch is no model FLOPs, where its costs are known. */
-void pipesim_plan_way_measure(PipesimPlanWay *way);
+/** pipesim_plan_way_measure: what of a micro-batch is no model FLOPs, where its costs are known, of @stages that compute as many
+ * layers again each, where training says how many. */
+void pipesim_plan_way_measure(PipesimPlanWay *way, guint stages);
 
 /** pipesim_plan_take_brief: what @brief says of @candidate at @way; nothing where it did not run. */
 void pipesim_plan_take_brief(const PipesimWish *wish, const PipesimPlanWay *way,

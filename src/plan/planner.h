@@ -23,8 +23,8 @@ typedef struct {
 	gboolean eager;
 	gboolean no_tp, no_cp; /* it has none */
 	const char *modules; /* after --modules, unless others are given; NULL: Megatron-LM's */
-	const char *
-		instead; /* types of --precision that it has not, as " asked=what it runs "; or NULL */
+	/* Types of --precision that it has not, each ahead of what it runs, up to the first NULL. */
+	const char *instead[12];
 	gboolean experts; /* not asked for, it is for models with experts alone */
 } PipesimFramework;
 
