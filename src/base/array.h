@@ -15,6 +15,21 @@
 		((item = *item##_at), TRUE);                                                   \
 		item##_at++)
 
+/** pipesim_skip: makes @i the number of those below @n, from 0, for which @test, an expression with @i, is true: they
+ * come before all others. By halving. */
+#define pipesim_skip(i, n, test)                         \
+	do {                                             \
+		guint low_ = 0, high_ = (n);             \
+		while (low_ < high_) {                   \
+			(i) = low_ + (high_ - low_) / 2; \
+			if (test)                        \
+				low_ = (i) + 1;          \
+			else                             \
+				high_ = (i);             \
+		}                                        \
+		(i) = low_;                              \
+	} while (0)
+
 /** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))

@@ -159,11 +159,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			traces->len, calibration, 0, error);
 	if (effects == NULL)
 		return FALSE;
-	for (guint i = 0; i < record->notices->len; i++)
-		pipesim_setup_notice(setup, g_ptr_array_index(record->notices, i));
+	pipesim_each_in (const char, notice, record->notices)
+		pipesim_setup_notice(setup, notice);
 	patient.record = record;
-	for (guint t = 0; t < traces->len; t++)
-		patient.inferred |= ((PipesimTrace *)traces->pdata[t])->segments->len > 0;
+	pipesim_each_in (const PipesimTrace, trace, traces) {
+		pipesim_each_in (const char, notice, trace->notices)
+			pipesim_setup_notice(setup, notice);
+		patient.inferred |= trace->segments->len > 0;
+	}
 	patient.costs = calibration->costs;
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;

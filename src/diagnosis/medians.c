@@ -43,19 +43,13 @@ typedef enum {
 /* Of @stage on @rank in joined->held. */
 static guint place_of(const PipesimJoined *joined, guint rank, guint stage)
 {
-	guint low = 0, high = joined->held->len;
+	guint i;
 
-	while (low < high) {
-		const guint middle = low + (high - low) / 2;
-
-		if (g_array_index(joined->held, PipesimStagePlace, middle).rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (g_array_index(joined->held, PipesimStagePlace, low).stage != stage)
-		low++;
-	return low;
+	pipesim_skip(i, joined->held->len,
+		g_array_index(joined->held, PipesimStagePlace, i).rank < rank);
+	while (g_array_index(joined->held, PipesimStagePlace, i).stage != stage)
+		i++;
+	return i;
 }
 
 static gint64 *medians_of(const PipesimRecord *record, Sort sort)

@@ -54,20 +54,13 @@ GArray *pipesim_beside_messages(const PipesimTrace *trace)
 
 gint64 pipesim_beside_covered(const GArray *messages, gint64 start, gint64 end)
 {
-	guint low = 0, high = messages->len;
 	gint64 sum = 0;
+	guint i;
 
-	/* The first that ends later than @start. */
-	while (low < high) {
-		const guint middle = low + (high - low) / 2;
-
-		if (g_array_index(messages, PipesimInterval, middle).end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < messages->len; low++) {
-		const PipesimInterval *one = &g_array_index(messages, PipesimInterval, low);
+	pipesim_skip(
+		i, messages->len, g_array_index(messages, PipesimInterval, i).end <= start);
+	for (; i < messages->len; i++) {
+		const PipesimInterval *one = &g_array_index(messages, PipesimInterval, i);
 
 		if (one->start >= end)
 			break;

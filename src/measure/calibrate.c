@@ -671,6 +671,8 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 				c.notices, "%s is of another device, %s", trace->path, device);
 		pipesim_each_in (const char, notice, trace->notices)
 			pipesim_notice(c.notices, "%s", notice);
+		pipesim_each_in (const char, notice, trace->coverage)
+			pipesim_notice(c.notices, "%s", notice);
 	}
 	ok = run(&c, error);
 	result->stages = c.parts != NULL ? joined.stages : 0;

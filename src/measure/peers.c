@@ -97,18 +97,12 @@ static void compare_usual(Seen *first, const Seen *end)
 /* Of @trace the op that @collective lies in; NULL: in none. @rows: ops by start */
 static PipesimTraceRow *op_of(const GPtrArray *rows, const PipesimTraceCollective *collective)
 {
-	guint low = 0, high = rows->len;
 	PipesimTraceRow *row;
+	guint i;
 
-	while (low < high) {
-		const guint middle = low + (high - low) / 2;
-
-		if (((PipesimTraceRow *)rows->pdata[middle])->start <= collective->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	row = low > 0 ? rows->pdata[low - 1] : NULL;
+	pipesim_skip(
+		i, rows->len, ((PipesimTraceRow *)rows->pdata[i])->start <= collective->start);
+	row = i > 0 ? rows->pdata[i - 1] : NULL;
 	return row != NULL && collective->start < row->start + row->duration ? row : NULL;
 }
 
@@ -124,19 +118,12 @@ static gint compare_rows(gconstpointer a, gconstpointer b)
 static PipesimTraceSpan *span_of(
 	const PipesimTrace *trace, const PipesimTraceCollective *collective)
 {
-	guint low = 0, high = trace->spans->len;
+	guint i;
 
-	while (low < high) {
-		const guint middle = low + (high - low) / 2;
-
-		if (g_array_index(trace->spans, PipesimTraceSpan, middle).start <
-			collective->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < trace->spans->len; low++) {
-		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, low);
+	pipesim_skip(i, trace->spans->len,
+		g_array_index(trace->spans, PipesimTraceSpan, i).start < collective->start);
+	for (; i < trace->spans->len; i++) {
+		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, i);
 
 		if (span->start > collective->start)
 			break;

@@ -180,21 +180,13 @@ static gint compare_launches(gconstpointer a, gconstpointer b)
 /* Counts in @matched, host by host, those that may have launched @activity; how many they are. */
 static guint match(const GArray *launches, const PipesimEvent *activity, guint32 *matched)
 {
-	guint low = 0, high = launches->len;
 	guint32 before = NOBODY;
-	guint n = 0;
+	guint n = 0, i;
 
-	while (low < high) {
-		const guint middle = (low + high) / 2;
-
-		if (g_array_index(launches, PipesimEvent, middle).correlation <
-			activity->correlation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < launches->len; low++) {
-		const PipesimEvent *launch = &g_array_index(launches, PipesimEvent, low);
+	pipesim_skip(i, launches->len,
+		g_array_index(launches, PipesimEvent, i).correlation < activity->correlation);
+	for (; i < launches->len; i++) {
+		const PipesimEvent *launch = &g_array_index(launches, PipesimEvent, i);
 
 		if (launch->correlation != activity->correlation)
 			break;

@@ -749,12 +749,12 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		add_beside(trace, profile, ranges);
 	if (n > 0 || !profile->projected) {
 		const double all = MAX(1, time[0] + time[1] + time[2]);
-		pipesim_notice(trace->notices,
+		pipesim_notice(trace->coverage,
 			"%s: %u of %u GPU activities lie in known ranges; %.1f %% of the GPU "
 			"time does not",
 			trace->path, placed, n, 100 * time[2] / all);
 		if (time[1] > 0)
-			pipesim_notice(trace->notices,
+			pipesim_notice(trace->coverage,
 				"%s: %.1f %% of the GPU time is known but no cost: sends and "
 				"receives, which wait for their peers, or reductions",
 				trace->path, 100 * time[1] / all);
@@ -769,7 +769,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 			"ProfilerActivity.CUDA too (Nsight Systems: --trace cuda,nvtx)");
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
 		add_segments(trace, profile);
-		g_ptr_array_set_size(trace->notices, 0);
+		g_ptr_array_set_size(trace->coverage, 0);
 		if (trace->segments->len > 0)
 			return TRUE;
 	}

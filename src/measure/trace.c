@@ -40,6 +40,7 @@ PipesimTrace *pipesim_trace_new(const char *path)
 	trace->collectives = g_array_new(FALSE, FALSE, sizeof(PipesimTraceCollective));
 	trace->segments = g_array_new(FALSE, FALSE, sizeof(PipesimTraceSegment));
 	trace->notices = g_ptr_array_new_with_free_func(g_free);
+	trace->coverage = g_ptr_array_new_with_free_func(g_free);
 	trace->strings = g_string_chunk_new(4096);
 	return trace;
 }
@@ -58,6 +59,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 	g_array_unref(trace->collectives);
 	g_array_unref(trace->segments);
 	g_ptr_array_unref(trace->notices);
+	g_ptr_array_unref(trace->coverage);
 	g_string_chunk_free(trace->strings);
 	g_free(trace);
 }

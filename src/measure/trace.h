@@ -147,6 +147,7 @@ struct _PipesimTrace {
 	gint64 late_ns;
 	GArray *segments;      /* of PipesimTraceSegment: where nothing else was found */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
+	GPtrArray *coverage;   /* likewise, of what was measured: how much of it rows have */
 	GStringChunk *strings; /* that all of these point to */
 };
 

@@ -152,7 +152,7 @@ START_TEST(kernels_find_their_ranges)
 	ck_assert_int_eq(row_at(trace, 1)->rep, 1);
 	ck_assert_int_eq(row_at(trace, 1)->busy, 11000);
 	ck_assert_int_eq(row_at(trace, 2)->what.phase, PIPESIM_B);
-	ck_assert(trace_has_notice(trace->notices,
+	ck_assert(trace_has_notice(trace->coverage,
 		"4 of 5 GPU activities lie in known ranges; 39.0 % of the GPU time does not"));
 }
 END_TEST
@@ -222,7 +222,7 @@ START_TEST(rules_name_kernels_and_ranges)
 	ck_assert_str_eq(row_at(trace, 2)->what.component, "opt");
 	ck_assert_int_eq(row_at(trace, 2)->busy, 39000);
 	ck_assert(trace_has_notice(
-		trace->notices, "30.0 % of the GPU time is known but no cost"));
+		trace->coverage, "30.0 % of the GPU time is known but no cost"));
 }
 END_TEST
 
@@ -293,7 +293,7 @@ START_TEST(published_profile_is_reproduced)
 	g_autoptr(PipesimTrace) trace =
 		pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 	ck_assert_ptr_nonnull(trace);
-	ck_assert(trace_has_notice(trace->notices, "983 of 983 GPU activities"));
+	ck_assert(trace_has_notice(trace->coverage, "983 of 983 GPU activities"));
 	for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
 		const PipesimDistribution figures =
 			busy_of(trace, published[i].component, published[i].phase);
@@ -324,7 +324,7 @@ START_TEST(pipeline_profile_is_read)
 	ck_assert_uint_eq(rows[PIPESIM_F], 16);
 	ck_assert_uint_eq(rows[PIPESIM_I], 16);
 	ck_assert_uint_eq(rows[PIPESIM_W], 16);
-	ck_assert(trace_has_notice(trace->notices, "816 of 816 GPU activities"));
+	ck_assert(trace_has_notice(trace->coverage, "816 of 816 GPU activities"));
 }
 END_TEST
 
@@ -362,7 +362,7 @@ START_TEST(nsys_tables_are_read)
 	ck_assert_int_eq(row_at(trace, 1)->duration, 20000);
 	ck_assert_str_eq(pipesim_trace_get(trace, "device_name"), "NVIDIA H200");
 	ck_assert(trace_has_notice(
-		trace->notices, "1 of 2 GPU activities lie in known ranges; 10.0 %"));
+		trace->coverage, "1 of 2 GPU activities lie in known ranges; 10.0 %"));
 }
 END_TEST
 
@@ -411,7 +411,7 @@ START_TEST(timers_of_each_rank_are_read)
 		ck_assert_int_eq(row_at(trace, i)->duration, wanted[i].duration);
 		ck_assert_uint_eq(row_at(trace, i)->what.phase, i < 4 ? PIPESIM_F : PIPESIM_B);
 	}
-	ck_assert_uint_eq(trace->notices->len, 0);
+	ck_assert_uint_eq(trace->coverage->len, 0);
 }
 END_TEST
 
