@@ -303,6 +303,7 @@ _pipesim_option 'prefill' '--seed' '' 'N' '' 'seed of --arrival-rate (default: 1
 _pipesim_option 'compare' '--seed' '' 'N' '' 'seed of the random numbers (default: 1)'
 _pipesim_option 'compare optimize' '--jitter' '' 'SD' '' 'relative standard deviation of random op times, such as 3% (default: as measured)'
 _pipesim_option 'sweep plan' '--resume' '' '' '' 'continue after the rows that are already in the file'
+_pipesim_option 'diagnose' '--shard' '' 'I/N' '' 'read part I of N of the files, from 0/N to N-1/N, into the file of --output: all of these are then given instead'
 _pipesim_option 'sweep plan' '--shard' '' 'I/N' '' 'run only part I of N, from 0/N to N-1/N'
 _pipesim_option 'optimize sweep plan' '--threads' '-j' 'N' '' 'threads (default: one per core)'
 _pipesim_option 'sweep' '--heat-map' '' 'FILE' '@svg png pdf' 'draw a heat map over 2 or 3 swept options (.svg, .png, .pdf)'

@@ -24,3 +24,10 @@ typedef struct {
  * then never begun. Also where the caller's own begin() fails: none was begun.
  */
 gboolean pipesim_parallel(const PipesimParallel *work, GError **error);
+
+/* Processes that all do the same and share its work. */
+typedef struct {
+	guint rank, size; /* size 0 or 1: there is one */
+	/* Gives all of them all @n results of @each bytes, of which process i % size has made number i. */
+	void (*exchange)(gpointer results, gsize each, gsize n);
+} PipesimPeers;

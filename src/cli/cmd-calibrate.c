@@ -260,7 +260,7 @@ static PipesimCalibration *calibrate(
 {
 	const char *split = setup->text[PIPESIM_SET_SM_SPLIT];
 	g_autoptr(PipesimRangeRules) rules = NULL;
-	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, &rules, error);
+	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, NULL, &rules, error);
 	PipesimTrace *const *all;
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	PipesimCalibrateOptions wishes = {0};

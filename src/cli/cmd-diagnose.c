@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/command.h"
+#include "cli/mpi.h"
 #include "diagnosis/governed.h"
 #include "diagnosis/measured.h"
 #include "diagnosis/print.h"
@@ -121,7 +122,19 @@ static gboolean govern(PipesimSetup *setup, PipesimRecord *record, GError **erro
 	return TRUE;
 }
 
-static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
+/* What --shard says, for a diagnosis of all such parts. */
+static gboolean write_part(const PipesimSetup *setup, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	g_autoptr(GString) part = g_string_new(NULL);
+
+	if (path == NULL || g_str_equal(path, "-"))
+		return pipesim_refuse(error, "--shard needs a file for its part: -o FILE");
+	return pipesim_setup_part(setup, part, error) && pipesim_print(path, part, error);
+}
+
+/* By @peers, of which the first alone tells what all have read. */
+static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError **error)
 {
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = NULL;
@@ -143,10 +156,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		(text != NULL &&
 			!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &step, error)))
 		return FALSE;
+	if (setup->text[PIPESIM_SET_SHARD] != NULL)
+		return write_part(setup, error);
 	patient.step = text != NULL ? (gint64)step : -1;
-	traces = pipesim_setup_traces(setup, &rules, error);
-	if (traces == NULL)
-		return FALSE;
+	traces = pipesim_setup_traces(setup, peers, &rules, error);
+	if (traces == NULL || peers->rank > 0)
+		return traces != NULL;
 	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
 	if (record == NULL)
 		return FALSE;
@@ -177,6 +192,16 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	return tell_all(setup, diagnosis, format, error);
 }
 
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
+{
+	const PipesimProcesses processes = pipesim_mpi_start();
+	const PipesimPeers peers = {processes.rank, processes.size, pipesim_mpi_exchange};
+	const gboolean ok = diagnose(setup, &peers, error);
+
+	pipesim_mpi_end(processes, ok ? NULL : *error);
+	return ok;
+}
+
 const PipesimCommand pipesim_command_diagnose = {
 	.name = "diagnose",
 	.summary = "where the time of a recorded step went",
@@ -191,9 +216,9 @@ const PipesimCommand pipesim_command_diagnose = {
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_KEEP_GNUPLOT, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS,
-		PIPESIM_SET_DEVICE, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_SET_REPORT},
+		PIPESIM_SET_DEVICE, PIPESIM_SET_SHARD, PIPESIM_SET_FULL, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "micro-batches of a step, where ops have no names "
 			    "(default: as many as fit)",
@@ -208,6 +233,10 @@ const PipesimCommand pipesim_command_diagnose = {
 		{PIPESIM_SET_RUNTIME, NULL,
 			"whose rules the messages followed (default: as files tell, else "
 			"found)",
+			NULL},
+		{PIPESIM_SET_SHARD, "I/N",
+			"read part I of N of the files, from 0/N to N-1/N, into the file of "
+			"--output: all of these are then given instead",
 			NULL},
 		{PIPESIM_SET_FORMAT, NULL, "text, json or csv (default: text)",
 			"text json csv"}},

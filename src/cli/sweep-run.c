@@ -276,21 +276,9 @@ gboolean pipesim_sweep_run_check(
 gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **error)
 {
 	const guint own = MAX(1u, g_get_num_processors() / run->processes.local_size);
-	const char *shard = run->setup->text[PIPESIM_SET_SHARD];
-	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
-	guint64 index = 0, count = 1;
 
-	if (shard != NULL &&
-		(g_strv_length(parts) != 2 ||
-			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
-			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
-		return pipesim_refuse(
-			error, "--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
-	/* At most 2^40 points and 2^20 parts: no overflow. */
-	run->work.first = points * index / count;
-	run->work.end = points * (index + 1) / count;
 	run->work.threads = run->setup->threads > 0 ? run->setup->threads : own;
-	return TRUE;
+	return pipesim_setup_share(run->setup, points, &run->work.first, &run->work.end, error);
 }
 
 /* What decides rows ---------------------------------------------------------------------- */

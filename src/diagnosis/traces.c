@@ -2,6 +2,7 @@
 
 #include "diagnosis/named.h"
 #include "diagnosis/traces.h"
+#include "measure/part.h"
 #include "measure/reader.h"
 
 /* Names the ops of @traces that have none, as the schedule called @as, or the first that fits. */
@@ -41,19 +42,55 @@ static gboolean name_ops(
 	return TRUE;
 }
 
-GPtrArray *pipesim_setup_traces(
-	const PipesimSetup *setup, PipesimRangeRules **rules, GError **error)
+/* The files, and what names in them mean; FALSE with the errors of --map. */
+static gboolean begin(const PipesimSetup *setup, PipesimTraceFiles *files,
+	PipesimRangeRules **rules, GError **error)
 {
-	const char *map = setup->text[PIPESIM_SET_MAP], *as = setup->text[PIPESIM_SET_AS];
-	g_autoptr(GPtrArray) traces = NULL;
+	const char *map = setup->text[PIPESIM_SET_MAP];
 
 	*rules = map != NULL ? pipesim_range_rules_read(map, error) : NULL;
 	if (map != NULL && *rules == NULL)
-		return NULL;
+		return FALSE;
 	*rules = pipesim_range_rules_keep_unnamed(*rules);
-	traces = pipesim_traces_read(
-		(const char *const *)setup->operands, *rules, setup->progress, error);
-	if (traces == NULL || !name_ops(setup, as, traces, error))
+	*files = (PipesimTraceFiles){.paths = (const char *const *)setup->operands,
+		.rules = *rules,
+		.progress = setup->progress};
+	return TRUE;
+}
+
+GPtrArray *pipesim_setup_traces(const PipesimSetup *setup, const PipesimPeers *peers,
+	PipesimRangeRules **rules, GError **error)
+{
+	g_autoptr(GPtrArray) traces = NULL;
+	PipesimTraceFiles files;
+
+	if (!begin(setup, &files, rules, error))
+		return NULL;
+	files.peers = peers;
+	traces = pipesim_traces_read(&files, error);
+	if (traces == NULL || !name_ops(setup, setup->text[PIPESIM_SET_AS], traces, error))
 		return NULL;
 	return g_steal_pointer(&traces);
+}
+
+gboolean pipesim_setup_part(const PipesimSetup *setup, GString *out, GError **error)
+{
+	g_autoptr(PipesimRangeRules) rules = NULL;
+	g_autoptr(GPtrArray) traces = NULL;
+	PipesimTraceFiles files;
+	guint64 first, end;
+
+	if (!pipesim_setup_share(setup, setup->n_operands, &first, &end, error))
+		return FALSE;
+	if (first == end)
+		return pipesim_refuse(error, "--shard: no file is left for %s of %u files",
+			setup->text[PIPESIM_SET_SHARD], setup->n_operands);
+	if (!begin(setup, &files, &rules, error))
+		return FALSE;
+	files.first = first;
+	files.end = end;
+	traces = pipesim_traces_read_each(&files, error);
+	if (traces != NULL)
+		pipesim_part_write((PipesimTrace *const *)traces->pdata, traces->len, out);
+	return traces != NULL;
 }

@@ -562,8 +562,8 @@ PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
 PipesimCalibration *pipesim_costs_from_traces(
 	const char *const *paths, const PipesimCalibrateOptions *options, GError **error)
 {
-	g_autoptr(GPtrArray) traces =
-		pipesim_traces_read(paths, NULL, options->progress, error);
+	g_autoptr(GPtrArray) traces = pipesim_traces_read(
+		&(PipesimTraceFiles){.paths = paths, .progress = options->progress}, error);
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	g_autoptr(PipesimEffects) effects = NULL;
 

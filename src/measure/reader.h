@@ -1,6 +1,7 @@
 /* A kind of file with measurements: one file and one line in list.h. */
 #pragma once
 #include "base/csv.h"
+#include "base/parallel.h"
 #include "measure/range-rules.h"
 #include "measure/trace.h"
 
@@ -35,11 +36,25 @@ PipesimTrace *pipesim_trace_read(
 /* @done of @all files have been read. */
 typedef void (*PipesimTracesProgress)(guint done, guint all);
 
-/** pipesim_traces_read: @paths (NULL-terminated, not empty), on all cores, with @rules, which may be
- * NULL. @progress: (nullable): called before the first and after each, on any thread, one at a time.
- * Returns: (transfer full): of PipesimTrace, owned; NULL with an error of pipesim_trace_read(). */
-GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules *rules,
-	PipesimTracesProgress progress, GError **error);
+/* Which files, and how. */
+typedef struct {
+	const char *const *paths; /* NULL-terminated, not empty */
+	gsize first,
+		end; /* those from the first to before the last of these; end 0 = all of them */
+	const PipesimRangeRules *rules; /* (nullable) */
+	PipesimTracesProgress
+		progress; /* (nullable): called before the first and after each, on any thread, one at a time */
+	const PipesimPeers *
+		peers; /* who each read a part, and have all of it then; NULL = one process reads all */
+} PipesimTraceFiles;
+
+/** pipesim_traces_read_each: on all cores, each as its file has it.
+ * Returns: (transfer full): of PipesimTrace, owned, a file each; NULL with an error of pipesim_trace_read(). */
+GPtrArray *pipesim_traces_read_each(const PipesimTraceFiles *files, GError **error);
+
+/** pipesim_traces_read: the same by all peers, and of all ranks that are in them, compared with each other.
+ * Errors in all of the peers, of the first that has one. */
+GPtrArray *pipesim_traces_read(const PipesimTraceFiles *files, GError **error);
 
 /* What readers of lines share: the first member of what one keeps while it reads. */
 typedef struct _PipesimTable PipesimTable;

@@ -2,15 +2,9 @@
  * combination of sizes, micro-batch, recomputation and schedule that the rules allow is bounded, and those
  * that could be among the best are simulated. */
 #pragma once
+#include "base/parallel.h"
 #include "layout/family.h"
 #include "transformer/cutter.h"
-
-/* Processes that all make the same plan and share its simulations. */
-typedef struct {
-	guint rank, size; /* size 0 or 1: there is one */
-	/* Gives all of them all @n results of @each bytes, of which process i % size has made number i. */
-	void (*exchange)(gpointer results, gsize each, gsize n);
-} PipesimPeers;
 
 /* Who runs what is planned. */
 typedef struct {

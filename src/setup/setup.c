@@ -275,3 +275,22 @@ gboolean pipesim_setup_check_writable(
 	}
 	return TRUE;
 }
+
+gboolean pipesim_setup_share(
+	const PipesimSetup *setup, guint64 n, guint64 *first, guint64 *end, GError **error)
+{
+	const char *shard = setup->text[PIPESIM_SET_SHARD];
+	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
+	guint64 index = 0, count = 1;
+
+	if (shard != NULL &&
+		(g_strv_length(parts) != 2 ||
+			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
+			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
+		return pipesim_refuse(
+			error, "--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
+	/* At most 2^40 and 2^20 parts: no overflow. */
+	*first = n * index / count;
+	*end = n * (index + 1) / count;
+	return TRUE;
+}

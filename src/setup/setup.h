@@ -191,6 +191,11 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
  * what goes by longest paths. */
 void pipesim_setup_sustain(PipesimSetup *setup);
 
+/** pipesim_setup_share: those of @n, at most 2^40, that --shard says, from *@first to before *@end: all where it does not.
+ * FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_setup_share(
+	const PipesimSetup *setup, guint64 n, guint64 *first, guint64 *end, GError **error);
+
 /** pipesim_setup_notice: tells @line, once. */
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
 

@@ -1,5 +1,7 @@
 /* Files in which several processes left something: ranks merged into one, and workers. Events are written as merging tools leave them. */
+#include "measure/part.h"
 #include "measure/reader.h"
+#include "peers.h"
 #include "trace-text.h"
 
 #include <glib/gstdio.h>
@@ -82,7 +84,8 @@ static GPtrArray *read_ranks(
 	g_string_append_printf(out, "%s{}]}", more);
 	g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
 	ck_assert(g_file_set_contents(path, out->str, -1, NULL));
-	traces = pipesim_traces_read((const char *const[]){path, NULL}, NULL, NULL, error);
+	traces = pipesim_traces_read(
+		&(PipesimTraceFiles){.paths = (const char *const[]){path, NULL}}, error);
 	g_unlink(path);
 	return traces;
 }
@@ -232,6 +235,52 @@ START_TEST(hosts_with_gpus_may_run_alone)
 }
 END_TEST
 
+static char *read_files(const char *const *paths, const PipesimPeers *peers)
+{
+	const PipesimTraceFiles files = {.paths = paths, .peers = peers};
+	g_autoptr(GString) out = g_string_new(NULL);
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GPtrArray) traces = pipesim_traces_read(&files, &error);
+
+	if (traces == NULL)
+		return g_strdup(error->message);
+	pipesim_part_write((PipesimTrace *const *)traces->pdata, traces->len, out);
+	return g_compute_checksum_for_string(G_CHECKSUM_MD5, out->str, (gssize)out->len);
+}
+
+static gpointer read_as_peer(gpointer data)
+{
+	const PipesimPeers peers = peers_join();
+
+	return read_files(data, &peers);
+}
+
+/* As many processes have what one reads, and the same to complain of; more of them than files too. */
+START_TEST(processes_share_files)
+{
+	static const char *const names[][5] = {
+		{"peers/rank0.json", "peers/rank1.json", "peers/rank2.json",
+			"peers/rank3.json"},
+		{"run/ops.csv", "profile.json"},
+		{"peers/rank0.json", "peers/rank1.json", "trace-no-rows.csv", "run/none.csv"},
+	};
+	g_auto(GStrv) paths = g_new0(char *, G_N_ELEMENTS(names[_i]));
+	g_autofree char *alone = NULL;
+	gpointer found[PEERS];
+
+	for (guint i = 0; names[_i][i] != NULL; i++)
+		paths[i] = g_build_filename(
+			g_getenv("TOP_SRCDIR") ?: ".", "tests/input", names[_i][i], NULL);
+	alone = read_files((const char *const *)paths, NULL);
+	ck_assert_int_eq(strstr(alone, "trace-no-rows.csv:1:1: ") != NULL, _i == 2);
+	peers_run(read_as_peer, paths, found);
+	for (guint i = 0; i < PEERS; i++) {
+		ck_assert_str_eq(found[i], alone);
+		g_free(found[i]);
+	}
+}
+END_TEST
+
 Suite *measure_processes_suite(void)
 {
 	Suite *suite = suite_create("measure-processes");
@@ -241,6 +290,7 @@ Suite *measure_processes_suite(void)
 	tcase_add_test(files, ranks_without_stages_go_by_time);
 	tcase_add_test(files, workers_are_left_out);
 	tcase_add_test(files, hosts_with_gpus_may_run_alone);
+	tcase_add_loop_test(files, processes_share_files, 0, 3);
 	suite_add_tcase(suite, files);
 	return suite;
 }

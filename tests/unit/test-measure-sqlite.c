@@ -82,7 +82,8 @@ static GPtrArray *read_statements(const char *statements, GError **error)
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, statements, NULL, NULL, &fault), SQLITE_OK);
 	sqlite3_close(db);
-	traces = pipesim_traces_read((const char *const[]){path, NULL}, NULL, NULL, error);
+	traces = pipesim_traces_read(
+		&(PipesimTraceFiles){.paths = (const char *const[]){path, NULL}}, error);
 	if (error != NULL && *error != NULL)
 		ck_assert(g_str_has_prefix((*error)->message, path));
 	g_unlink(path);
@@ -159,8 +160,8 @@ START_TEST(damaged_databases_are_refused)
 
 	g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
 	ck_assert(g_file_set_contents(path, "SQLite format 3", 16, NULL));
-	ck_assert_ptr_null(
-		pipesim_traces_read((const char *const[]){path, NULL}, NULL, NULL, &error));
+	ck_assert_ptr_null(pipesim_traces_read(
+		&(PipesimTraceFiles){.paths = (const char *const[]){path, NULL}}, &error));
 	ck_assert_msg(strstr(error->message, "not a database") != NULL, "%s", error->message);
 	g_unlink(path);
 }

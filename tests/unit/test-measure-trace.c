@@ -226,6 +226,7 @@ static const struct {
 	{"Generating ...\n\nStart (ns),Duration (ns),CorrId,Name\n", "nsys"},
 	{"Name,Projected Start (us),Projected Duration (us)\n", "nsys"},
 	{"# nThread 1 nGpus 2\n", "nccl"},
+	{"pipesim-part 0.1.0 ", "part"},
 	{" 1: (min, max) time across ranks (ms):\n", "megatron"},
 	{"  pipeline_model_parallel_size .... 4\n", "megatron"},
 	{"# by hand\nphase,mean_us,component\n", "summary"},

@@ -1,5 +1,6 @@
 #include "grid.h"
 #include "layout/layouts.h"
+#include "peers.h"
 #include "plan/planner.h"
 #include "shipped.h"
 #include "suites.h"
@@ -386,48 +387,11 @@ START_TEST(recomputes_by_stage)
 }
 END_TEST
 
-/* Processes that share a plan, as threads. */
-#define PEERS 3
-
-static struct {
-	GMutex lock;
-	GCond all_came;
-	guint came, rounds;
-	gpointer results[PEERS];
-	gint began;
-} peers;
-static _Thread_local guint peer;
-
-static void wait_for_all(void)
-{
-	g_mutex_lock(&peers.lock);
-	const guint round = peers.rounds;
-	if (++peers.came == PEERS) {
-		peers.came = 0;
-		peers.rounds++;
-		g_cond_broadcast(&peers.all_came);
-	}
-	while (peers.rounds == round)
-		g_cond_wait(&peers.all_came, &peers.lock);
-	g_mutex_unlock(&peers.lock);
-}
-
-static void exchange(gpointer results, gsize each, gsize n)
-{
-	peers.results[peer] = results;
-	wait_for_all();
-	for (gsize i = 0; i < n; i++)
-		if (i % PEERS != peer)
-			memcpy((char *)results + i * each,
-				(char *)peers.results[i % PEERS] + i * each, each);
-	wait_for_all();
-}
-
 static gpointer plan_as_peer(gpointer data)
 {
 	PipesimWish wish = *(const PipesimWish *)data;
 
-	wish.peers.rank = peer = (guint)g_atomic_int_add(&peers.began, 1);
+	wish.peers = peers_join();
 	return pipesim_planner_run(&wish, NULL);
 }
 
@@ -437,16 +401,14 @@ START_TEST(processes_share)
 	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
 	PipesimWish wish = wish_for(model, 8192, 64, 40);
 	g_autoptr(PipesimPlanned) alone = NULL;
-	GThread *threads[PEERS];
+	gpointer found[PEERS];
 	guint each = 0, layouts = 0;
 
 	wish.ranks = 4;
 	alone = pipesim_planner_run(&wish, NULL);
-	wish.peers = (PipesimPeers){0, PEERS, exchange};
-	for (guint i = 0; i < PEERS; i++)
-		threads[i] = g_thread_new("peer", plan_as_peer, &wish);
+	peers_run(plan_as_peer, &wish, found);
 	for (guint i = 0; i < PEERS; i++) {
-		g_autoptr(PipesimPlanned) planned = g_thread_join(threads[i]);
+		g_autoptr(PipesimPlanned) planned = found[i];
 
 		ck_assert_uint_eq(planned->simulated, alone->simulated);
 		ck_assert_uint_eq(planned->best->len, alone->best->len);
