@@ -207,8 +207,9 @@ typedef struct {
 
 typedef struct {
 	const PipesimOrder *order;
-	Counted *counted; /* by pipeline and stage */
-	guint32 *places;  /* by rank and chunk: its place there */
+	/* By pipeline and stage, each pipeline between two that have run all. */
+	Counted *counted;
+	guint32 *places; /* by rank and chunk: its place there */
 	At *at;
 	guint32 *ready; /* ranks that wait for nothing, as far as is known */
 	guint n_ready;
@@ -218,10 +219,9 @@ typedef struct {
 /* Whether @rank can run one more of @place in direction @back. What comes before it on the rank is there by the counts. */
 static inline gboolean may_run(Counting *counting, guint rank, guint32 place, guint back)
 {
-	const guint stages = counting->order->shape.stages;
 	Counted *own = &counting->counted[place], *before = back ? own + 1 : own - 1;
 
-	if (place % stages == (back ? stages - 1 : 0) || before->n[back] > own->n[back])
+	if (before->n[back] > own->n[back])
 		return TRUE;
 	before->waiting[back] = rank + 1;
 	return FALSE;
@@ -264,15 +264,17 @@ static void count_rank(Counting *counting, guint rank)
 	const guint32 *places = &counting->places[(gsize)rank * order->shape.chunks];
 	At at = counting->at[rank];
 
-	for (; at.loop < order->rank_begin[rank + 1]; at.loop++, at.round = 0)
-		for (; at.round < order->loops[at.loop].count; at.round++, at.verb = 0)
-			for (; at.verb < order->loops[at.loop].n; at.verb++)
-				if (!count_op(counting, rank, places,
-					    &order->verbs[order->loops[at.loop].first +
-							  at.verb])) {
+	for (; at.loop < order->rank_begin[rank + 1]; at.loop++, at.round = 0) {
+		const PipesimLoop loop = order->loops[at.loop];
+		const PipesimOp *verbs = &order->verbs[loop.first];
+
+		for (; at.round < loop.count; at.round++, at.verb = 0)
+			for (; at.verb < loop.n; at.verb++)
+				if (!count_op(counting, rank, places, &verbs[at.verb])) {
 					counting->at[rank] = at;
 					return;
 				}
+	}
 	counting->at[rank] = at;
 }
 
@@ -280,9 +282,9 @@ gboolean pipesim_order_runs(const PipesimOrder *order)
 {
 	const PipesimShape *shape = &order->shape;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	const guint32 width = shape->stages + 2;
 	Counting counting = {.order = order,
-		.counted = pipesim_arena_array(
-			arena, Counted, (gsize)shape->copies * shape->stages),
+		.counted = pipesim_arena_array(arena, Counted, (gsize)shape->copies * width),
 		.places = pipesim_arena_array(
 			arena, guint32, (gsize)shape->ranks * shape->chunks),
 		.at = pipesim_arena_array(arena, At, shape->ranks),
@@ -295,9 +297,12 @@ gboolean pipesim_order_runs(const PipesimOrder *order)
 		counting.ready[counting.n_ready++] = rank;
 		for (guint chunk = 0; chunk < shape->chunks; chunk++)
 			counting.places[(gsize)rank * shape->chunks + chunk] =
-				(shape->copies > 1 ? chunk * shape->stages : 0) +
+				(shape->copies > 1 ? chunk * width : 0) + 1 +
 				pipesim_shape_stage(shape, rank, chunk);
 	}
+	for (guint copy = 0; copy < shape->copies; copy++)
+		counting.counted[copy * width].n[0] =
+			counting.counted[copy * width + width - 1].n[1] = G_MAXUINT32;
 	while (counting.n_ready > 0)
 		count_rank(&counting, counting.ready[--counting.n_ready]);
 	return counting.n_done == order->n_ops;
