@@ -18,6 +18,9 @@
 #define BEGINS     (G_GUINT64_CONSTANT(1) << 34)
 #define CAUSE_MASK (BEGINS - 1)
 
+/* PipesimTransfer.sent and received until then. */
+#define NOT_ISSUED -1
+
 /* What a rank that could go on waits for its host for. */
 typedef enum {
 	HOST_FREE,
@@ -56,7 +59,7 @@ typedef struct {
 	gboolean split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
 	guint32 *transfer_of; /* by action */
-	guint32 *send_of;     /* by transfer: the action that sends it */
+	guint32 (*queues)[2]; /* by transfer: the communicators that receive and send it */
 	Rank *ranks;
 	PipesimTournament ends; /* of what ranks run, or their hosts launch */
 	PipesimEvents events;   /* all else */
@@ -140,27 +143,26 @@ static void try_issue(Engine *engine, guint rank, guint32 communicator)
 		return;
 	for (guint32 i = begin; i < end; i++) {
 		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
-		PipesimTransfer *transfer;
+		const guint32 index = engine->transfer_of[i];
+		PipesimTransfer *transfer = &engine->timeline->transfers[index];
+		const gint64 other = send ? transfer->received : transfer->sent;
 
 		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
 			continue;
-		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
 		__builtin_prefetch(transfer + 2, 1);
-		__builtin_prefetch(&engine->send_of[engine->transfer_of[i]] + 16);
-		if (send)
-			transfer->sent = engine->now;
-		else
-			transfer->received = engine->now;
-		if (pipesim_rules_issue(&engine->rules, i))
-			start_transfer(engine, engine->transfer_of[i],
+		__builtin_prefetch(&engine->queues[index + 8], 1);
+		*(send ? &transfer->sent : &transfer->received) = engine->now;
+		engine->queues[index][send] = communicator;
+		if (other != NOT_ISSUED)
+			start_transfer(engine, index,
 				send ? transfer->to_rank : transfer->from_rank, rank);
 		else
 			change_waits(engine, rank, TRUE);
 	}
 }
 
-/* The same of all communicators of @rank. */
-static inline void try_all(Engine *engine, guint rank)
+/* @rank is at a stop: the same of all communicators for messages that stand before it. */
+static inline void reach(Engine *engine, guint rank)
 {
 	const guint32 end = pipesim_rules_communicators(&engine->rules, rank + 1);
 
@@ -257,7 +259,7 @@ static void try_run(Engine *engine, guint rank)
 	Rank *here = &engine->ranks[rank];
 	guint32 op;
 
-	if (here->busy || !pipesim_rules_is_op(&engine->rules, rank))
+	if (!pipesim_rules_is_op(&engine->rules, rank))
 		return;
 	op = engine->lowering->actions[at].op;
 	if (!pipesim_rules_may_run(&engine->rules, rank, !here->second,
@@ -343,32 +345,33 @@ static gboolean passes_shards(Engine *engine, guint rank)
 	return pipesim_shards_allow(&engine->shards, rank, at, FALSE);
 }
 
-static void advance(Engine *engine, guint rank)
+/* The stop of @rank is done. */
+static inline void pass(Engine *engine, guint rank)
 {
-	PipesimRules *rules = &engine->rules;
-	gboolean more;
-
-	do {
-		try_all(engine, rank);
-		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
-		       passes_shards(engine, rank) && !waits_for_host(engine, rank);
-		if (more)
-			pipesim_rules_pass(rules, rank);
-	} while (more);
-	try_run(engine, rank);
+	pipesim_rules_pass(&engine->rules, rank);
+	reach(engine, rank);
 }
 
-/* @message of @rank has arrived. */
-static void arrive(Engine *engine, guint rank, guint32 message)
+/* @rank, which runs nothing, goes on as far as it gets. What may be issued has been: more is where it passes a stop, or
+ * what was issued before has arrived. */
+static void advance(Engine *engine, guint rank)
 {
-	PipesimRules *rules = &engine->rules;
+	while (pipesim_rules_may_pass(&engine->rules, rank) && passes_shards(engine, rank) &&
+		!waits_for_host(engine, rank))
+		pass(engine, rank);
+	if (!engine->ranks[rank].busy)
+		try_run(engine, rank);
+}
 
+/* A message that @rank issued over @communicator has arrived. */
+static void arrive(Engine *engine, guint rank, guint32 communicator)
+{
 	/* Else nothing that its rank waits for is there: not before all of its group. */
-	if (!pipesim_rules_arrive(rules, rank, message))
+	if (!pipesim_rules_arrive(&engine->rules, communicator))
 		return;
-	if (engine->ranks[rank].busy)
-		try_issue(engine, rank, pipesim_rules_communicator(rules, rank, message));
-	else
+	if (pipesim_rules_may_post(&engine->rules, rank, communicator))
+		try_issue(engine, rank, communicator);
+	if (!engine->ranks[rank].busy)
 		advance(engine, rank);
 }
 
@@ -376,15 +379,16 @@ static void arrive(Engine *engine, guint rank, guint32 message)
 static void end_op(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
-	PipesimRules *rules = &engine->rules;
 	Rank *here = &engine->ranks[rank];
 
 	if (here->host != HOST_FREE) {
-		if (here->host == HOST_BEHIND_GROUP)
-			pipesim_rules_pass(rules, rank);
+		const gboolean behind_group = here->host == HOST_BEHIND_GROUP;
+
 		here->busy = FALSE;
 		here->host = HOST_FREE;
 		engine->cause = here->cause;
+		if (behind_group)
+			pass(engine, rank);
 		advance(engine, rank);
 		return;
 	}
@@ -407,8 +411,7 @@ static void end_op(Engine *engine, guint rank)
 		if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
 			/* Done but for what runs behind its sends: they are let go of. */
 			here->behind = TRUE;
-			pipesim_rules_pass(rules, rank);
-			try_all(engine, rank);
+			pass(engine, rank);
 			end_after(engine, rank, duration(engine, rank, op));
 			return;
 		}
@@ -421,7 +424,7 @@ static void end_op(Engine *engine, guint rank)
 	here->second = !here->behind && !here->second &&
 		       is_split(engine, engine->lowering->actions[at].op);
 	if (!here->second && !here->behind)
-		pipesim_rules_pass(rules, rank);
+		pass(engine, rank);
 	here->behind = FALSE;
 	advance(engine, rank);
 }
@@ -442,11 +445,10 @@ static void end_shard(Engine *engine, guint rank, guint32 index)
 static void end_transfer(Engine *engine, guint32 index)
 {
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
-	const guint32 send = engine->send_of[index];
 
 	transfer->end = engine->now;
-	arrive(engine, transfer->to_rank, engine->lowering->actions[send].peer);
-	arrive(engine, transfer->from_rank, send);
+	arrive(engine, transfer->to_rank, engine->queues[index][FALSE]);
+	arrive(engine, transfer->from_rank, engine->queues[index][TRUE]);
 }
 
 /* The next thing that ends: at the same time that of the first rank, and what it runs before what it receives. */
@@ -480,8 +482,10 @@ static void run_next(Engine *engine)
 
 static void run_events(Engine *engine)
 {
-	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
+	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++) {
+		reach(engine, rank);
 		advance(engine, rank);
+	}
 	while (!engine->overflow && !engine->no_memory &&
 		(engine->events.n > 0 ||
 			pipesim_tournament_first(&engine->ends).time != PIPESIM_NEVER)) {
@@ -524,13 +528,14 @@ static void add_transfers(Engine *engine)
 				continue;
 			engine->transfer_of[i] = timeline->n_transfers;
 			engine->transfer_of[send->peer] = timeline->n_transfers;
-			engine->send_of[timeline->n_transfers] = i;
 			timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
 				.from = step_of(engine, send),
 				.to = step_of(engine, &actions[send->peer]),
 				.from_rank = rank,
 				.to_rank = send->peer_rank,
 				.backward = send->kind == PIPESIM_ACTION_SEND_B,
+				.sent = NOT_ISSUED,
+				.received = NOT_ISSUED,
 			};
 		}
 		timeline->send_begin[rank + 1] = timeline->n_transfers;
@@ -572,7 +577,7 @@ static gboolean lay_out(Engine *engine, PipesimArena *arena, GError **error)
 	timeline->send_begin = g_try_new0(guint32, ranks + 1);
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
 	engine->transfer_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
-	engine->send_of = pipesim_arena_array(arena, guint32, n_transfers);
+	engine->queues = pipesim_arena_take(arena, n_transfers, sizeof *engine->queues);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
 	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
@@ -636,8 +641,13 @@ static gboolean run_ruled(
 {
 	g_autoptr(PipesimRuled) ruled = pipesim_ruled_new(engine->lowering, issuing, error);
 
-	return ruled != NULL && pipesim_ruled_record(ruled, engine->times, engine->transfer_of,
-					engine->timeline, done, error);
+	if (ruled == NULL || !pipesim_ruled_record(ruled, engine->times, engine->transfer_of,
+				     engine->timeline, done, error))
+		return FALSE;
+	for (guint32 i = 0; !*done && i < engine->timeline->n_transfers; i++)
+		engine->timeline->transfers[i].sent = engine->timeline->transfers[i].received =
+			NOT_ISSUED;
+	return TRUE;
 }
 
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,

@@ -89,7 +89,7 @@ static guint64 multiply(guint64 a, guint64 b)
 }
 
 /* 2^-@exponent, to within 2^-40. */
-static guint64 halve(guint64 exponent)
+static inline guint64 halve(guint64 exponent)
 {
 	const guint64 whole = exponent >> EXPONENT_BITS;
 	const guint rest_bits = EXPONENT_BITS - TABLE_BITS;
@@ -100,6 +100,7 @@ static guint64 halve(guint64 exponent)
 
 	if (whole >= RESULT_BITS)
 		return 0;
+#pragma GCC unroll 8
 	for (guint i = G_N_ELEMENTS(terms) - 1; i-- > 0;)
 		sum = terms[i] - multiply(sum, rest);
 	return multiply(roots[root], sum) >> whole;
@@ -131,27 +132,32 @@ typedef struct {
 	guint64 left[PIPESIM_POWER_CONSTANTS];
 } Decay;
 
+/* Of the distance of *@mean from @to @left is left: rounded towards 0, so that it gets there however small the steps. */
+static inline void approach(gint64 *mean, guint64 left, gint64 to)
+{
+	const gint64 distance = *mean - to;
+	const gint64 rest = (gint64)multiply((guint64)ABS(distance), left);
+
+	*mean = to + (distance < 0 ? -rest : rest);
+}
+
 static void advance(
 	const PipesimPower *power, PipesimPowerState *state, Decay *after, gint64 dt, gint64 to)
 {
 	for (guint i = 0; i < power->n_constants && dt != after->dt; i++)
 		after->left[i] = decay(dt, power->time_constant[i]);
 	after->dt = dt;
-	for (guint i = 0; i < power->n_constants; i++) {
-		const gint64 distance = state->mean[i] - to;
-		/* Rounded towards 0, so that it gets there however small the steps. */
-		const gint64 left = (gint64)multiply((guint64)ABS(distance), after->left[i]);
-
-		state->mean[i] = to + (distance < 0 ? -left : left);
-	}
+	for (guint i = 0; i < power->n_constants; i++)
+		approach(&state->mean[i], after->left[i], to);
 }
 
 void pipesim_power_advance(
 	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
 {
-	Decay after = {.dt = -1};
+	const gint64 to = to_load(load);
 
-	advance(power, state, &after, dt, to_load(load));
+	for (guint i = 0; i < power->n_constants; i++)
+		approach(&state->mean[i], decay(dt, power->time_constant[i]), to);
 }
 
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)

@@ -45,8 +45,9 @@ static inline gboolean post(Check *check, guint rank, guint32 communicator)
 		if (pipesim_rules_communicator(rules, rank, i) != communicator ||
 			!pipesim_rules_issue(rules, i))
 			continue;
-		pipesim_rules_arrive(rules, rank, i);
-		if (pipesim_rules_arrive(rules, actions[i].peer_rank, actions[i].peer))
+		pipesim_rules_arrive(rules, communicator);
+		if (pipesim_rules_arrive(rules, pipesim_rules_communicator(rules,
+							actions[i].peer_rank, actions[i].peer)))
 			push(check, actions[i].peer_rank);
 	}
 	return TRUE;

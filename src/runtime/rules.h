@@ -133,16 +133,15 @@ static inline gboolean pipesim_rules_issue(PipesimRules *rules, guint32 message)
 	return rules->issued[rules->lowering->actions[message].peer];
 }
 
-/** pipesim_rules_arrive: @message of @rank, which has been issued, is done; due for both of its
- * ends. Returns whether all that was issued with it is. */
-static inline gboolean pipesim_rules_arrive(PipesimRules *rules, guint rank, guint32 message)
+/** pipesim_rules_arrive: a message that has been issued over @communicator is done; due for both
+ * of its ends. Returns whether all that was issued with it is. */
+static inline gboolean pipesim_rules_arrive(PipesimRules *rules, guint32 communicator)
 {
-	PipesimCommunicator *communicator =
-		&rules->communicators[pipesim_rules_communicator(rules, rank, message)];
+	PipesimCommunicator *queue = &rules->communicators[communicator];
 
-	if (--communicator->open > 0)
+	if (--queue->open > 0)
 		return FALSE;
-	communicator->done_to = communicator->post_at;
+	queue->done_to = queue->post_at;
 	return TRUE;
 }
 

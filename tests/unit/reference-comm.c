@@ -392,9 +392,11 @@ static void end_transfer(Engine *engine, guint32 index)
 
 	transfer->end = engine->now;
 	pipesim_rules_arrive(
-		&engine->rules, transfer->to_rank, engine->lowering->actions[send].peer);
+		&engine->rules, pipesim_rules_communicator(&engine->rules, transfer->to_rank,
+					engine->lowering->actions[send].peer));
 	advance(engine, transfer->to_rank);
-	pipesim_rules_arrive(&engine->rules, transfer->from_rank, send);
+	pipesim_rules_arrive(&engine->rules,
+		pipesim_rules_communicator(&engine->rules, transfer->from_rank, send));
 	advance(engine, transfer->from_rank);
 }
 
