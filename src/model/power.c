@@ -126,38 +126,23 @@ static gint64 to_load(gint64 ppm)
 	return (gint64)((Unsigned)ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM);
 }
 
-/* What is left of a distance after @dt, by time constant: asked for the same time again it is known. */
-typedef struct {
-	gint64 dt;
-	guint64 left[PIPESIM_POWER_CONSTANTS];
-} Decay;
-
-/* Of the distance of *@mean from @to @left is left: rounded towards 0, so that it gets there however small the steps. */
-static inline void approach(gint64 *mean, guint64 left, gint64 to)
+static inline void advance(
+	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 to)
 {
-	const gint64 distance = *mean - to;
-	const gint64 rest = (gint64)multiply((guint64)ABS(distance), left);
+	for (guint i = 0; i < power->n_constants; i++) {
+		const gint64 distance = state->mean[i] - to;
+		/* Rounded towards 0, so that it gets there however small the steps. */
+		const gint64 left = (gint64)multiply(
+			(guint64)ABS(distance), decay(dt, power->time_constant[i]));
 
-	*mean = to + (distance < 0 ? -rest : rest);
-}
-
-static void advance(
-	const PipesimPower *power, PipesimPowerState *state, Decay *after, gint64 dt, gint64 to)
-{
-	for (guint i = 0; i < power->n_constants && dt != after->dt; i++)
-		after->left[i] = decay(dt, power->time_constant[i]);
-	after->dt = dt;
-	for (guint i = 0; i < power->n_constants; i++)
-		approach(&state->mean[i], after->left[i], to);
+		state->mean[i] = to + (distance < 0 ? -left : left);
+	}
 }
 
 void pipesim_power_advance(
 	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
 {
-	const gint64 to = to_load(load);
-
-	for (guint i = 0; i < power->n_constants; i++)
-		approach(&state->mean[i], decay(dt, power->time_constant[i]), to);
+	advance(power, state, dt, to_load(load));
 }
 
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)
@@ -194,7 +179,6 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	PipesimPowerState now = *state;
 	gint64 piece = G_MAXINT64, took = 0;
 	const gint64 load = to_load(power->load[kind]);
-	Decay half = {.dt = -1}, rest = {.dt = -1};
 
 	if (power->full_speed[kind] == power->sustained[kind])
 		return take(power, state, kind, sustained);
@@ -207,12 +191,12 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 		const gint64 part = MIN(sustained, piece);
 		gint64 took_part;
 
-		advance(power, &now, &half, part / 2, load);
+		advance(power, &now, part / 2, load);
 		took_part = take(power, &now, kind, part);
 		took = pipesim_add_capped(took, took_part);
 		sustained -= part;
 		if (sustained > 0)
-			advance(power, &now, &rest, MAX(took_part - part / 2, 0), load);
+			advance(power, &now, MAX(took_part - part / 2, 0), load);
 		if (n % PIPESIM_POWER_PIECES == 0 && piece < PIPESIM_MAX_END / 2)
 			piece *= 2;
 	}
