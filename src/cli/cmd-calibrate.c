@@ -14,11 +14,6 @@
 
 /* The table ------------------------------------------------------------------------------ */
 
-static void append_ms(GString *out, gint64 ns)
-{
-	g_string_append_printf(out, "  %8s", ns < 0 ? "-" : pipesim_ms_fixed(ns, 3));
-}
-
 /* Figures of a component in ms that only a report shows. */
 static const struct {
 	const char *title;
@@ -36,77 +31,62 @@ static const struct {
 	{"wait", offsetof(PipesimComponent, wait)},
 };
 
-static void append_component(const PipesimComponent *component, gboolean full, GString *out)
+/* @full: what was dropped, and by what; @all: what a report shows too. */
+static PipesimTable *make_table(const PipesimCosts *costs, gboolean full, gboolean all)
 {
-	const PipesimDistribution *of = &component->figures;
-	g_autofree char *name = pipesim_printable(component->component);
-	g_autofree char *phase = pipesim_printable(component->phase);
-	g_autofree char *impl = pipesim_printable(component->impl);
+	g_autoptr(GString) titles =
+		g_string_new("  component<|phase<|median:ms|spread:%|samples|dropped");
+	PipesimTable *table;
 
-	g_string_append_printf(out, "%-14s  %-5s", name, phase);
-	append_ms(out, of->median);
-	/* sd as a share of the mean */
-	if (of->mean > 0)
-		g_string_append_printf(
-			out, "  %5.1f%%", 100 * (double)of->sd / (double)of->mean);
-	else
-		g_string_append_printf(out, "  %6s", "-");
-	g_string_append_printf(out, "  %7u  %7u", of->samples, component->dropped);
-	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
-		append_ms(out, G_STRUCT_MEMBER(gint64, component, figures[i].offset));
-	if (full)
-		g_string_append_printf(out, "  %5.2f", of->lag1);
-	if (full && component->in_pair > 0)
-		g_string_append_printf(out, "  %7.3f", component->in_pair);
-	else if (full)
-		g_string_append_printf(out, "  %7s", "-");
-	/* Last, as it is of any length. */
-	g_string_append_printf(out, "%s%s\n", *impl != '\0' ? "  " : "", impl);
+	for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+		g_string_append_printf(titles, "|%s:ms", figures[i].title);
+	g_string_append(titles, "|lag-1|in pair|implementation<");
+	table = pipesim_table_of(titles->str);
+	pipesim_each_in (const PipesimComponent, component, costs->components) {
+		const PipesimDistribution *of = &component->figures;
+		g_autofree char *name = pipesim_printable(component->component);
+		g_autofree char *phase = pipesim_printable(component->phase);
+		g_autofree char *impl = pipesim_printable(component->impl);
+		g_autoptr(GString) more = g_string_new(NULL);
+
+		for (gsize i = 0; i < G_N_ELEMENTS(figures); i++) {
+			const gint64 ns = G_STRUCT_MEMBER(gint64, component, figures[i].offset);
+
+			g_string_append_printf(
+				more, "\t%s", all && ns >= 0 ? pipesim_ms_fixed(ns, 3) : "");
+		}
+		pipesim_table_row(table, PIPESIM_ROW_PLAIN,
+			"  %s\t%s\t%s\t%s\t%u\t%s%s\t%s\t%s\t%s", name, phase,
+			pipesim_ms_fixed(of->median, 3),
+			of->mean > 0 ? pipesim_fixed(100 * (double)of->sd / (double)of->mean, 1)
+				     : "",
+			of->samples, full ? pipesim_fixed(component->dropped, 0) : "",
+			more->str, all ? pipesim_fixed(of->lag1, 2) : "",
+			all && component->in_pair > 0 ? pipesim_fixed(component->in_pair, 3)
+						      : "",
+			full ? impl : "");
+	}
+	return table;
 }
 
-/* A line a component and phase of one layer, then the times of a rank's share. @full: percentiles,
- * autocorrelation, moving and waiting, interference and the line through the rows too. */
-static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
+/* Lines through rows of components, and through sizes of messages. */
+static void note_fits(const PipesimCosts *costs, GPtrArray *notes)
 {
-	const GPtrArray *components = costs->components;
-	g_autofree char *source = pipesim_printable(costs->source);
-
-	g_string_append_printf(out, "%s\n\n", source);
-	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
-		"ms", "spread", "samples", "dropped");
-	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
-		g_string_append_printf(out, "  %8s", figures[i].title);
-	if (full)
-		g_string_append_printf(out, "  %5s  %7s", "lag-1", "in pair");
-	g_string_append(out, "  implementation\n");
-	for (guint i = 0; i < components->len; i++)
-		append_component(g_ptr_array_index(components, i), full, out);
-	g_string_append_c(out, '\n');
-	for (guint i = 0; i < components->len && full; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
-		g_autofree char *name = pipesim_printable(component->component);
+	pipesim_each_in (const PipesimComponent, component, costs->components) {
 		const PipesimFit *fit = &component->fit;
+		g_autofree char *name = pipesim_printable(component->component);
 
 		if (fabs(fit->base) > 0 || fabs(fit->slope) > 0)
-			g_string_append_printf(out,
-				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
-				"%" G_GINT64_FORMAT " rows)\n",
+			pipesim_screen_say(notes,
+				"a line through %s %s: %.4f ms + %.3f ns * rows, residual %.4f "
+				"ms (median "
+				"%" G_GINT64_FORMAT " rows)",
 				name, component->phase, fit->base / 1e6, fit->slope,
 				fit->residual / 1e6, component->rows);
 	}
 	if (costs->link_bandwidth > 0)
-		g_string_append_printf(out, "link: %s ms + bytes / %.1f GB/s\n",
+		pipesim_screen_say(notes, "link: %s ms + bytes / %.1f GB/s",
 			pipesim_ms(costs->link_latency), (double)costs->link_bandwidth / 1e9);
-	if (costs->layers > 0)
-		g_string_append_printf(
-			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
-	else
-		g_string_append(out, "per rank, ms:");
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(kind),
-			pipesim_ms_fixed(costs->time[kind], 3),
-			kind == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
-	g_string_append_printf(out, " P2P=%s\n", pipesim_ms_fixed(costs->p2p, 3));
 }
 
 /* What a rank takes, and the medians of what it is made of. */
@@ -114,11 +94,12 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	const PipesimEffects *effects, GString *out)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
-	const PipesimStyle style = pipesim_terminal_style(NULL);
+	PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	g_autoptr(GString) times = g_string_new(NULL);
 	g_autofree char *source = pipesim_printable(costs->source);
 
+	style.full = setup->flag[PIPESIM_SET_FULL] || setup->flag[PIPESIM_SET_FIGURES];
 	g_string_append(screen->asked, source);
 	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
 		g_string_append_printf(times, "%s%s %s", i > 0 ? ", " : "",
@@ -134,21 +115,13 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 			costs->layers, costs->layers == 1 ? "" : "s", times->str);
 	else
 		pipesim_screen_say(screen->verdict, "A rank takes %s.", times->str);
-	screen->table = pipesim_table_of("  component<|phase<|median:ms|spread:%|samples");
-	pipesim_each_in (const PipesimComponent, component, costs->components) {
-		const PipesimDistribution *of = &component->figures;
-		g_autofree char *name = pipesim_printable(component->component);
-		g_autofree char *phase = pipesim_printable(component->phase);
-
-		pipesim_table_row(screen->table, PIPESIM_ROW_PLAIN, "  %s\t%s\t%s\t%s\t%u",
-			name, phase, pipesim_ms_fixed(of->median, 3),
-			of->mean > 0 ? pipesim_fixed(100 * (double)of->sd / (double)of->mean, 1)
-				     : "",
-			of->samples);
-	}
+	screen->table = make_table(costs, style.full, setup->flag[PIPESIM_SET_FIGURES]);
+	if (style.full)
+		note_fits(costs, screen->notes);
 	pipesim_screen_note(screen, setup->notices);
 	screen->appendix = g_string_new(NULL);
-	pipesim_effects_text(effects, costs, FALSE, screen->appendix);
+	pipesim_effects_text(
+		effects, costs, setup->flag[PIPESIM_SET_FIGURES], screen->appendix);
 	if (setup->text[PIPESIM_SET_OUTPUT] == NULL)
 		pipesim_screen_say(screen->more, "-o FILE.ini, then --costs FILE.ini");
 	pipesim_screen_say(screen->more, "--picture FILE.svg");
@@ -328,15 +301,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (json) {
 		pipesim_command_json(&pipesim_command_calibrate,
 			&(Found){calibration, effects, setup->notices}, table);
-	} else if (!setup->flag[PIPESIM_SET_FULL] && !setup->flag[PIPESIM_SET_FIGURES]) {
-		write_screen(setup, calibration->costs, effects, table);
 	} else {
-		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
-		pipesim_effects_text(
-			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
-		if (setup->notices->len > 0)
-			g_string_append_c(table, '\n');
-		pipesim_wrap_all(table, setup->notices, TABLE_WIDTH);
+		write_screen(setup, calibration->costs, effects, table);
 	}
 	setup->told = !json;
 	return pipesim_print(NULL, table, error);

@@ -6,8 +6,6 @@
 #include "output/screen.h"
 #include "setup/choice.h"
 
-#define WIDTH 100
-
 typedef struct {
 	const PipesimRun *a, *b;
 	const PipesimDifference *difference;
@@ -139,65 +137,29 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 		pipesim_screen_say(screen->verdict,
 			"They first differ on rank %u: %s ms in A, %s ms in B.",
 			difference->first, in_a, in_b);
-		screen->table = make_table(pair, FALSE);
+		screen->table = make_table(pair, style->full);
 		for (guint rank = 0; rank < difference->ranks; rank++)
 			same += difference->rank[rank].same;
-		if (same > 0)
+		if (same > 0 && !style->full)
 			pipesim_screen_say(screen->below,
 				"Not shown: %u rank%s on which both are the same.", same,
 				same == 1 ? "" : "s");
 		pipesim_screen_say(screen->notes,
-			"op: how many ops of the rank come before it; alone: "
-			"what A takes more if only this rank runs as in B, ms.");
+			"op: how many ops of the rank come before it; alone: what A takes more "
+			"if only this rank runs as in B, ms%s.",
+			style->full ? "; -: not known (other stages, a deadlock, messages that "
+				      "a file lists, or too many ops to try)"
+				    : "");
 	}
+	if (style->full)
+		pipesim_screen_say(screen->notes,
+			"The rank that idles longest idles %s ms in A, %s ms in B.",
+			pipesim_ms(pair->a->report->bubble.max_idle),
+			pipesim_ms(pair->b->report->bubble.max_idle));
 	say_messages(pair, screen->notes);
 	pipesim_screen_note(screen, pair->notices);
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
-}
-
-static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
-{
-	g_autoptr(PipesimTable) table = make_table(pair, TRUE);
-	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
-	const gint64 change = pair->difference->change;
-
-	for (guint i = 0; i < 2; i++) {
-		const PipesimRun *run = i == 0 ? pair->a : pair->b;
-
-		g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n",
-			i == 0 ? 'A' : 'B', run->name, pipesim_ms(run->report->makespan),
-			pipesim_ms(run->report->bubble.max_idle));
-	}
-	if (pair->difference->same) {
-		g_string_append_printf(out,
-			"\nThe same ops%s in the same order on every rank.\n",
-			compares_messages(pair->difference) ? ", sends and receives" : "");
-	} else if (change == 0) {
-		g_string_append(out, "B takes as long as A.\n\n");
-	} else {
-		const gint64 tenths = pipesim_time_scale(ABS(change), 1000,
-			MAX(pair->a->report->makespan, 1)); /* of a per cent */
-
-		g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n\n",
-			pipesim_ms(ABS(change)), pipesim_fixed((double)tenths / 10, 1),
-			change > 0 ? "longer" : "less");
-	}
-	if (!pair->difference->same)
-		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
-	if (!pair->difference->same)
-		g_string_append(out,
-			"\n*      differs first, by time\n"
-			"op     how many ops of the rank before it are the same\n"
-			"change of the rank's bubble from A to B, ms\n"
-			"alone  change of A's makespan, ms, if only this rank runs as in B; -: "
-			"not known\n       (other stages, a deadlock, messages that a file "
-			"lists, or too many ops to try)\n");
-	say_messages(pair, lines);
-	if (lines->len + pair->notices->len > 0)
-		g_string_append_c(out, '\n');
-	pipesim_wrap_all(out, lines, WIDTH);
-	pipesim_wrap_all(out, pair->notices, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -316,8 +278,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	pair = (Pair){a, b, difference, setup->notices};
 	if (json)
 		pipesim_command_json(&pipesim_command_diff, &pair, out);
-	else if (style.full)
-		write_text(&pair, &style, out);
 	else
 		write_screen(&pair, &style, out);
 	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;

@@ -236,31 +236,26 @@ static const char *print_count(PipesimNumber out, double value)
 
 #define COUNT(value) print_count((PipesimNumber){0}, (double)(value))
 
-static void append_model(const Answer *answer, GString *out)
+/* The sizes of the model. */
+static void note_model(const Answer *answer, GPtrArray *notes)
 {
 	const PipesimTransformer *model = answer->model;
-	const PipesimTraining *training = answer->training;
+	g_autofree char *active =
+		model->experts == 0
+			? g_strdup("")
+			: g_strdup_printf("; a token passes %s billion parameters",
+				  pipesim_brief_number(
+					  (double)pipesim_transformer_parameters(model, TRUE) /
+					  1e9));
 
-	g_string_append_printf(out,
-		"%s: %" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT ", ", model->name,
-		model->layers, model->layers == 1 ? "" : "s", model->hidden);
-	if (model->vocab > 0)
-		g_string_append_printf(out,
-			"vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT ")\n",
-			model->vocab, pipesim_training_vocab(model, training));
-	else
-		g_string_append(out, "neither embedding nor head\n");
-	g_string_append_printf(out, "%s billion parameters",
-		pipesim_fixed((double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
-	if (model->experts > 0)
-		g_string_append_printf(out, ", of these %s for a token",
-			pipesim_fixed(
-				(double)pipesim_transformer_parameters(model, TRUE) / 1e9, 3));
-	g_string_append_printf(out,
-		"; a micro-batch has %" G_GINT64_FORMAT " sequence%s of %" G_GINT64_FORMAT
-		" tokens, %" G_GINT64_FORMAT " tokens on a rank\n",
-		training->microbatch, training->microbatch == 1 ? "" : "s", training->seq,
-		pipesim_training_tokens(training));
+	pipesim_screen_say(notes,
+		"%" G_GINT64_FORMAT " layers, hidden %" G_GINT64_FORMAT
+		", vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT
+		"); %" G_GINT64_FORMAT " tokens of a micro-batch on a rank; a message is %s%s",
+		model->layers, model->hidden, model->vocab,
+		model->vocab > 0 ? pipesim_training_vocab(model, answer->training) : 0,
+		pipesim_training_tokens(answer->training),
+		pipesim_bytes(pipesim_stage_message(answer->model, answer->training)), active);
 }
 
 /* The number of @source in @sources, from 1; it is added where it is new. */
@@ -336,67 +331,19 @@ static void append_parts(const Answer *answer, const PipesimStyle *style, GStrin
 	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
 }
 
-static void append_ranks(const Answer *answer, const PipesimStyle *style, GString *out)
-{
-	const PipesimMemory *memory = &answer->run->report->memory;
-	const guint microbatches = pipesim_shape_whole(&answer->run->shape);
-	g_autoptr(PipesimTable) table = pipesim_table_of(
-		"rank|stages<|static:param.|static:grad.|static:optim.|static:other|"
-		"per micro-batch:until dgrad|per micro-batch:until wgrad|at the peak:held|"
-		"at the peak:transient|peak");
-
-	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
-		const Rank *sum = &answer->ranks[rank];
-
-		pipesim_table_row(table,
-			memory->peak[rank] == memory->max ? PIPESIM_ROW_BEST
-							  : PIPESIM_ROW_PLAIN,
-			"%u\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", rank, sum->chunks->str,
-			pipesim_bytes(sum->parameters), pipesim_bytes(sum->gradients),
-			pipesim_bytes(sum->optimizer), pipesim_bytes(sum->fixed),
-			pipesim_bytes(sum->until_input), pipesim_bytes(sum->until_weight),
-			pipesim_bytes(sum->held),
-			pipesim_bytes(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
-			pipesim_bytes(sum->peak));
-	}
-	g_string_append_printf(out,
-		"\nRanks under %s, PP %u, %u micro-batch%s; a message is %s:\n",
-		answer->run->name, answer->run->shape.ranks, microbatches,
-		microbatches == 1 ? "" : "es",
-		pipesim_bytes(pipesim_stage_message(answer->model, answer->training)));
-	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
-}
-
 /* Dropless routing is a guess: which one, and what another costs. */
-static void append_routing(const Answer *answer, GString *out)
+static void note_routing(const Answer *answer, GPtrArray *notes)
 {
 	const PipesimFraction routing = answer->training->routing;
 
-	if (answer->tenth < 0)
-		return;
-	g_string_append_printf(out,
-		"\nThe fullest rank of experts has %s times the mean of rows "
-		"(--expert-imbalance); each 0.1 more takes %s.\n",
-		pipesim_fixed(
-			routing.den > 0 ? (double)routing.num / (double)routing.den : 1, 2),
-		pipesim_bytes(answer->tenth));
-}
-
-/* Where times are known. */
-static void append_training(const Answer *answer, GString *out)
-{
-	const PipesimTrainingReport *training = &answer->run->report->training;
-
-	if (training->step == 0)
-		return;
-	g_string_append_printf(out,
-		"\nA step takes %s ms: %" G_GINT64_FORMAT " tokens/s, %s TFLOP/s per GPU",
-		pipesim_ms_fixed(training->step, 1), training->tokens,
-		pipesim_fixed(training->flops / 1e12, 1));
-	if (training->mfu > 0)
-		g_string_append_printf(
-			out, ", MFU %s %%", pipesim_fixed(100 * training->mfu, 1));
-	g_string_append_printf(out, " (%s)\n", answer->setup->costs->source);
+	if (answer->tenth >= 0)
+		pipesim_screen_say(notes,
+			"The fullest rank of experts has %s times the mean of rows "
+			"(--expert-imbalance); each 0.1 more takes %s.",
+			pipesim_fixed(
+				routing.den > 0 ? (double)routing.num / (double)routing.den : 1,
+				2),
+			pipesim_bytes(answer->tenth));
 }
 
 static void append_theory(const Answer *answer, GString *out)
@@ -405,7 +352,7 @@ static void append_theory(const Answer *answer, GString *out)
 	const double mib = 1048576;
 
 	g_string_append_printf(out,
-		"\nAs Megatron-LM prints it, MB of 2^20 bytes:\n"
+		"As Megatron-LM prints it, MB of 2^20 bytes:\n"
 		"  parameters, billions         %10.2f\n"
 		"  of the fullest rank          %12.4f\n"
 		"  weight and optimizer         %10.2f MB\n"
@@ -427,35 +374,56 @@ static void append_theory(const Answer *answer, GString *out)
 
 #define GIB(bytes) pipesim_fixed((double)(bytes) / PIPESIM_GIB, 2)
 
-/* What each rank holds at its fullest. */
-static PipesimTable *make_table(const Answer *answer)
+/* What each rank holds at its fullest; with @full what a micro-batch leaves there too. */
+static PipesimTable *make_table(const Answer *answer, gboolean full)
 {
 	const PipesimMemory *memory = &answer->run->report->memory;
 	PipesimTable *table = pipesim_table_of(
-		"  rank<|stages<|weights:GiB|gradients,:optimizer GiB|activations:GiB|"
-		"transient:GiB|peak:GiB");
+		"  rank<|stages<|static, GiB:param.|static, GiB:grad.|static, GiB:optim.|"
+		"static, GiB:other|a micro-batch, GiB:until dgrad|a micro-batch, GiB:until "
+		"wgrad|at the peak, GiB:held|at the peak, GiB:transient|peak:GiB");
 
 	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
 		const Rank *sum = &answer->ranks[rank];
 		const gboolean fullest = memory->peak[rank] == memory->max;
 
 		pipesim_table_row(table, fullest ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
-			"%s %u\t%s\t%s\t%s\t%s\t%s\t%s", fullest ? "*" : " ", rank,
-			sum->chunks->str, GIB(sum->parameters),
-			GIB(sum->gradients + sum->optimizer + sum->fixed), GIB(sum->held),
+			"%s %u\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", fullest ? "*" : " ",
+			rank, sum->chunks->str, GIB(sum->parameters), GIB(sum->gradients),
+			GIB(sum->optimizer), GIB(sum->fixed), full ? GIB(sum->until_input) : "",
+			full ? GIB(sum->until_weight) : "", GIB(sum->held),
 			GIB(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
 			GIB(sum->peak));
 	}
 	return table;
 }
 
-static void write_screen(const Answer *answer, const PipesimStyle *style, GString *out)
+/* Where times are known. */
+static void say_step(const Answer *answer, PipesimScreen *screen)
 {
 	const PipesimTrainingReport *training = &answer->run->report->training;
+	g_autofree char *mfu = training->mfu > 0
+				       ? g_strdup_printf(", MFU %.1f %%", 100 * training->mfu)
+				       : g_strdup("");
+
+	if (training->step == 0)
+		return;
+	pipesim_screen_say(screen->verdict,
+		"A step takes %s: %" G_GINT64_FORMAT " tokens/s, %.1f TFLOP/s per GPU%s.",
+		pipesim_brief_time(training->step), training->tokens, training->flops / 1e12,
+		mfu);
+	if (answer->setup->flag[PIPESIM_SET_FULL])
+		pipesim_screen_say(
+			screen->notes, "times from: %s", answer->setup->costs->source);
+}
+
+static void write_screen(const Answer *answer, const PipesimStyle *style, GString *out)
+{
 	const PipesimMemory *memory = &answer->run->report->memory;
+	const PipesimSetup *setup = answer->setup;
 	const PipesimShape *shape = &answer->run->shape;
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	g_autoptr(GString) routing = g_string_new(NULL), needs = g_string_new(NULL);
+	g_autofree char *needs = NULL;
 	guint fullest = 0;
 
 	while (memory->peak[fullest] != memory->max)
@@ -469,59 +437,32 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 		shape->ranks, answer->run->name, pipesim_shape_whole(shape),
 		pipesim_shape_whole(shape) == 1 ? "" : "es",
 		answer->training->microbatch * answer->training->seq);
-	if (shape->ranks > 1)
-		g_string_append_printf(needs, "Rank %u needs most: ", fullest);
-	else
-		g_string_append(needs, "It needs ");
-	pipesim_screen_say(screen->verdict,
-		"%s%s, of which %s are weights, gradients and optimizer, and %s activations.",
-		needs->str, pipesim_brief_bytes(memory->max),
-		pipesim_brief_bytes(memory->parameters[fullest]),
-		pipesim_brief_bytes(answer->ranks[fullest].held));
-	if (training->step > 0)
+	needs = shape->ranks > 1 ? g_strdup_printf("Rank %u needs most: ", fullest)
+				 : g_strdup("It needs ");
+	screen->appendix = g_string_new(NULL);
+	if (answer->megatron) {
+		append_theory(answer, screen->appendix);
+	} else {
 		pipesim_screen_say(screen->verdict,
-			"A step takes %s: %" G_GINT64_FORMAT " tokens/s%s%s%s.",
-			pipesim_brief_time(training->step), training->tokens,
-			training->mfu > 0 ? ", MFU " : "",
-			training->mfu > 0 ? pipesim_fixed(100 * training->mfu, 1) : "",
-			training->mfu > 0 ? " %" : "");
-	screen->table = make_table(answer);
-	append_routing(answer, routing);
-	if (routing->len > 0)
-		pipesim_screen_say(screen->notes, "%s", g_strstrip(routing->str));
-	pipesim_screen_note(screen, answer->setup->notices);
-	if (answer->setup->flag[PIPESIM_SET_TERMS]) {
-		screen->appendix = g_string_new(NULL);
-		append_terms(answer, style, screen->appendix);
+			"%s%s, of which %s are weights, gradients and optimizer, and %s "
+			"activations.",
+			needs, pipesim_brief_bytes(memory->max),
+			pipesim_brief_bytes(memory->parameters[fullest]),
+			pipesim_brief_bytes(answer->ranks[fullest].held));
+		say_step(answer, screen);
+		screen->table = make_table(answer, style->full);
+		note_routing(answer, screen->notes);
 	}
+	if (style->full)
+		note_model(answer, screen->notes);
+	pipesim_screen_note(screen, setup->notices);
+	if (style->full && !answer->megatron)
+		append_parts(answer, style, screen->appendix);
+	if (setup->flag[PIPESIM_SET_TERMS])
+		append_terms(answer, style, screen->appendix);
 	pipesim_screen_say(screen->more, "--terms");
 	pipesim_screen_say(screen->more, "pipesim plan --model %s", answer->model->name);
 	pipesim_screen_print(screen, style, out);
-}
-
-static void write_text(const Answer *answer, GString *out)
-{
-	const PipesimSetup *setup = answer->setup;
-	const PipesimStyle style = pipesim_terminal_style(setup->text[PIPESIM_SET_OUTPUT]);
-
-	if (!setup->flag[PIPESIM_SET_FULL] && !answer->megatron) {
-		write_screen(answer, &style, out);
-		return;
-	}
-	append_model(answer, out);
-	if (answer->megatron) {
-		append_theory(answer, out);
-	} else {
-		append_parts(answer, &style, out);
-		if (setup->flag[PIPESIM_SET_TERMS])
-			append_terms(answer, &style, out);
-		append_ranks(answer, &style, out);
-		append_routing(answer, out);
-		append_training(answer, out);
-	}
-	if (setup->notices->len > 0)
-		g_string_append_c(out, '\n');
-	pipesim_wrap_all(out, setup->notices, WIDTH);
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -631,6 +572,7 @@ static gboolean run(
 	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimRun) one = NULL;
+	PipesimStyle style = pipesim_terminal_style(path);
 	guint format = PIPESIM_AS_TEXT;
 	gboolean ok;
 
@@ -647,6 +589,7 @@ static gboolean run(
 	answer.megatron = setup->memory_model == 1;
 	if (!pipesim_check_full(setup, ((const char *[]){NULL, "json", "csv"})[format], error))
 		return FALSE;
+	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = format == PIPESIM_AS_TEXT;
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_refuse(
@@ -666,7 +609,7 @@ static gboolean run(
 	else if (ok && format == PIPESIM_AS_CSV)
 		PIPESIM_CSV(out, one->shape.ranks, put_rank, &answer.ranks[i]);
 	else if (ok)
-		write_text(&answer, out);
+		write_screen(&answer, &style, out);
 	ok = ok && pipesim_print(path, out, error);
 	pipesim_stages_free(answer.stages);
 	for (guint rank = 0; answer.ranks != NULL && rank < one->shape.ranks; rank++)

@@ -60,7 +60,6 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 			pipesim_brief_time(pair->measured),
 			100 * ((double)pair->together / (double)pair->measured - 1));
 	screen->table = pipesim_table_of("  op<|stream<|start, ms|end, ms");
-	screen->whole = style->full;
 	pipesim_each (const PipesimNodeOp, op, pair->ops) {
 		g_autofree char *layer =
 			op->layer >= 0 ? g_strdup_printf(" %d", op->layer) : g_strdup("");

@@ -8,8 +8,6 @@
 #include "setup/choice.h"
 #include <string.h>
 
-#define WIDTH 100
-
 /* One schedule: its state, or why it has none. */
 typedef struct {
 	const char *name;
@@ -54,31 +52,31 @@ static double ms(PipesimFraction ns)
 	return pipesim_figure_fraction(ns) / 1e6;
 }
 
-static void add_row(PipesimTable *table, const Row *row)
+/* With @full also how the order repeats, the exact time, and what the rank idles that idles most. */
+static void add_row(PipesimTable *table, const Row *row, gboolean best, gboolean full,
+	guint decimals, guint fill_decimals)
 {
 	const PipesimSteadyState *state = row->state;
-	g_autofree char *words = word_row(row), *counts = NULL;
+	g_autofree char *counts = NULL;
 	g_autoptr(GString) exact = g_string_new(NULL);
 	double worst = 0;
 
-	if (words != NULL) {
-		pipesim_table_add_text(table,
-			row->step != NULL ? PIPESIM_ROW_PLAIN : PIPESIM_ROW_FAINT, row->name,
-			words);
-		return;
-	}
-	if (state->proven)
+	if (full && state->proven)
 		counts = g_strdup_printf("%" G_GUINT64_FORMAT "\t%" G_GUINT64_FORMAT,
 			state->transient, state->period);
-	g_string_printf(exact, "%" G_GINT64_FORMAT, state->microbatch.num);
-	if (state->microbatch.den != 1)
+	if (full)
+		g_string_printf(exact, "%" G_GINT64_FORMAT, state->microbatch.num);
+	if (full && state->microbatch.den != 1)
 		g_string_append_printf(exact, "/%" G_GINT64_FORMAT, state->microbatch.den);
 	for (guint rank = 0; rank < state->ranks; rank++)
 		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
-	pipesim_table_row(table, PIPESIM_ROW_PLAIN, "%s\t%s\t%s\t%s\t%s\t%s\t%s", row->name,
-		counts != NULL ? counts : "\t", pipesim_fixed(ms(state->microbatch), 6),
-		exact->str, pipesim_fixed(100 * pipesim_figure_fraction(state->ratio), 2),
-		pipesim_fixed(100 * worst, 2), pipesim_fixed(ms(state->fixed), 3));
+	pipesim_table_row(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+		"%s%s\t%s\t%s\t%s\t%s\t%s\t%s", best ? "* " : "  ", row->name,
+		counts != NULL ? counts : "\t", pipesim_fixed(ms(state->microbatch), decimals),
+		exact->str,
+		pipesim_fixed(100 * pipesim_figure_fraction(state->ratio), full ? 2 : 1),
+		full ? pipesim_fixed(100 * worst, 2) : "",
+		pipesim_fixed(ms(state->fixed), fill_decimals));
 }
 
 /* "gpipe, looped-bfs: measured ...", of the rows for which no period was proven. */
@@ -187,8 +185,10 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			rows->len > 1 ? ", the least of these" : "",
 			pipesim_brief_time(
 				(gint64)pipesim_figure_fraction(best->state->fixed)));
-		screen->table =
-			pipesim_table_of("  schedule<|micro-batch:ms|bubble:%|fill, drain:ms");
+		screen->table = pipesim_table_of(
+			"  schedule<|micro-batches:transient|micro-batches:period|"
+			"micro-batch:ms|micro-batch:exactly, ns|bubble:%|bubble:most, %|"
+			"fill, drain:ms");
 	}
 	for (guint i = 0; best != NULL && i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
@@ -197,62 +197,19 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 		if (why != NULL)
 			pipesim_screen_say(screen->failed, "%s: %s", row->name, why);
 		else
-			pipesim_table_row(screen->table,
-				row == best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
-				"%s%s\t%s\t%s\t%s", row == best ? "* " : "  ", row->name,
-				pipesim_fixed(ms(row->state->microbatch),
-					pipesim_screen_decimals(times, n)),
-				pipesim_fixed(
-					100 * pipesim_figure_fraction(row->state->ratio), 1),
-				pipesim_fixed(ms(row->state->fixed),
-					pipesim_screen_decimals(fills, n)));
+			add_row(screen->table, row, row == best, style->full,
+				style->full ? 6 : pipesim_screen_decimals(times, n),
+				style->full ? 3 : pipesim_screen_decimals(fills, n));
 	}
 	say_measured(rows, screen->notes);
+	if (best != NULL && style->full)
+		pipesim_screen_say(screen->notes,
+			"transient: micro-batches until the order repeats, at most; period: "
+			"micro-batches per repetition; exactly: length of a period / its "
+			"micro-batches; bubble: share of all ranks' time, and of the rank that "
+			"idles most");
 	pipesim_screen_note(screen, setup->notices);
 	pipesim_screen_print(screen, style, out);
-}
-
-static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
-	const PipesimStyle *style, GString *out)
-{
-	g_autoptr(PipesimTable) table = pipesim_table_of(
-		"schedule<|micro-batches:transient|micro-batches:period|per micro-batch:ms|"
-		"per micro-batch:exactly, ns|steady-state bubble, %:all|"
-		"steady-state bubble, %:most|fill and:drain, ms");
-	g_autoptr(GPtrArray) lines = pipesim_lines_new(NULL, NULL);
-	gboolean any = FALSE, proven = FALSE;
-
-	pipesim_each_in (const Row, row, rows) {
-		any |= row->state != NULL;
-		proven |= row->state != NULL && row->state->proven;
-	}
-	ask(setup, any ? "steady state" : NULL, out);
-	g_string_append(out, "\n\n");
-	pipesim_each_in (const Row, row, rows) {
-		if (any) {
-			add_row(table, row);
-		} else {
-			g_autofree char *words = word_row(row);
-			g_autofree char *line = g_strdup_printf("%s: %s", row->name, words);
-
-			pipesim_wrap(out, line, 2, 0, WIDTH);
-		}
-	}
-	if (!any)
-		return;
-	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
-	g_string_append_c(out, '\n');
-	if (proven)
-		g_string_append(out,
-			"transient    micro-batches until the order repeats, at most\n"
-			"period       micro-batches per repetition\n");
-	g_string_append(out,
-		"exactly      time per micro-batch: length of a period / its micro-batches\n"
-		"bubble       share of all ranks' time, and of the rank that idles most\n"
-		"fill, drain  what filling and draining the pipeline add to a step\n");
-	say_measured(rows, lines);
-	pipesim_wrap_all(out, lines, WIDTH);
-	pipesim_wrap_all(out, setup->notices, WIDTH);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -397,8 +354,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	if (json)
 		pipesim_command_json(&pipesim_command_steady, &(Answer){setup, rows}, out);
-	else if (style.full)
-		write_text(rows, setup, &style, out);
 	else
 		write_screen(rows, setup, &style, out);
 	return pipesim_print(path, out, error);

@@ -62,12 +62,8 @@ void pipesim_screen_say(GPtrArray *lines, const char *format, ...)
 
 void pipesim_screen_note(PipesimScreen *screen, const GPtrArray *notices)
 {
-	for (guint i = 0; notices != NULL && i < notices->len; i++) {
-		const char *notice = g_ptr_array_index(notices, i);
-
-		if (!g_str_has_prefix(notice, "left out of "))
-			pipesim_screen_say(screen->notes, "%s", notice);
-	}
+	for (guint i = 0; notices != NULL && i < notices->len; i++)
+		g_ptr_array_add(screen->notes, g_strdup(notices->pdata[i]));
 }
 
 /* Few digits -------------------------------------------------------------------------------- */
@@ -132,12 +128,17 @@ static guint count_lines(const GString *text)
 	return n;
 }
 
-static void append_lines(GString *out, const GPtrArray *lines, guint indent)
+static void append_lines(GString *out, const GPtrArray *lines, guint indent, guint width)
 {
 	pipesim_each_in (const char, line, lines) {
 		g_string_append_printf(out, "%*s", (int)indent, "");
-		pipesim_wrap(out, line, indent, indent, PIPESIM_SCREEN_WIDTH);
+		pipesim_wrap(out, line, indent, indent, width);
 	}
+}
+
+static gboolean is_detail(const char *note)
+{
+	return g_str_has_prefix(note, "left out of ");
 }
 
 /* "Xy and z." of "xy and z"; a name stays as it is. */
@@ -152,21 +153,25 @@ static char *make_sentence(const char *words)
 }
 
 /* As many as fit; returns how many do not. */
-static guint append_notes(GString *out, const GPtrArray *notes)
+static guint append_notes(GString *out, const GPtrArray *notes, gboolean full, guint width)
 {
-	guint lines = 0;
+	guint lines = 0, shown = 0, left = 0;
 
-	for (guint i = 0; i < notes->len; i++) {
-		g_autofree char *sentence = make_sentence(g_ptr_array_index(notes, i));
+	pipesim_each_in (const char, words, notes) {
+		g_autofree char *sentence = make_sentence(words);
 		g_autoptr(GString) note = g_string_new("  ");
 
-		pipesim_wrap(note, sentence, 2 * INDENT, INDENT, PIPESIM_SCREEN_WIDTH);
+		if (is_detail(words) && !full)
+			continue;
+		pipesim_wrap(note, sentence, 2 * INDENT, INDENT, width);
 		lines += count_lines(note);
-		if (i > 0 && lines > MOST_NOTES)
-			return notes->len - i;
+		left += shown > 0 && lines > MOST_NOTES && !full;
+		if (left > 0)
+			continue;
+		g_string_append(out, shown++ == 0 ? "\n" : "");
 		g_string_append(out, note->str);
 	}
-	return 0;
+	return left;
 }
 
 static void append_more(
@@ -200,7 +205,8 @@ static void append_answer(const PipesimScreen *screen, GString *out)
 	g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
 
 	pipesim_each_in (const char, note, screen->notes)
-		g_ptr_array_add(notes, make_sentence(note));
+		if (!is_detail(note))
+			g_ptr_array_add(notes, make_sentence(note));
 	pipesim_json_open_object(json, NULL);
 	PIPESIM_MEMBER(json, "asked", TEXT, screen->asked->str);
 	PIPESIM_MEMBER(json, "verdict", TEXTS, screen->verdict);
@@ -215,38 +221,39 @@ static void append_answer(const PipesimScreen *screen, GString *out)
 
 void pipesim_screen_print(const PipesimScreen *screen, const PipesimStyle *style, GString *out)
 {
+	const guint width = style->full ? TABLE_WIDTH : PIPESIM_SCREEN_WIDTH;
 	g_autoptr(GString) head = g_string_new(NULL), tail = g_string_new(NULL);
 	guint left, lines, rows = 0;
 
 	if (style->answer != NULL)
 		append_answer(screen, style->answer);
-	pipesim_wrap(head, screen->asked->str, INDENT, 0, PIPESIM_SCREEN_WIDTH);
+	pipesim_wrap(head, screen->asked->str, INDENT, 0, width);
 	if (screen->verdict->len > 0)
 		g_string_append_c(head, '\n');
-	append_lines(head, screen->verdict, 0);
-	append_lines(tail, screen->below, INDENT);
+	append_lines(head, screen->verdict, 0, width);
+	append_lines(tail, screen->below, INDENT, width);
 	if (screen->failed->len > 0) {
 		pipesim_table_look(style, PIPESIM_ROW_FAILED, tail);
-		append_lines(tail, screen->failed, INDENT);
+		append_lines(tail, screen->failed, INDENT, width);
 		pipesim_table_look(style, PIPESIM_ROW_PLAIN, tail);
 	}
-	if (screen->notes->len > 0)
-		g_string_append_c(tail, '\n');
-	left = append_notes(tail, screen->notes);
+	left = append_notes(tail, screen->notes, style->full, width);
 	if (screen->appendix != NULL && screen->appendix->len > 0)
-		g_string_append_printf(tail, "\n%s", screen->appendix->str);
-	g_string_append_c(tail, '\n');
-	append_more(tail, screen, style, left);
+		g_string_append_printf(tail, "%s%s", *screen->appendix->str == '\n' ? "" : "\n",
+			screen->appendix->str);
+	if (!style->full) {
+		g_string_append_c(tail, '\n');
+		append_more(tail, screen, style, left);
+	}
 	/* An empty line, titles with their rule, and how many rows are left out. */
 	lines = count_lines(head) + count_lines(tail) + 5;
 	g_string_append(out, head->str);
 	if (screen->table != NULL) {
 		rows = MAX(PIPESIM_SCREEN_LINES, lines + 4) - lines;
-		rows = screen->whole ? G_MAXUINT : rows;
+		rows = screen->whole || style->full ? G_MAXUINT : rows;
 		if (pipesim_table_has_groups(screen->table)) /* else their line is empty */
 			g_string_append_c(out, '\n');
-		rows = pipesim_table_print(
-			screen->table, PIPESIM_SCREEN_WIDTH, rows, style, out);
+		rows = pipesim_table_print(screen->table, width, rows, style, out);
 		if (rows > 0)
 			g_string_append_printf(
 				out, "  and %u more row%s\n", rows, rows == 1 ? "" : "s");

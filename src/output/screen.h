@@ -29,11 +29,12 @@ GPtrArray *pipesim_lines_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
 /** pipesim_screen_say: adds a line to @lines. */
 void pipesim_screen_say(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/** pipesim_screen_note: adds all of @notices (nullable), of char *, to the notes, but for what is of use only beside the
- * whole data. */
+/** pipesim_screen_note: adds all of @notices (nullable), of char *, to the notes. What is of use only beside the whole
+ * data, "left out of ...", is shown in full alone. */
 void pipesim_screen_note(PipesimScreen *screen, const GPtrArray *notices);
 
-/** pipesim_screen_print: cuts the table to PIPESIM_SCREEN_LINES of all. */
+/** pipesim_screen_print: cuts the table to PIPESIM_SCREEN_LINES of all; with full of @style all rows and notes, on a page of
+ * TABLE_WIDTH. */
 void pipesim_screen_print(const PipesimScreen *screen, const PipesimStyle *style, GString *out);
 
 /* Few digits -------------------------------------------------------------------------------- */

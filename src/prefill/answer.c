@@ -210,13 +210,7 @@ void pipesim_prefill_text(
 			"a=%.4g,b=%.4g,c=%.4g,gamma=%.4g; layers are at most %.1f %% off",
 			answer->device, times.a / 1e6, times.b / 1e6, times.c / 1e6,
 			times.gamma / 1e6, 100 * answer->ranks->apart);
-	if (style->full) {
+	if (style->full)
 		say_sizes(answer, screen->notes);
-		g_string_append_printf(out, "%s\n\n", screen->asked->str);
-		pipesim_table_print(screen->table, TABLE_WIDTH, G_MAXUINT, style, out);
-		g_string_append_c(out, '\n');
-		pipesim_wrap_all(out, screen->notes, TABLE_WIDTH);
-	} else {
-		pipesim_screen_print(screen, style, out);
-	}
+	pipesim_screen_print(screen, style, out);
 }

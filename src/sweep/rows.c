@@ -119,8 +119,6 @@ gboolean pipesim_rows_format(
 
 /* Table for people ------------------------------------------------------------------------- */
 
-#define WIDTH 120
-
 /* Schedules that a verdict names. */
 #define MOST_WINNERS 4
 
@@ -370,15 +368,7 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 
 	screen->table = make_table(titles, blocks, style->full ? ALL : FEW);
-	if (style->full) {
-		pipesim_table_print(screen->table, WIDTH, G_MAXUINT, style, out);
-		g_string_append_printf(
-			out, "\n%s%s", best != NULL ? best : "", best != NULL ? "\n" : "");
-		for (guint i = 0; i < titles->notices->len; i++)
-			pipesim_wrap(out, titles->notices->pdata[i], 2, 0, WIDTH);
-		return;
-	}
-	if (pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
+	if (!style->full && pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
 		pipesim_table_free(screen->table);
 		screen->table = make_table(titles, blocks, LEAST);
 	}
