@@ -8,7 +8,6 @@
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "optimize/within.h"
-#include "order/build.h"
 #include <math.h>
 #include <string.h>
 
@@ -184,7 +183,6 @@ static gboolean grow(Grow *g)
 {
 	const PipesimInstance *x = &g->s->tight;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autofree guint8 *codes = NULL;
 	const guint step = ways[g->way].step;
 	PipesimQueueWalk walk;
 
@@ -195,18 +193,11 @@ static gboolean grow(Grow *g)
 	pipesim_queue_walk_init(&walk, &g->x, g->s->judge.runtime, 0, 0, arena);
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return FALSE;
-	/* The first order: the shortest of those put together op by op. */
-	codes = g_new(guint8, n_ops(&g->x));
-	g->makespan = G_MAXINT64;
-	for (guint way = 0; way < PIPESIM_BUILDS; way++)
-		if (pipesim_build(&g->x, way, codes) &&
-			pipesim_instance_all_fit(&g->x, codes) &&
-			pipesim_queue_walk_begin(&walk, codes) && walk.makespan < g->makespan) {
-			g->makespan = walk.makespan;
-			memcpy(g->codes, codes, n_ops(&g->x));
-		}
-	if (g->makespan == G_MAXINT64)
+	pipesim_build_justified(&g->x, g->codes);
+	if (!pipesim_instance_all_fit(&g->x, g->codes) ||
+		!pipesim_queue_walk_begin(&walk, g->codes))
 		return FALSE;
+	g->makespan = walk.makespan;
 	improve(g, FIRST, FIRST_PARTS);
 	while (g->x.count < g->count) {
 		if (pipesim_search_is_over(g->s, g->moves, g->deadline) || !grow_step(g))

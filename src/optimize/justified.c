@@ -3,12 +3,17 @@
 
 #include "base/parallel.h"
 #include "optimize/state.h"
+#include "order/build.h"
+#include <string.h>
 
 /* The part of the effort, in this many turns, and the ops put for a move of it: together they take about as long as all
  * moves of walks, and where the clock decides that part of the time. */
 #define PART  3
 #define TURNS 3
 #define PUTS  40
+/* Ops put where an order begins as one micro-batch after the other, and most times that it is put together. */
+#define FIRST_PUTS  (1u << 20)
+#define FIRST_TIMES 30
 
 void pipesim_search_init_justifiers(PipesimSearchState *s)
 {
@@ -81,4 +86,27 @@ void pipesim_search_justify(PipesimSearchState *s)
 			of->moves / parts / s->n_walks * PUTS / (2 * s->n), G_MAXUINT);
 	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / parts : 0;
 	pipesim_parallel(&work, NULL);
+}
+
+void pipesim_build_justified(const PipesimInstance *x, guint8 *codes)
+{
+	const guint n = x->ranks * x->per_rank, times = CLAMP(FIRST_PUTS / n, 1, FIRST_TIMES);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *anew = g_new(guint8, n);
+	PipesimInstance apart = *x; /* nothing runs in pairs */
+	PipesimJustifier j;
+	PipesimWalk walk;
+
+	apart.pair = NULL;
+	pipesim_build(x, codes);
+	pipesim_walk_init(&walk, &apart, 0, 0, arena);
+	if (!pipesim_justifier_init(&j, &apart, 0, 0, arena) ||
+		!pipesim_arena_check(arena, NULL, "ops") || !pipesim_walk_begin(&walk, codes))
+		return;
+	pipesim_justifier_begin(&j, codes, walk.head, walk.makespan);
+	for (guint i = 0; i < times; i++)
+		pipesim_justifier_run(&j, i > 0);
+	pipesim_justifier_codes(&j, anew);
+	if (pipesim_instance_all_fit(x, anew) && pipesim_walk_begin(&walk, anew))
+		memcpy(codes, anew, n);
 }

@@ -103,8 +103,8 @@ static void tighten(PipesimSearchState *s)
 		return;
 	for (guint rank = 0; rank < s->shape.ranks; rank++)
 		room->limit[rank] -= s->besides[rank] * room->units;
-	if (pipesim_build(&s->tight, PIPESIM_BUILDS - 1, codes) &&
-		pipesim_search_fits(s, codes)) {
+	pipesim_build(&s->tight, codes);
+	if (pipesim_search_fits(s, codes)) {
 		for (guint i = s->codes->len; i-- > 0 && s->codes->len > 1;)
 			if (!pipesim_search_fits(s, s->codes->pdata[i])) {
 				g_ptr_array_remove_index(s->codes, i);
@@ -225,23 +225,25 @@ static gboolean is_enough(PipesimSearchState *s)
 	       pipesim_search_is_stopped(s);
 }
 
-/* Where nothing is proven already; of long orders the last resort alone. */
-static void add_builds(PipesimSearchState *s)
+/* The last resort, where nothing is proven already. */
+static void add_build(PipesimSearchState *s)
 {
-	const gboolean is_long = s->n > LONG_BUILD;
+	guint8 *codes;
 
-	if (is_hurried(s) || pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
+	if (is_hurried(s) || pipesim_search_is_proven(s) ||
+		(s->n > LONG_BUILD && s->codes->len > 0))
 		return;
-	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
-		guint8 *codes;
-
-		/* The last way always leads to an order. */
-		if (way + 1 < PIPESIM_BUILDS && is_enough(s))
-			continue;
+	/* Where nothing else is known the shorter one, and the leaner one where that may not fit. */
+	if (s->codes->len == 0) {
 		codes = g_new(guint8, s->n);
-		add_if_fits(s, codes, pipesim_build(&s->tight, way, codes),
-			way + 1 == PIPESIM_BUILDS);
+		pipesim_build_justified(&s->tight, codes);
+		add_if_fits(s, codes, TRUE, FALSE);
+		if (s->codes->len > 0 && !s->judge.weighs)
+			return;
 	}
+	codes = g_new(guint8, s->n);
+	pipesim_build(&s->tight, codes);
+	add_if_fits(s, codes, TRUE, TRUE);
 }
 
 /* Long from short ------------------------------------------------------------------------ */
@@ -401,7 +403,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	s->knows = TRUE;
 	s->known_best = found->makespan;
 	tighten(s);
-	add_builds(s);
+	add_build(s);
 	if (of->moves > 0 || of->deadline > 0) {
 		/* How the bound has micro-batches pass each other. */
 		codes = is_enough(s) ? NULL : g_new(guint8, s->n);

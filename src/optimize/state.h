@@ -112,6 +112,9 @@ void pipesim_search_init_justifiers(PipesimSearchState *s);
  * goes on from there; for a part of the effort. */
 void pipesim_search_justify(PipesimSearchState *s);
 
+/** pipesim_build_justified: pipesim_build(), put together anew by its times. */
+void pipesim_build_justified(const PipesimInstance *instance, guint8 *codes);
+
 /** pipesim_search_units: in a V, the order that repeats the unit of one micro-batch whose steps are the shortest, for
  * g_free(); NULL elsewhere, or where none is found. */
 guint8 *pipesim_search_units(PipesimSearchState *s);

@@ -1,9 +1,7 @@
 /* Searches: time from costs to order, and how near the order is to what none can be below. */
 #include "bench.h"
 #include "optimize/bound.h"
-#include "optimize/queue-walk.h"
-#include "optimize/walk.h"
-#include "order/build.h"
+#include "optimize/state.h"
 #include "schedule/schedule.h"
 #include "schedule/search/zb-search.h"
 
@@ -156,8 +154,8 @@ static void measure_queue_moves(
 
 	pipesim_queue_walk_init(&moves.queue_walk, x,
 		pipesim_runtime_find(runtime, "--runtime", NULL), 1, 0, arena);
-	g_assert(pipesim_build(x, 0, codes) &&
-		 pipesim_queue_walk_begin(&moves.queue_walk, codes));
+	pipesim_build_justified(x, codes);
+	g_assert(pipesim_queue_walk_begin(&moves.queue_walk, codes));
 	for (guint cold = 10; cold <= 1000; cold *= 10) {
 		g_autofree char *what = NULL;
 		gint64 ns;
@@ -181,8 +179,8 @@ static void measure_moves(PipesimPlacement placement, guint ranks, guint microba
 	moves.instance = moved(costs, placement, ranks, microbatches);
 	pipesim_walk_init(&moves.walk, moves.instance, 1, 0, arena);
 	codes = g_new(guint8, moves.walk.n);
-	g_assert(pipesim_build(moves.instance, 0, codes) &&
-		 pipesim_walk_begin(&moves.walk, codes));
+	pipesim_build_justified(moves.instance, codes);
+	g_assert(pipesim_walk_begin(&moves.walk, codes));
 	for (guint cold = 10; cold <= 1000; cold *= 10) {
 		gint64 ns;
 		g_autofree char *what = NULL;

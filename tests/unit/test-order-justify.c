@@ -100,8 +100,7 @@ START_TEST(orders_get_no_longer)
 		if (x == NULL)
 			continue;
 		codes = g_new(guint8, (gsize)x->ranks * x->per_rank);
-		if (!pipesim_build(x, seed % PIPESIM_BUILDS, codes))
-			continue;
+		pipesim_build(x, codes);
 		join(x, codes);
 		orders++;
 		shorter += justify(x, codes, seed) > 0;
