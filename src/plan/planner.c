@@ -669,13 +669,14 @@ static gboolean find_remedies(Planner *planner, GError **error)
 	return TRUE;
 }
 
-/* What is slower than the best that fits is no near miss. */
+/* What is not shorter than the best that fits by more than 1 %, as rows are told apart, is no near miss. */
 static void drop_misses(PipesimPlanned *planned)
 {
 	for (guint i = planned->misses->len; i-- > 0;)
 		if (planned->best->len > 0 &&
-			g_array_index(planned->misses, PipesimCandidate, i).step >=
-				g_array_index(planned->best, PipesimCandidate, 0).step)
+			1.01 * (double)g_array_index(planned->misses, PipesimCandidate, i)
+						.step >=
+				(double)g_array_index(planned->best, PipesimCandidate, 0).step)
 			g_array_remove_index(planned->misses, i);
 }
 
