@@ -4,7 +4,7 @@
 
 Of each profile the cause that is named first beside the one that was injected, and what the step takes without it beside the steps
 that were timed without it; then, from the clean profiles, what other schedules take beside steps of them, and from those of a
-slow rank what the other classes take with it. Needs no PyTorch.
+slow rank and of a late host what the other classes take with it. Needs no PyTorch.
 """
 
 import argparse
@@ -87,17 +87,17 @@ def print_others(diagnosed, pairs, timed):
     print(f"\nOff by {statistics.mean(e for of in errors.values() for e in of):.1f} % in the mean of all others.")
 
 
-def print_slow(diagnosed, pairs):
-    """From each profile of a slow rank what the other classes take with a rank as slow."""
-    slow = {name: made for name, made in diagnosed.items() if name.endswith("-slow-rank") and made is not None}
+def print_kept(diagnosed, pairs, cause, words):
+    """From each profile with @cause, which stays in every schedule, what the other classes take with it."""
+    kept = {name: made for name, made in diagnosed.items() if name.endswith(f"-{cause}") and made is not None}
     errors = []
-    for name, made in slow.items():
+    for name, made in kept.items():
         found = {one["name"]: one["makespan_ms"] for one in made["schedules"]}
-        for other, of in slow.items():
+        for other, of in kept.items():
             # PyTorch's class 1F1B is not what its runtime for files makes of 1f1b.
             if other != name and (made["rules"] == "single" or of["schedule"] != "1f1b"):
                 errors.append(abs(100 * (found[of["schedule"]] / pairs[other][1] - 1)))
-    print(f"\nFrom the profiles of a slow rank, the other classes with it: off by {statistics.mean(errors):.1f} % in the mean of "
+    print(f"\nFrom the profiles of {words}, the other classes with it: off by {statistics.mean(errors):.1f} % in the mean of "
           f"{len(errors)}, {max(errors):.1f} % at most.")  # fmt: skip
 
 
@@ -110,7 +110,8 @@ def main():
     diagnosed = {name: diagnose(arguments.pipesim, arguments.folder, name) for name in pairs}
     print_causes(diagnosed, pairs)
     print_others(diagnosed, pairs, timed)
-    print_slow(diagnosed, pairs)
+    print_kept(diagnosed, pairs, "slow-rank", "a slow rank")
+    print_kept(diagnosed, pairs, "host", "a late host")
 
 
 if __name__ == "__main__":

@@ -229,45 +229,79 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 	return pipesim_costs_set_parts(costs, NULL, joined->ranks, error);
 }
 
-/* The makespan of @run where hosts are as late as they were: on each rank at the same place of its list; -1 where that
- * cannot be told. */
-static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GError **error)
+/* What hosts were late before each op of @program, as before those at the same place of the list of their rank. */
+static void set_late(const PipesimDoctor *doctor, const PipesimProgram *program, gint64 *late)
 {
-	const PipesimProgram *executed = doctor->out->program, *program = run->step->program;
-	PipesimTimes times = *run->times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
-	g_autofree gint64 *drawn = program != NULL ? g_try_new(gint64, program->n_ops) : NULL;
-	const gboolean governed = times.power != NULL && run->step->timeline != NULL;
+	const PipesimProgram *executed = doctor->out->program;
 
-	if (drawn == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "the ops of %s do not fit in memory",
-			run->name);
-		return -1;
-	}
-	/* What hosts are late is no load: ops keep the clocks that they had without. */
-	if (governed)
-		times.power = NULL;
-	if (governed)
-		times.contention = NULL;
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint32 begin = program->rank_begin[rank],
 			      from = executed->rank_begin[rank];
 		const guint64 n = program->rank_begin[rank + 1] - begin;
 		const guint32 n_executed = executed->rank_begin[rank + 1] - from;
 
-		for (guint32 i = begin; i < begin + n; i++)
-			drawn[i] = governed ? run->step->timeline->end[i] -
-						      run->step->timeline->start[i]
-					    : pipesim_op_duration(program, run->times, rank,
-						      &program->ops[i]);
 		for (guint32 i = 0; i < n_executed && n > 0; i++)
-			drawn[begin + i * n / n_executed] +=
+			late[begin + i * n / n_executed] +=
 				doctor->level[PIPESIM_LEVEL_HOST][from + i] -
 				doctor->level[PIPESIM_LEVEL_PEERS][from + i];
 	}
+}
+
+/* Rounds after which the clocks of late ranks and when their ops run agree. */
+#define LATE_ROUNDS 3
+
+/* The makespan of @run where hosts are as late as they were; -1 where that cannot be told. What a host is late its chip rests,
+ * and others that wait for it: what they run then is faster. */
+static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GError **error)
+{
+	const PipesimProgram *program = run->step->program;
+	const PipesimTimeline *before = run->step->timeline;
+	const gboolean governed = run->times->power != NULL && before != NULL;
+	const gsize n = program != NULL ? program->n_ops : 0;
+	/* By op, ns: what it takes in @run, and with what its host is late; that; what it would take at the clocks of
+	 * @run, and at those that rest leaves. */
+	g_autofree gint64 *alone = n > 0 ? g_try_new0(gint64, 5 * n) : NULL;
+	PipesimTimes times = *run->times;
+	gint64 makespan = -1;
+
+	if (alone == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "the ops of %s do not fit in memory",
+			run->name);
+		return -1;
+	}
+	gint64 *drawn = alone + n, *late = drawn + n, *usual = late + n, *rested = usual + n;
+
+	/* Nobody is late yet. */
+	if (governed)
+		pipesim_governed_clocks(run->step, run->times, before, late, usual);
+	set_late(doctor, program, late);
+	for (guint32 i = 0; i < n; i++) {
+		const guint rank = pipesim_program_rank(program, i);
+
+		alone[i] = governed ? before->end[i] - before->start[i]
+				    : pipesim_op_duration(
+					      program, run->times, rank, &program->ops[i]);
+		drawn[i] = alone[i] + late[i];
+	}
 	times.drawn = drawn;
-	timeline = pipesim_step_again(run->step, &times, 0, error);
-	return timeline != NULL ? timeline->makespan : -1;
+	if (governed) {
+		times.power = NULL;
+		times.contention = NULL;
+	}
+	for (guint round = 0; round < (governed ? LATE_ROUNDS : 1); round++) {
+		g_autoptr(PipesimTimeline) timeline =
+			pipesim_step_again(run->step, &times, 0, error);
+
+		if (timeline == NULL)
+			return -1;
+		makespan = timeline->makespan;
+		if (governed)
+			pipesim_governed_clocks(run->step, run->times, timeline, late, rested);
+		for (guint32 i = 0; i < n && governed; i++)
+			drawn[i] = late[i] +
+				   pipesim_time_scale(alone[i], rested[i], MAX(usual[i], 1));
+	}
+	return makespan;
 }
 
 /* @run with what stays, which becomes the result's. */

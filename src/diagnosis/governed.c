@@ -232,6 +232,45 @@ gint64 pipesim_governed_replay(
 	}
 }
 
+void pipesim_governed_clocks(const PipesimStep *step, const PipesimTimes *times,
+	const PipesimTimeline *timeline, const gint64 *late, gint64 *took)
+{
+	const PipesimProgram *program = step->program;
+	const PipesimPower *power = times->power;
+	const PipesimPowerState rested = {{0}};
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		PipesimPowerState state = rested;
+		PipesimPower here = *power;
+
+		for (guint kind = 0; kind < PIPESIM_N_KINDS && rank < power->n_held; kind++)
+			here.load[kind] = pipesim_time_scale(
+				power->load[kind], power->held[rank], PIPESIM_PPM);
+		for (guint pass = 0; pass < 2; pass++) {
+			gint64 now = 0;
+
+			for (guint32 i = program->rank_begin[rank];
+				i < program->rank_begin[rank + 1]; i++) {
+				const PipesimOp *op = &program->ops[i];
+				const gint64 begin = timeline->start[i] + late[i];
+
+				pipesim_power_advance(power, &state, timeline->start[i] - now,
+					power->waiting_load);
+				pipesim_power_advance(power, &state, late[i], 0);
+				took[i] = pipesim_power_duration(&here, &state, op->kind,
+					pipesim_op_duration(program, times, rank, op));
+				now = timeline->end[i];
+				pipesim_power_advance(
+					power, &state, now - begin, here.load[op->kind]);
+			}
+			pipesim_power_advance(power, &state, timeline->makespan - now, 0);
+			if (pass == 0)
+				state = pipesim_power_repeat(
+					power, &rested, &state, timeline->makespan);
+		}
+	}
+}
+
 /* Other schedules -------------------------------------------------------------------------- */
 
 /* Halves of backwards that never ran apart, and whole ones that ran in halves alone. @first: of PyTorch's first stage, which has

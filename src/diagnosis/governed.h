@@ -33,6 +33,13 @@ typedef struct {
 gint64 pipesim_governed_replay(
 	const PipesimDoctor *doctor, const PipesimReplayed *what, GError **error);
 
+/** pipesim_governed_clocks: what each op of @step, which has ops, would take by @timeline at the clocks that its rank has then, in
+ * a step that follows others like it, ns. @times have power.
+ * @late: of the time of each op on @timeline, what its rank idles at its begin
+ * @took: (out): by op */
+void pipesim_governed_clocks(const PipesimStep *step, const PipesimTimes *times,
+	const PipesimTimeline *timeline, const gint64 *late, gint64 *took);
+
 /**
  * pipesim_govern_costs: where the governor is known, makes the times of stages in the costs of the diagnosis sustained ones, adds
  * the governor to them and names it in the diagnosis, so that a schedule is simulated at the clocks that its own idle time leaves.

@@ -132,6 +132,10 @@ static const struct {
 	{"profiles-h100x2-b/dualpipev-clean", 22000, 12000,
 		{{"dualpipev", 260450}, {"gpipe", 260059}, {"interleaved-1f1b", 265720},
 			{"interleaved-zb", 261143}, {"looped-bfs", 273034}, {"zb-v", 254789}}},
+	/* A host that is late in each: chips rest meanwhile. */
+	{"profiles-h100x2/zbvzerobubble-host", 24000, 9000,
+		{{"dualpipev", 197100}, {"gpipe", 204500}, {"interleaved-1f1b", 203200},
+			{"interleaved-zb", 199900}, {"looped-bfs", 210100}}},
 };
 
 START_TEST(one_profile_predicts_other_schedules)
