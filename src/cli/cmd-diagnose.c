@@ -128,6 +128,12 @@ static gboolean write_part(const PipesimSetup *setup, GError **error)
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	g_autoptr(GString) part = g_string_new(NULL);
 
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_setup_given(setup, id) && id != PIPESIM_SET_SHARD &&
+			id != PIPESIM_SET_MAP && id != PIPESIM_SET_OUTPUT)
+			return pipesim_refuse(error,
+				"%s: a part is files that were read; give it with all parts",
+				pipesim_settings[id].name);
 	if (path == NULL || g_str_equal(path, "-"))
 		return pipesim_refuse(error, "--shard needs a file for its part: -o FILE");
 	return pipesim_setup_part(setup, part, error) && pipesim_print(path, part, error);
