@@ -73,15 +73,14 @@ static inline __attribute__((always_inline)) void fetch_ahead(
 	__builtin_prefetch(&fast->timeline->end[i + AHEAD], 1);
 }
 
-/* Runs a rank as far as its inputs let it. Returns what it then waits for. Made twice: what is
- * not @careful pays for nothing. */
-static inline guint32 run_rank_as(Fast *fast, Seat *seat, const gboolean careful)
+/* Runs a rank as far as its inputs let it. Made twice: what is not @careful pays for nothing. */
+static inline void run_rank_as(Fast *fast, Seat *seat, const gboolean careful)
 {
 	const PipesimOp *ops = fast->program->ops;
 	gint64 *start = fast->timeline->start, *end = fast->timeline->end;
 	const gint64 p2p = fast->p2p;
 	gint64 free_at = seat->time;
-	guint32 i = seat->next, input = PIPESIM_NO_OP;
+	guint32 i = seat->next, input;
 
 	for (; i < seat->end; i++) {
 		const PipesimOp *op = &ops[i];
@@ -114,98 +113,40 @@ static inline guint32 run_rank_as(Fast *fast, Seat *seat, const gboolean careful
 	}
 	seat->time = free_at;
 	seat->next = i;
-	if (i == seat->end)
-		return PIPESIM_NO_OP;
-	fetch_ahead(fast, seat, i);
-	return input;
+	if (i < seat->end)
+		fetch_ahead(fast, seat, i);
 }
 
-static guint32 run_rank(Fast *fast, Seat *seat)
+static void run_rank(Fast *fast, Seat *seat)
 {
-	return fast->careful ? run_rank_as(fast, seat, TRUE) : run_rank_as(fast, seat, FALSE);
+	if (fast->careful)
+		run_rank_as(fast, seat, TRUE);
+	else
+		run_rank_as(fast, seat, FALSE);
 }
 
-/* All ranks in turn, from the first to the last and back, while that pays: forwards go one way
- * and backwards the other, and a visit is then long and like the one before, which processors
- * foresee. Returns how many ops are left. */
+/* All ranks in turn, from the first to the last and back: forwards go one way and backwards the
+ * other, and a visit is then long and like the one before, which processors foresee. Returns how
+ * many ops are left that cannot run. */
 static guint32 sweep(Fast *fast)
 {
 	const guint ranks = fast->program->shape.ranks;
-	guint32 left = fast->program->n_ops, n_ran;
+	guint32 left = fast->program->n_ops, before;
 	gboolean back = FALSE;
 
 	do {
-		n_ran = 0;
+		before = left;
 		for (guint i = 0; i < ranks; i++) {
 			Seat *seat = &fast->seats[back ? ranks - 1 - i : i];
-			const guint32 before = seat->next;
+			const guint32 next = seat->next;
 
-			if (before == seat->end)
-				continue;
-			run_rank(fast, seat);
-			n_ran += seat->next - before;
+			if (next < seat->end)
+				run_rank(fast, seat);
+			left -= seat->next - next;
 		}
-		left -= n_ran;
 		back = !back;
-	} while (left > 0 && n_ran > ranks / 4 && !fast->overflow);
+	} while (left > 0 && left < before && !fast->overflow);
 	return left;
-}
-
-#define NO_RANK G_MAXUINT32
-
-/* Ranks run as far as their inputs let them: one rank after the other in long stretches, and
- * none is looked at again before what it waits for has run. *@left: how many ops have not. */
-static gboolean run_queue(Fast *fast, guint32 *left, GError **error)
-{
-	const gsize ranks = fast->program->shape.ranks;
-	/* By rank: the op that it waits for, and a list of the ranks that wait for its ops. */
-	g_autofree guint32 *waits_for = g_try_new(guint32, 4 * ranks);
-	guint32 *waiter, *next_waiter;
-	guint32 *queue; /* ring of ranks that can go on */
-	gsize head = 0, n_queued = ranks;
-
-	if (waits_for == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
-			fast->program->shape.ranks);
-	waiter = waits_for + ranks;
-	next_waiter = waits_for + 2 * ranks;
-	queue = waits_for + 3 * ranks;
-	for (guint rank = 0; rank < ranks; rank++) {
-		waiter[rank] = NO_RANK;
-		queue[rank] = rank;
-	}
-	while (!fast->overflow && n_queued > 0) {
-		const guint32 rank = queue[head];
-		Seat *seat = &fast->seats[rank];
-		const guint32 before = seat->next;
-		const guint32 missing = run_rank(fast, seat);
-		guint32 *link = &waiter[rank];
-
-		head = head + 1 == ranks ? 0 : head + 1;
-		n_queued--;
-		*left -= seat->next - before;
-		/* What waited for what it ran goes on. */
-		while (*link != NO_RANK) {
-			const guint32 other = *link;
-
-			if (waits_for[other] < seat->next) {
-				const gsize at = head + n_queued++;
-
-				*link = next_waiter[other];
-				queue[at >= ranks ? at - ranks : at] = other;
-			} else {
-				link = &next_waiter[other];
-			}
-		}
-		if (missing != PIPESIM_NO_OP) {
-			const guint maker = pipesim_program_rank(fast->program, missing);
-
-			waits_for[rank] = missing;
-			next_waiter[rank] = waiter[maker];
-			waiter[maker] = rank;
-		}
-	}
-	return TRUE;
 }
 
 static Lane make_lane(const Fast *fast, gsize at, guint kind)
@@ -277,7 +218,6 @@ PipesimTimeline *pipesim_fast_run(
 	ok = ok && allocate(&fast, timeline, error);
 	if (ok)
 		left = sweep(&fast);
-	ok = ok && (left == 0 || run_queue(&fast, &left, error));
 	if (ok && fast.overflow)
 		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"the step takes longer than 146 years; give shorter times or fewer "
