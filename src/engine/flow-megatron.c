@@ -5,6 +5,7 @@
 
 #include "engine/flow.h"
 #include "runtime/megatron.h"
+#include "runtime/rounds.h"
 
 /* Messages that one end of a communicator may be ahead of the other. */
 #define MOST_AHEAD 64
@@ -31,7 +32,6 @@ typedef struct {
 	const PipesimMoment *waits; /* for that message */
 	gint64 free
 		[2]; /* when its last op of a direction ends, where messages wait for nothing */
-	gboolean queued;
 } Member;
 
 typedef struct {
@@ -40,19 +40,10 @@ typedef struct {
 	guint32 mask; /* of micro-batches: moments of those that lie that far apart share a place */
 	gint64 host;     /* behind each batch */
 	Member *members; /* by rank */
-	guint32 *queue;  /* ring of ranks to look at */
-	guint32 head, n_queued;
+	PipesimRounds rounds;
 	gboolean
 		other; /* it runs another order than Megatron's, or messages cross: not to be told so */
 } Teller_run;
-
-static void call(Teller_run *t, guint rank)
-{
-	if (t->members[rank].queued)
-		return;
-	t->members[rank].queued = TRUE;
-	t->queue[(t->head + t->n_queued++) % t->all->ranks] = rank;
-}
 
 /* Counts one half of what @member runs, which is the @k-th of its direction; returns when its input is there where
  * messages wait for nothing. */
@@ -156,7 +147,7 @@ static inline void issue_one(Teller_run *t, Member *member, guint kind, PipesimM
 	}
 	message->ruled = start + t->flow->p2p + 1;
 	if (t->members[member->other[i]].waits == message)
-		call(t, member->other[i]);
+		pipesim_rounds_call(&t->rounds, member->seat.rank, member->other[i]);
 }
 
 static inline void issue_run(Teller_run *t, const PipesimMegatronSeat *s, PipesimExchange what)
@@ -285,21 +276,17 @@ static void sit_down(Teller_run *t, gboolean edges, Communicator *communicators)
 					       : behind ? rank
 							: last];
 		}
-		call(t, rank);
 	}
 }
 
-static void run(Teller_run *t)
+static inline gboolean act(gpointer data, guint rank)
 {
-	while (t->n_queued > 0 && !t->other) {
-		Member *member = &t->members[t->queue[t->head]];
+	Teller_run *t = data;
 
-		t->head = (t->head + 1) % t->all->ranks;
-		t->n_queued--;
-		member->queued = FALSE;
-		member->waits = NULL;
-		tell_run(t, &member->seat);
-	}
+	t->members[rank].waits = NULL;
+	if (!t->other)
+		tell_run(t, &t->members[rank].seat);
+	return FALSE;
 }
 
 gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error)
@@ -316,8 +303,8 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 	Teller_run t = {.flow = flow,
 		.all = &all,
 		.host = all.batched && !job->issuing.no_host_sync ? job->issuing.host_time : 0,
-		.members = pipesim_arena_array(flow->arena, Member, ranks),
-		.queue = pipesim_arena_array(flow->arena, guint32, ranks)};
+		.rounds = pipesim_rounds_begin(ranks, flow->arena),
+		.members = pipesim_arena_array(flow->arena, Member, ranks)};
 
 	*done = FALSE;
 	if (!pipesim_arena_check(flow->arena, error, "%u ranks", ranks))
@@ -337,7 +324,7 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 	if (!pipesim_flow_lay(flow, t.mask--))
 		return TRUE;
 	sit_down(&t, edges, communicators);
-	run(&t);
+	pipesim_rounds_run(&t.rounds, act, &t);
 	*done = !t.other;
 	return TRUE;
 }
