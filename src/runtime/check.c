@@ -14,23 +14,10 @@ typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	PipesimCommunicators communicators;
-	guint32 *queue; /* ring of ranks to look at */
-	guint8 *queued; /* by rank: in the queue */
-	guint head, n_queued, ranks;
+	PipesimRounds rounds;
 	guint32 n_done;        /* ops */
 	PipesimProgram *spare; /* where ops are exchanged */
 } Check;
-
-static inline void push(Check *check, guint rank)
-{
-	const guint at = check->head + check->n_queued;
-
-	if (check->queued[rank])
-		return;
-	check->queued[rank] = TRUE;
-	check->queue[at >= check->ranks ? at - check->ranks : at] = rank;
-	check->n_queued++;
-}
 
 /* What is issued at both ends has moved. Returns whether there was any. */
 static inline gboolean post(Check *check, guint rank, guint32 communicator)
@@ -48,14 +35,15 @@ static inline gboolean post(Check *check, guint rank, guint32 communicator)
 		pipesim_rules_arrive(rules, communicator);
 		if (pipesim_rules_arrive(rules, pipesim_rules_communicator(rules,
 							actions[i].peer_rank, actions[i].peer)))
-			push(check, actions[i].peer_rank);
+			pipesim_rounds_call(&check->rounds, rank, actions[i].peer_rank);
 	}
 	return TRUE;
 }
 
 /* What may run or be passed has been, as far as that goes. */
-static void advance(Check *check, guint rank)
+static inline gboolean act(gpointer data, guint rank)
 {
+	Check *check = data;
 	PipesimRules *rules = &check->rules;
 
 	for (;;) {
@@ -66,7 +54,7 @@ static void advance(Check *check, guint rank)
 		if (pipesim_rules_is_op(rules, rank)
 				? !pipesim_rules_may_run(rules, rank, TRUE, TRUE)
 				: !pipesim_rules_may_pass(rules, rank))
-			return;
+			return FALSE;
 		check->n_done += pipesim_rules_is_op(rules, rank);
 		pipesim_rules_pass(rules, rank);
 	}
@@ -76,27 +64,14 @@ static void advance(Check *check, guint rank)
 static gboolean play(Check *check, const PipesimLowering *lowering,
 	PipesimCommunicators communicators, PipesimArena *arena, GError **error)
 {
-	const guint ranks = lowering->program->shape.ranks;
-
 	check->lowering = lowering;
 	check->communicators = communicators;
-	check->ranks = ranks;
-	check->queue = pipesim_arena_array(arena, guint32, ranks);
-	check->queued = pipesim_arena_array(arena, guint8, ranks);
+	check->rounds = pipesim_rounds_begin(lowering->program->shape.ranks, arena);
 	pipesim_rules_begin(&check->rules, lowering, communicators, arena);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
-	for (guint rank = 0; rank < ranks; rank++)
-		push(check, rank);
-	while (check->n_queued > 0) {
-		const guint rank = check->queue[check->head];
-
-		check->head = check->head + 1 == ranks ? 0 : check->head + 1;
-		check->n_queued--;
-		check->queued[rank] = FALSE;
-		advance(check, rank);
-	}
+	pipesim_rounds_run(&check->rounds, act, check);
 	return TRUE;
 }
 
