@@ -48,6 +48,14 @@ void pipesim_interleaved_split(
 		return (comparison);                                                        \
 	}
 
+/* PipesimSchedule.plan as one @call, of @shape, @times, @out and @error. */
+#define PIPESIM_PLANNED(name, call)                                                           \
+	static gboolean name(const PipesimShape *shape,                                       \
+		const PipesimTimes *times G_GNUC_UNUSED, PipesimEmitter *out, GError **error) \
+	{                                                                                     \
+		return (call);                                                                \
+	}
+
 /* Bubbles that several formulae give: (PP-1)(F+B), what filling and draining a plain pipeline
  * costs; (PP-1)(F+B-2W), the same with weight gradients moved into it; none. */
 PIPESIM_BUBBLE(pipesim_bubble_fill_and_drain,

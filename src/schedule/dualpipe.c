@@ -103,19 +103,6 @@ static const char pair_longer[] = "the outer ranks, which run fewer pairs, then 
 static const char w_longer[] =
 	"W no longer fits in the slot of a forward, which adds idle time";
 
-/* Of both formulae, which differ in the number of hops alone. */
-#define CONDITIONS(hops)                                                                      \
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the pipeline is never full"},                  \
-		{"F = I", pipesim_holds_i_le_f,                                               \
-			"I > F reduces the idle time by min((" hops ")(I-F), F)"},            \
-		{"F = I", pipesim_holds_f_le_i, "F > I adds idle time"},                      \
-		{"W <= F", pipesim_holds_w_le_f, w_longer},                                   \
-		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},                          \
-		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},                  \
-	{                                                                                     \
-		"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W" \
-	}
-
 static const char uneven[] =
 	"F&B < F+B and ranks run different numbers of pairs, so their bubbles differ; the "
 	"formula gives the largest, on the inner ranks";
@@ -123,6 +110,23 @@ static const char uneven[] =
 static const char letters[] =
 	"F&B is one overlapped pair: the forward of one micro-batch and the full backward of "
 	"another. B is the full backward, I + W. Each of one chunk for one micro-batch.";
+
+/* What both have in common, @hops in words. */
+#define DUALPIPE(hops)                                                               \
+	.chunks = 2, .runtime = "deepseek", .padded = padded,                        \
+	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},                            \
+	.bubble.text = "(" hops ")(F&B+B-3W)", .bubble.letters = letters,            \
+	.bubble.uneven = uneven,                                                     \
+	.bubble.conditions = {                                                       \
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the pipeline is never full"}, \
+		{"F = I", pipesim_holds_i_le_f,                                      \
+			"I > F reduces the idle time by min((" hops ")(I-F), F)"},   \
+		{"F = I", pipesim_holds_f_le_i, "F > I adds idle time"},             \
+		{"W <= F", pipesim_holds_w_le_f, w_longer},                          \
+		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},                 \
+		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},         \
+		{"B = I + W", pipesim_holds_b_is_i_plus_w,                           \
+			"the schedule mixes B with I and W"}}
 
 const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
@@ -137,18 +141,11 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 		"activations.",
 	.reference = "DeepSeek-V3 technical report, arXiv:2412.19437; order as "
 		     "github.com/deepseek-ai/DualPipe runs it",
-	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
-	.runtime = "deepseek",
 	.check = pipesim_check_halves,
-	.padded = padded,
-	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.generate = generate,
-	.bubble.text = "(PP/2-1)(F&B+B-3W)",
-	.bubble.letters = letters,
 	.bubble.value = bubble,
-	.bubble.conditions = {CONDITIONS("PP/2-1")},
-	.bubble.uneven = uneven,
+	DUALPIPE("PP/2-1"),
 	.bubble.exact = "Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = "
 			"F+B every rank idles just that long. With F&B < F+B the ranks run "
 			"different numbers of pairs, so their bubbles differ, and the formula "
@@ -187,17 +184,10 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 		"rank's work.",
 	.reference = "Sea AI Lab's cut-in-half of DualPipe; order as "
 		     "github.com/deepseek-ai/DualPipe runs it",
-	.chunks = 2,
 	.placement = PIPESIM_V,
-	.runtime = "deepseek",
-	.padded = padded,
-	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.generate = generate_v,
-	.bubble.text = "(PP-1)(F&B+B-3W)",
-	.bubble.letters = letters,
 	.bubble.value = bubble_v,
-	.bubble.conditions = {CONDITIONS("PP-1")},
-	.bubble.uneven = uneven,
+	DUALPIPE("PP-1"),
 	.bubble.exact =
 		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B, in times of one "
 		"chunk: half of a rank's share. DeepSeek's table gives (PP/2-1) because it "

@@ -131,18 +131,8 @@ static gboolean plan(
 	return TRUE;
 }
 
-static gboolean plan_1(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
-	PipesimEmitter *out, GError **error)
-{
-	return plan(shape, 2, out, error);
-}
-
-static gboolean plan_2(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
-	PipesimEmitter *out, GError **error)
-{
-	return plan(shape, 1, out, error);
-}
-
+PIPESIM_PLANNED(plan_1, plan(shape, 2, out, error))
+PIPESIM_PLANNED(plan_2, plan(shape, 1, out, error))
 PIPESIM_ACTIVATIONS(activations_1, shape->ranks + 4, 2)
 PIPESIM_ACTIVATIONS(activations_2, shape->ranks + 2, 2)
 

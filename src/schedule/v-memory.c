@@ -41,17 +41,8 @@ static gboolean plan(const PipesimShape *shape,
 	return order != NULL;
 }
 
-static gboolean plan_half(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
-	PipesimEmitter *out, GError **error)
-{
-	return plan(shape, pipesim_v_half_block, out, error);
-}
-
-static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
-	PipesimEmitter *out, GError **error)
-{
-	return plan(shape, lay_min, out, error);
-}
+PIPESIM_PLANNED(plan_half, plan(shape, pipesim_v_half_block, out, error))
+PIPESIM_PLANNED(plan_min, plan(shape, lay_min, out, error))
 
 /* The authors give the bubble's share of the makespan, @num / @den of 1F1B's (PP-1)/(M+PP-1);
  * of the work that is num (PP-1) / (den M + (den-num)(PP-1)). */
@@ -79,11 +70,20 @@ static const char ends_meet[] = "warm-up and cool-down overlap";
 static const char reference[] = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 				"arXiv:2405.15362; the zero-bubble authors' zbv_greedy.py";
 
+/* What both have in common. */
+#define V_MEMORY(how)                                                                      \
+	.constraints = "every PP and M", .reference = reference, .chunks = 2,              \
+	.placement = PIPESIM_V, .takes = PIPESIM_TAKES_SPARING, .runtime = "pytorch-2.11", \
+	.plan = plan_##how, .bubble.value = bubble_##how,                                  \
+	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},       \
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},                         \
+	.bubble.approximate = approximate, .activations.value = activations_##how,         \
+	.activations.is_approximate = TRUE
+
 const PipesimSchedule pipesim_schedule_v_half = {
 	.name = "v-half",
 	.aliases = "vhalf, zb-v-half, zbvhalf, zbv-half",
 	.summary = "a V that holds half of 1F1B's activations, for a longer bubble",
-	.constraints = "every PP and M",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
 		"that the chunk that is held long and the one that is held briefly share a "
 		"rank. A block of six ops per micro-batch says when each of them runs, and "
@@ -91,27 +91,16 @@ const PipesimSchedule pipesim_schedule_v_half = {
 		"is, and not how many ranks there are, decides how many activations are held. "
 		"V-Half's block holds about half of 1F1B's and the ranks idle about half as "
 		"long; the price is an order that fits only equal times.",
-	.reference = reference,
-	.chunks = 2,
-	.placement = PIPESIM_V,
-	.takes = PIPESIM_TAKES_SPARING,
-	.runtime = "pytorch-2.11",
-	.plan = plan_half,
+	V_MEMORY(half),
 	.bubble.text = "M(PP-1)(F+I+W)/(2M+PP-1)",
 	.bubble.letters =
 		"F, I and W of a rank's whole share. The authors give the bubble as a share of "
 		"the makespan, half of 1F1B's (PP-1)/(M+PP-1); this is the same in time.",
-	.bubble.value = bubble_half,
-	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
-		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
-	.bubble.approximate = approximate,
 	.bubble.exact =
 		"Never exact: an approximation. Counted on the orders, with F = I = W, P2P = 0 "
 		"and M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, F/2 at "
 		"PP = 2 and 0 at PP = 1: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
 	.activations.text = "PP/2",
-	.activations.value = activations_half,
-	.activations.is_approximate = TRUE,
 	.activations.exact = "The leading term. Counted on the orders, the fullest rank holds "
 			     "PP/2 + 1, rounded down, when M >= 2 PP, and never more.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
@@ -126,35 +115,23 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.name = "v-min",
 	.aliases = "vmin, zb-v-min, zbvmin, zbv-min",
 	.summary = "the shortest block of a V: a third of 1F1B's activations",
-	.constraints = "every PP and M",
 	.idea = "Every micro-batch goes through all stages and back without waiting, one slot "
 		"per stage, the shortest time for which an activation can be held. Repeating "
 		"this every six slots on ranks that hold a stage of the way down and its "
 		"mirror of the way back takes a third of 1F1B's activations and leaves two "
 		"thirds of its bubble. There is no slack in it: where F, I and W differ, or "
 		"messages take time, every rank waits in every round.",
-	.reference = reference,
-	.chunks = 2,
-	.placement = PIPESIM_V,
-	.takes = PIPESIM_TAKES_SPARING,
-	.runtime = "pytorch-2.11",
-	.plan = plan_min,
+	V_MEMORY(min),
 	.bubble.text = "2M(PP-1)(F+I+W)/(3M+PP-1)",
 	.bubble.letters =
 		"F, I and W of a rank's whole share. The authors give the bubble as a share of "
 		"the makespan, two thirds of 1F1B's (PP-1)/(M+PP-1) and a term in PP that they "
 		"do not spell out; this is the same in time, without that term.",
-	.bubble.value = bubble_min,
-	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
-		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
-	.bubble.approximate = approximate,
 	.bubble.exact =
 		"Never exact: an approximation. Counted on the orders, with F = I = W, P2P = 0 "
 		"and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP (4PP-7)F/2, and 0 "
 		"at PP = 1: at PP 8 and M 20 13.5 F where the formula has 12.54 F.",
 	.activations.text = "PP/3",
-	.activations.value = activations_min,
-	.activations.is_approximate = TRUE,
 	.activations.exact = "The leading term. Counted on the orders, the fullest rank holds "
 			     "(PP+1)/3, rounded down, and 1, when M >= 2 PP, and never more.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "

@@ -219,18 +219,8 @@ static gboolean lay(const PipesimShape *shape, const PipesimTimes *times, guint 
 	return TRUE;
 }
 
-static gboolean plan_1(const PipesimShape *shape, const PipesimTimes *times,
-	PipesimEmitter *out, GError **error)
-{
-	return lay(shape, times, 1, out, error);
-}
-
-static gboolean plan_2(const PipesimShape *shape, const PipesimTimes *times,
-	PipesimEmitter *out, GError **error)
-{
-	return lay(shape, times, 0, out, error);
-}
-
+PIPESIM_PLANNED(plan_1, lay(shape, times, 1, out, error))
+PIPESIM_PLANNED(plan_2, lay(shape, times, 0, out, error))
 PIPESIM_ACTIVATIONS(activations_1, MIN(shape->ranks + 2, shape->microbatches), 1)
 PIPESIM_ACTIVATIONS(activations_2, MIN(shape->ranks + 1, shape->microbatches), 1)
 PIPESIM_CONDITION(holds_m_fills, shape->microbatches + 1 >= shape->ranks)
