@@ -97,10 +97,8 @@ find "$built" -name '*.o' -exec nm -A -P -g {} + 2>/dev/null | awk -v rooms="$ro
 if grep . "$scratch/arrows"; then fail "files use each other in circles, or what is to their right"; else pass; fi
 # Kinds of ops beyond PipesimKind are rows of model/op-kinds.c. These alone name one: what makes and links such
 # ops, what they cost, and where one kind is asked for by its name. A file that names none any more leaves the list.
-naming='analysis/memory.c analysis/report.c cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h
-model/times.c optimize/bound-mixed.c optimize/mixed.c order/offload.c order/program.c output/figures.c
-output/verdict.c plan/planner-costs.c runtime/cell.c runtime/csv.c schedule/schedule.c
-schedule/v-half-vocab.c schedule/vocab.c setup/costs.c transformer/cutter.c'
+naming='cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h optimize/bound-mixed.c optimize/mixed.c
+order/offload.c output/verdict.c schedule/v-half-vocab.c schedule/vocab.c transformer/cutter.c'
 # shellcheck disable=SC2086 # several files
 printf '%s\n' $naming | sort >"$scratch/naming"
 grep -rlE --include='*.[ch]' '\<PIPESIM_OP_('"$(sed -n 's/^\tPIPESIM_OP_\([A-Z_]*\).*/\1/p' model/op-kinds.h |

@@ -44,10 +44,11 @@ static gint64 of_unit(const PipesimHeld *held, gint64 bytes, guint unit)
 /* What @op needs while it runs. */
 static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 {
-	const gboolean forward = pipesim_op_rows[op->kind].look == PIPESIM_F;
-	const gint64 *of = held->of[forward                 ? PIPESIM_TRANSIENT_FORWARD
-				    : op->kind == PIPESIM_W ? PIPESIM_TRANSIENT_WEIGHT
-							    : PIPESIM_TRANSIENT];
+	const PipesimKind look = pipesim_op_rows[op->kind].look;
+	const gboolean forward = look == PIPESIM_F;
+	const gint64 *of = held->of[forward             ? PIPESIM_TRANSIENT_FORWARD
+				    : look == PIPESIM_W ? PIPESIM_TRANSIENT_WEIGHT
+							: PIPESIM_TRANSIENT];
 
 	if (of == NULL || (op->kind >= PIPESIM_N_KINDS && !forward))
 		return 0;
@@ -556,7 +557,7 @@ gboolean pipesim_report_memory(
 	report->held.peak = g_new0(guint, report->ranks);
 	report->held.peak_until_input = g_new0(guint, report->ranks);
 	if (step->timeline != NULL && step->program->has_more &&
-		step->job.times->own[PIPESIM_OP_OFFLOAD_START] > 0)
+		pipesim_own_copy(step->job.times->own) > 0)
 		report->held.host = g_new0(guint, report->ranks);
 	if (step->program != NULL) {
 		report->held.peak_op = g_new(guint32, report->ranks);

@@ -39,7 +39,7 @@ static void fill_exposed(const PipesimSubject *subject, PipesimReport *report)
 	const PipesimTimeline *timeline = subject->step->timeline;
 
 	if (timeline == NULL || timeline->exposed == NULL ||
-		subject->step->job.times->own[PIPESIM_OP_OFFLOAD_START] == 0)
+		pipesim_own_copy(subject->step->job.times->own) == 0)
 		return;
 	report->exposed =
 		g_memdup2(timeline->exposed, report->ranks * sizeof *timeline->exposed);

@@ -174,7 +174,7 @@ static gint64 duration_of(const Mixed *x, guint rank, const PipesimOp *op)
 	forward.kind = PIPESIM_F;
 	if (op->kind == PIPESIM_OP_RECOMPUTE)
 		return pipesim_times_on(times, rank,
-			pipesim_times_again(times, stage,
+			pipesim_times_again(times, op->kind, stage,
 				times->each != NULL
 					? pipesim_op_each(x->program, times, rank, &forward)
 					: times->stage[PIPESIM_F][stage]));

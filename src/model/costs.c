@@ -308,20 +308,6 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		       names[one], names[other]);
 }
 
-/* One of PipesimOpKind beyond PipesimKind, @name = @time, into @own: all kinds of that name. FALSE where there
- * is none. */
-static gboolean take_own(gint64 own[PIPESIM_N_OPS], const char *name, gint64 time)
-{
-	gboolean any = FALSE;
-
-	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
-		if (g_strcmp0(pipesim_op_rows[kind].time, name) == 0) {
-			own[kind] = time;
-			any = TRUE;
-		}
-	return any;
-}
-
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
@@ -346,10 +332,10 @@ gboolean pipesim_costs_parse_times(
 		while (i < N_NAMES && strcmp(names[i], name) != 0)
 			i++;
 		which = g_strdup_printf("%s %s", what, name);
-		if (i == N_NAMES && ranks == 0 && take_own(own, name, 0)) {
+		if (i == N_NAMES && ranks == 0 && pipesim_own_set(own, name, 0)) {
 			if (!pipesim_parse_time(time, which, &time_of_own, error))
 				return FALSE;
-			take_own(own, name, time_of_own);
+			pipesim_own_set(own, name, time_of_own);
 			continue;
 		}
 		if (i == N_NAMES)

@@ -398,9 +398,9 @@ static inline gboolean pipesim_times_vary(const PipesimTimes *times)
  * pipesim_op_duration() of order/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 
-/** pipesim_times_again: what R of a forward of @stage takes that itself takes @forward, ns: as much longer than those of
- * other micro-batches or slices as that. */
-gint64 pipesim_times_again(const PipesimTimes *times, guint stage, gint64 forward);
+/** pipesim_times_again: what an op of @kind, R, of a forward of @stage takes that itself takes @forward, ns: as much
+ * longer than those of other micro-batches or slices as that. */
+gint64 pipesim_times_again(const PipesimTimes *times, guint kind, guint stage, gint64 forward);
 
 /** pipesim_times_check_copy: FALSE with PIPESIM_ERROR_USAGE where a copy to the host, which @option asks for,
  * takes no time in @times. */

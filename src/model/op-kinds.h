@@ -42,6 +42,9 @@ typedef enum {
 	PIPESIM_ON_NOTHING,    /* a moment of its rank */
 } PipesimResource;
 
+/* What --times calls the time of copies, out and in. */
+#define PIPESIM_COPY_TIME "COPY"
+
 typedef struct {
 	const char *word; /* in cells: "R", "OFFLOAD_START" */
 	const char *time; /* what --times calls its time; NULL: it has none of its own */
@@ -70,6 +73,12 @@ typedef struct {
 /** pipesim_op_is_barrier: whether it is of no stage nor micro-batch, but with the rank that shares a link. */
 #define pipesim_op_is_barrier(kind) \
 	(pipesim_op_rows[kind].of_rank && pipesim_op_rows[kind].resource == PIPESIM_ON_NOTHING)
+
+/** pipesim_own_set: all kinds whose time --times calls @name take @ns. FALSE where there is none. */
+gboolean pipesim_own_set(gint64 own[PIPESIM_N_OPS], const char *name, gint64 ns);
+
+/** pipesim_own_copy: what a copy to the host takes, ns; 0: that is not known. */
+gint64 pipesim_own_copy(const gint64 own[PIPESIM_N_OPS]);
 
 /** pipesim_op_rows: by kind, PipesimKind first; static. Of those a W frees what an I leaves. */
 extern const PipesimOpRow pipesim_op_rows[PIPESIM_N_OPS];

@@ -305,20 +305,19 @@ static gint64 own_time(const PipesimCosts *costs, const PipesimShape *shape, gui
 			(part ? shape->offload_part.den : 1));
 }
 
-gint64 pipesim_times_again(const PipesimTimes *times, guint stage, gint64 forward)
+gint64 pipesim_times_again(const PipesimTimes *times, guint kind, guint stage, gint64 forward)
 {
 	const gint64 usual = times->stage[PIPESIM_F][stage];
-	const gint64 ns = times->again != NULL ? times->again[stage]
-			  : times->own[PIPESIM_OP_RECOMPUTE] > 0
-				  ? times->own[PIPESIM_OP_RECOMPUTE]
-				  : usual;
+	const gint64 ns = times->again != NULL   ? times->again[stage]
+			  : times->own[kind] > 0 ? times->own[kind]
+						 : usual;
 
 	return usual == 0 ? ns : pipesim_time_scale(ns, forward, usual);
 }
 
 gboolean pipesim_times_check_copy(const PipesimTimes *times, const char *option, GError **error)
 {
-	return times->own[PIPESIM_OP_OFFLOAD_START] > 0 ||
+	return pipesim_own_copy(times->own) > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "%s needs the time of a copy; give COPY of --times, or "
 		       "--offload-bandwidth",

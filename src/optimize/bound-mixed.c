@@ -183,7 +183,8 @@ static gint64 bound_many_on(const Spared *s, guint rank, guint n)
 		last = MIN(last, pipesim_flow_from(x, lane));
 		if (chunk < scenario->recompute)
 			once = MIN(once, pipesim_times_on(s->times, rank,
-						 pipesim_times_again(s->times, stage,
+						 pipesim_times_again(s->times,
+							 PIPESIM_OP_RECOMPUTE, stage,
 							 least_time(s->shape, s->times, stage,
 								 PIPESIM_F))));
 		work += (x->apart[F][lane] + x->apart[I][lane]) * x->count;
@@ -255,8 +256,7 @@ static gint64 bound_of_spared(Spared *s)
 
 			s->held = MAX(s->held, (room->held[lane] + stays) / room->units + 1);
 		}
-	s->copy = s->times->own[PIPESIM_OP_OFFLOAD_START] +
-		  (s->times->engines == 2 ? 0 : s->times->own[PIPESIM_OP_RELOAD_START]);
+	s->copy = pipesim_own_copy(s->times->own) * (s->times->engines == 2 ? 1 : 2);
 	return bound_spared(s);
 }
 

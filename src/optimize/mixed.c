@@ -122,7 +122,7 @@ static guint find_excess(const Mixed *m, const List *list)
 static void place_copies(const Mixed *m, const PipesimProgram *program, const List *list,
 	guint f, guint back, guint *out, guint *in)
 {
-	const gint64 copy = m->times->own[PIPESIM_OP_OFFLOAD_START];
+	const gint64 copy = pipesim_own_copy(m->times->own);
 	gint64 time = 0;
 
 	for (*out = f + 1; *out < back && time < copy; (*out)++)

@@ -47,7 +47,8 @@ static gboolean is_copied(const Planner *x, guint rank, guint32 index)
 	const PipesimOp *op = &x->program->ops[index];
 	guint32 f, b;
 
-	if ((op->kind != PIPESIM_F && !pipesim_op_has_backward(op)) || op->chunk >= how->chunks)
+	if ((!pipesim_op_has_forward(op) && !pipesim_op_has_backward(op)) ||
+		op->chunk >= how->chunks)
 		return FALSE;
 	f = forward_of(x, rank, op);
 	b = backward_of(x, rank, op);
@@ -115,7 +116,7 @@ static gboolean find_slots(
 	Slots at = {time, 0};
 
 	for (guint32 i = begin[0]; i < begin[1]; i++) {
-		if (x->program->ops[i].kind != PIPESIM_F || !is_copied(x, rank, i))
+		if (!pipesim_op_has_forward(&x->program->ops[i]) || !is_copied(x, rank, i))
 			continue;
 		go(&at, how->end[i], period, FALSE);
 		x->sent[i] = at.time;
@@ -193,7 +194,7 @@ static void find_copies(const Planner *x, guint rank, GArray *copies)
 	gint64 engines[2] = {0, 0};
 
 	for (guint32 i = begin[0]; i < begin[1]; i++) {
-		const gboolean in = x->program->ops[i].kind != PIPESIM_F;
+		const gboolean in = !pipesim_op_has_forward(&x->program->ops[i]);
 
 		if (is_copied(x, rank, i))
 			g_array_append_vals(copies,
@@ -247,7 +248,7 @@ static GArray *list(const Planner *x, guint rank, const GArray *copies)
 	for (guint i = 0; i < copies->len; i++) {
 		const Copy *copy = &g_array_index(copies, Copy, i);
 		const PipesimOp *op = &x->program->ops[copy->op];
-		const gboolean out = op->kind == PIPESIM_F;
+		const gboolean out = pipesim_op_has_forward(op);
 
 		add(starts, op, out ? PIPESIM_OP_OFFLOAD_START : PIPESIM_OP_RELOAD_ALLOC,
 			copy->start);
@@ -267,7 +268,7 @@ static GArray *list(const Planner *x, guint rank, const GArray *copies)
 		g_array_append_vals(entries, pending->data, pending->len);
 		g_array_set_size(pending, 0);
 		add(entries, op, op->kind, x->how->start[i]);
-		if ((op->kind == PIPESIM_W || op->kind == PIPESIM_B) &&
+		if (pipesim_op_rows[op->kind].frees > 0 &&
 			is_copied(x, rank, backward_of(x, rank, op)))
 			add(pending, op, PIPESIM_OP_RELOAD_DONE, x->how->end[i]);
 	}
@@ -277,8 +278,9 @@ static GArray *list(const Planner *x, guint rank, const GArray *copies)
 
 static gboolean begins_copy(const Entry *entry)
 {
-	return entry->op.kind == PIPESIM_OP_OFFLOAD_START ||
-	       entry->op.kind == PIPESIM_OP_RELOAD_START;
+	const PipesimResource on = pipesim_op_rows[entry->op.kind].resource;
+
+	return on == PIPESIM_ON_COPY_OUT || on == PIPESIM_ON_COPY_IN;
 }
 
 /* Puts a barrier where the other one of two ranks begins a copy, unless both do at once. */
@@ -510,8 +512,7 @@ static gint64 copy(const Packing *x, guint rank, gboolean in, gint64 from)
 {
 	gint64 *engine = &x->packers[rank].engines[in && x->times->engines == 2];
 
-	*engine =
-		pipesim_add_capped(MAX(*engine, from), x->times->own[PIPESIM_OP_OFFLOAD_START]);
+	*engine = pipesim_add_capped(MAX(*engine, from), pipesim_own_copy(x->times->own));
 	return *engine;
 }
 
@@ -559,10 +560,8 @@ static void pack_op(const Packing *x, guint32 index)
 	add(x->lists[rank], op, op->kind, 0);
 	packer->free = x->ended[index] =
 		pipesim_add_capped(start, pipesim_op_duration(program, x->times, rank, op));
-	/* A weight gradient is of the stage and micro-batch of its op. */
-	if (op->kind == PIPESIM_W)
-		parcel = &x->parcels[pipesim_op_forward_slot(program, rank, op)];
-	if (parcel != NULL && parcel->copied && op->kind != PIPESIM_I)
+	parcel = &x->parcels[pipesim_op_backward_slot(program, rank, op)];
+	if (parcel->copied && pipesim_op_rows[op->kind].frees > 0)
 		add(x->lists[rank], &parcel->op, PIPESIM_OP_RELOAD_DONE, 0);
 	if (!pipesim_op_has_forward(op))
 		return;

@@ -88,7 +88,7 @@ static void print_more(
 	const PipesimOpRow *row = &pipesim_op_rows[op->kind];
 	PipesimNumber unit;
 
-	if (op->kind == PIPESIM_OP_OFFLOAD_BARRIER) {
+	if (pipesim_op_is_barrier(op->kind)) {
 		g_string_append(out, row->word);
 		return;
 	}

@@ -120,7 +120,7 @@ gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparis
 	return (!figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime)) &&
 	       (!figure->of_power || comparison->costs->power != NULL ||
 		       comparison->costs->contention != NULL) &&
-	       (!figure->of_copies || comparison->costs->own[PIPESIM_OP_OFFLOAD_START] > 0) &&
+	       (!figure->of_copies || pipesim_own_copy(comparison->costs->own) > 0) &&
 	       (!figure->of_period || comparison->costs->post_validation) &&
 	       (!figure->of_host || comparison->costs->launch != NULL) &&
 	       (!figure->of_training || (cutter != NULL && cutter->tokens > 0));

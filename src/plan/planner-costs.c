@@ -42,11 +42,11 @@ PipesimCosts *pipesim_planner_balanced(
 	if (!pipesim_cutter_take(cutter, ranks, costs, error))
 		return NULL;
 	if (wish->copies > 0)
-		costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] =
+		pipesim_own_set(costs->own, PIPESIM_COPY_TIME,
 			MIN(pipesim_time_scale(
 				    costs->bytes_until_input + costs->bytes_until_weight,
 				    1000000000, wish->copies),
-				PIPESIM_MAX_TIME_NS);
+				PIPESIM_MAX_TIME_NS));
 	return g_steal_pointer(&costs);
 }
 

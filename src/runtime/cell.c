@@ -10,7 +10,6 @@
 
 #define GROUP   ")GROUP"
 #define OVERLAP ")OVERLAP_F_B"
-#define BARRIER "OFFLOAD_BARRIER"
 
 /* Whether a literal stands at @at. PIPESIM_CSV_PADDING sees to it that there is so much to read. */
 #define STARTS(at, literal) (memcmp((at), (literal), sizeof(literal) - 1) == 0)
@@ -18,15 +17,12 @@
 /* Files have millions of cells. */
 #define INLINE inline __attribute__((always_inline))
 
-/* PipesimOpKind + 1 of the letter of an op. */
+/* PipesimKind + 1 of the letter of an op: nearly all cells. Others are found by their words. */
 static const guint8 op_letters[256] = {
 	['F'] = PIPESIM_F + 1,
 	['I'] = PIPESIM_I + 1,
 	['W'] = PIPESIM_W + 1,
 	['B'] = PIPESIM_B + 1,
-	['R'] = PIPESIM_OP_RECOMPUTE + 1,
-	['S'] = PIPESIM_OP_OUTPUT + 1,
-	['T'] = PIPESIM_OP_OUTPUT_WEIGHT + 1,
 };
 
 /* By PipesimActionKind. */
@@ -200,7 +196,8 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 		file->has_more = TRUE;
 		file->n_ops++;
 		at = unit_number(parser, at + length, out);
-		return at != NULL && kind == PIPESIM_OP_OFFLOAD_START && *at == ':'
+		return at != NULL && *at == ':' &&
+				       pipesim_op_rows[kind].resource == PIPESIM_ON_COPY_OUT
 			       ? part(parser, at + 1)
 			       : at;
 	}
@@ -224,19 +221,32 @@ static const char *message(Parser *parser, const char *at, PipesimCell *out)
 	return unit_number(parser, at + 6, out);
 }
 
+/* What has no number; NULL: it is none. */
+static const char *barrier(PipesimCells *file, const char *at, PipesimCell *out)
+{
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const char *word = pipesim_op_rows[kind].word;
+
+		if (!pipesim_op_is_barrier(kind) || !g_str_has_prefix(at, word))
+			continue;
+		out->kind = (guint8)kind;
+		file->has_more = TRUE;
+		file->n_ops++;
+		return at + strlen(word);
+	}
+	return NULL;
+}
+
 static INLINE const char *action(Parser *parser, const char *at)
 {
 	PipesimCells *file = parser->file;
 	PipesimCell *out = &file->cells[file->n++];
+	const char *end;
 	guint op;
 
 	*out = (PipesimCell){.column = parser->column + (guint)(at - parser->text)};
-	if (G_UNLIKELY(*at == 'O') && STARTS(at, BARRIER)) {
-		out->kind = PIPESIM_OP_OFFLOAD_BARRIER;
-		file->has_more = TRUE;
-		file->n_ops++;
-		return at + strlen(BARRIER);
-	}
+	if (G_UNLIKELY(g_ascii_isupper(*at)) && (end = barrier(file, at, out)) != NULL)
+		return end;
 	at = number(parser, at, &out->stage, "stage number missing");
 	if (at == NULL)
 		return NULL;
@@ -245,10 +255,9 @@ static INLINE const char *action(Parser *parser, const char *at)
 	if (op == 0 || G_UNLIKELY(g_ascii_isupper(at[1])))
 		return message(parser, at, out);
 	out->kind = (guint8)(op - 1);
-	file->has_more |= op > PIPESIM_N_KINDS;
 	file->n_ops++;
 	at = unit_number(parser, at + 1, out);
-	if (at != NULL && op <= PIPESIM_N_KINDS &&
+	if (at != NULL &&
 		(!see(&file->stages, out->stage) || !see(&file->microbatches, out->microbatch)))
 		return fail(parser, at, no_memory);
 	return at;
@@ -477,8 +486,8 @@ void pipesim_cell_print(const PipesimShape *shape, const PipesimCell *cell, GStr
 		g_string_append_printf(out, "%uB%s)OVERLAP_F_B", cell[1].stage, unit);
 		return;
 	}
-	if (cell->action == PIPESIM_ACTION_OP && cell->kind == PIPESIM_OP_OFFLOAD_BARRIER) {
-		g_string_append(out, BARRIER);
+	if (cell->action == PIPESIM_ACTION_OP && pipesim_op_is_barrier(cell->kind)) {
+		g_string_append(out, pipesim_kind_letter(cell->kind));
 		return;
 	}
 	g_string_append_printf(out, "%u%s", cell->stage,

@@ -44,7 +44,7 @@ static void check_rank_ops(PipesimCells *file)
 
 			if (cell->action == PIPESIM_ACTION_OP &&
 				pipesim_op_rows[cell->kind].of_rank && cell->stage != rank &&
-				cell->kind != PIPESIM_OP_OFFLOAD_BARRIER)
+				!pipesim_op_is_barrier(cell->kind))
 				pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
 					"%s of rank %u on rank %u; each rank has its own, "
 					"write %u%s%u",
@@ -501,7 +501,8 @@ void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)
 			if (i > program->rank_begin[rank])
 				g_string_append_c(out, ',');
 			pipesim_op_print(program, rank, &program->ops[i], out);
-			if (part.num > 0 && program->ops[i].kind == PIPESIM_OP_OFFLOAD_START)
+			if (part.num > 0 && pipesim_op_rows[program->ops[i].kind].resource ==
+						    PIPESIM_ON_COPY_OUT)
 				g_string_append_printf(out, ":%s",
 					pipesim_print_ms(text, part.num * 1000000 / part.den));
 		}

@@ -45,7 +45,7 @@ static PipesimProgram *offload(const PipesimSchedule *schedule, const PipesimPro
 	g_autofree gint64 *ns = g_new(gint64, 2 * (gsize)program->n_ops);
 	PipesimOffload how = {.start = ns,
 		.end = ns + program->n_ops,
-		.copy = times->own[PIPESIM_OP_OFFLOAD_START],
+		.copy = pipesim_own_copy(times->own),
 		.chunks = chunks,
 		.engines = times->engines,
 		.slots = schedule->slot != NULL};
@@ -82,7 +82,7 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 
 	if (shape->offload_part.num > 0)
 		return pipesim_order_offload_part(plain, shape, times, error);
-	if (shape->recompute == 0 && times->own[PIPESIM_OP_OFFLOAD_START] == 0) {
+	if (shape->recompute == 0 && pipesim_own_copy(times->own) == 0) {
 		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING &&
 			!pipesim_times_check_copy(times, "--offload-chunks", error))
 			return NULL;

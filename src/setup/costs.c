@@ -409,7 +409,6 @@ static gboolean read_copies(PipesimSetup *setup, PipesimCosts *costs, GError **e
 {
 	const gint64 bytes =
 		pipesim_add_capped(costs->bytes_until_input, costs->bytes_until_weight);
-	gint64 *const copy = &costs->own[PIPESIM_OP_OFFLOAD_START];
 
 	if (setup->text[PIPESIM_SET_OFFLOAD_BANDWIDTH] == NULL)
 		return TRUE;
@@ -417,17 +416,15 @@ static gboolean read_copies(PipesimSetup *setup, PipesimCosts *costs, GError **e
 		return pipesim_refuse(error,
 			"--offload-bandwidth: nothing moves at 0 bytes per second; give "
 			"a bandwidth, for example 25GB/s");
-	if (*copy > 0)
+	if (pipesim_own_copy(costs->own) > 0)
 		return pipesim_refuse(error, "--offload-bandwidth and COPY of --times both say "
 					     "what a copy takes; give one of them");
 	if (bytes == 0)
 		return pipesim_refuse(error, "--offload-bandwidth needs to know how much is "
 					     "copied; give --activation-bytes, or --model");
-	*copy = MIN(pipesim_time_scale(bytes, 1000000000, costs->offload_bandwidth),
-		PIPESIM_MAX_TIME_NS);
-	costs->own[PIPESIM_OP_RELOAD_START] = costs->own[PIPESIM_OP_OFFLOAD] =
-		costs->own[PIPESIM_OP_RELOAD] = *copy;
-	return TRUE;
+	return pipesim_own_set(costs->own, PIPESIM_COPY_TIME,
+		MIN(pipesim_time_scale(bytes, 1000000000, costs->offload_bandwidth),
+			PIPESIM_MAX_TIME_NS));
 }
 
 /* Whether the costs say what the scenario asks for. */
