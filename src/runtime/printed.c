@@ -132,6 +132,18 @@ static gboolean is_v(const Orders *x)
 	return before[1] < before[0];
 }
 
+/* Of two chunks: whether nothing tells which it is. */
+static gboolean is_open(const Orders *x)
+{
+	gboolean open = x->slices == 1;
+
+	pipesim_each_in (const GArray, line, x->lines)
+		for (guint i = 0; i < line->len; i++)
+			open &= token_of(line, i)->microbatch == 0 &&
+				token_of(line, i)->name != RECEIVE_FORWARD;
+	return open;
+}
+
 /* Orders of one chunk alone may be in capital letters, too. */
 static void lower_all(Orders *x)
 {
@@ -156,7 +168,12 @@ static gboolean find_shape(Orders *x, GError **error)
 			"no f0, the forward of micro-batch 0 in the rank's first chunk");
 	x->chunks = 1 + count(first, FORWARD, TRUE) / x->slices;
 	x->is_v = x->chunks == 2 && is_v(x);
-	return TRUE;
+	return x->chunks != 2 || x->lines->len == 1 || !is_open(x) ||
+	       pipesim_fail_at(error, x->path, 1, 1,
+		       "one micro-batch in two chunks of each rank: the order is that of a V "
+		       "and "
+		       "of interleaved stages alike; print messages too (sf0 RF0), or two "
+		       "micro-batches");
 }
 
 static guint stage_of(const Orders *x, guint rank, guint chunk)
@@ -375,16 +392,20 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 	g_autoptr(PipesimInput) taken = input;
 	gboolean (*read)(PipesimPrinted *, const char *, const char *, GError **) = NULL;
 	g_autofree char *text = NULL;
+	char begin[3 * MAX_DIGITS]; /* longer than any token */
 	const char *data;
-	gsize length;
+	gsize length, blanks = 0;
 	Token token;
 
 	if (input == NULL || !pipesim_input_peek(input, 1, &data, &length, error))
 		return NULL;
-	text = g_strndup(data, length);
-	if (read_token(text + strspn(text, " "), &token) != NULL)
+	while (blanks < length && data[blanks] == ' ')
+		blanks++;
+	g_strlcpy(begin, "", sizeof begin);
+	strncat(begin, data + blanks, MIN(sizeof begin - 1, length - blanks));
+	if (read_token(begin, &token) != NULL)
 		read = read_zero_bubble;
-	else if (strstr(text, ORDER) != NULL)
+	else if (g_strstr_len(data, (gssize)length, ORDER) != NULL)
 		read = read_megatron;
 	else
 		return g_steal_pointer(&taken);
@@ -393,7 +414,6 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 	if (memchr(data, '\0', length) != NULL)
 		return pipesim_fail_null_at(
 			error, pipesim_input_name(input), 1, 1, "a NUL in the file");
-	g_free(text);
 	text = g_strndup(data, length);
 	printed->text = g_string_new(NULL);
 	printed->columns = g_array_new(FALSE, FALSE, sizeof(guint32));

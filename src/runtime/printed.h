@@ -14,7 +14,8 @@ typedef struct {
  *
  *   zero-bubble's repository, a line a rank: "f0 f1 b0 F0 w0", small letters of a rank's first chunk. Who
  *   sends and receives what, and post-validation, is passed over. Chunks of a micro-batch, and slices, are
- *   told apart by their order; whether two chunks are a V, by how soon the last rank comes to its second.
+ *   told apart by their order; whether two chunks are a V, by how soon the last rank comes to its second, or who
+ *   receives; what tells neither is refused.
  *   Megatron-LM's log, of each rank a line "Rank 0: ORDER [1, 1, 2, -2]", its chunks from 1, backwards
  *   below 0; other lines are passed over.
  *

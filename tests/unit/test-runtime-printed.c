@@ -113,6 +113,7 @@ static const struct {
 	{"f0 b0\nf0 x0\n", "printed.txt:2:4: 'x0' is nothing"},
 	{"f0 b0 b0\n", "printed.txt:1:7: more of them"},
 	{"b0 f1 b1\n", "printed.txt:1:1: no f0"},
+	{"f0 F0 B0 b0\nf0 F0 B0 b0\n", "printed.txt:1:1: one micro-batch in two chunks"},
 	{"f0 b0 f9 b9\n", "printed.txt:1:7: micro-batch 9 on a rank of 4 ops"},
 	{"f0 f1 b0\n", "printed.txt:1:4: no 0B1 or 0I1"},
 	{"Rank 0: ORDER [1, -1]\nRank 0: ORDER [1, -1]\n", "printed.txt:2:1: a second order"},
