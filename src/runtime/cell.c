@@ -263,6 +263,19 @@ static INLINE const char *action(Parser *parser, const char *at)
 	return at;
 }
 
+/* The @n @cells, which end at @at, go as one. */
+static const char *join(Parser *parser, PipesimCell *cells, guint n, const char *at)
+{
+	for (guint i = 0; i < n; i++) {
+		if (!pipesim_action_is_message(cells[i].action))
+			return fail(parser, parser->text + (cells[i].column - parser->column),
+				"a group of other than sends and receives");
+		cells[i].joined = i > 0;
+		cells[i].waited = TRUE;
+	}
+	return at;
+}
+
 /* Messages that go as one, or the two halves of one op. */
 static const char *brackets(Parser *parser, const char *at)
 {
@@ -279,17 +292,8 @@ static const char *brackets(Parser *parser, const char *at)
 	if (*at != ')')
 		return fail(parser, at, "';' or ')' missing behind an action");
 	n = (guint)(&file->cells[file->n] - cells);
-	if (STARTS(at, GROUP)) {
-		for (guint i = 0; i < n; i++) {
-			if (!pipesim_action_is_message(cells[i].action))
-				return fail(parser,
-					parser->text + (cells[i].column - parser->column),
-					"a group of other than sends and receives");
-			cells[i].joined = i > 0;
-			cells[i].waited = TRUE;
-		}
-		return at + strlen(GROUP);
-	}
+	if (STARTS(at, GROUP))
+		return join(parser, cells, n, at + strlen(GROUP));
 	if (!STARTS(at, OVERLAP))
 		return fail(parser, at, "')OVERLAP_F_B' missing after a pair");
 	if (n != 2 || cells[0].action != PIPESIM_ACTION_OP || cells[0].kind != PIPESIM_F ||
@@ -302,9 +306,25 @@ static const char *brackets(Parser *parser, const char *at)
 	return at + strlen(OVERLAP);
 }
 
+/* "0SEND_F3+0RECV_B0": a group as other frameworks' dumps have it, of which the first came before @at. */
+static const char *sum(Parser *parser, const char *at)
+{
+	const guint32 first = parser->file->n - 1;
+
+	while (at != NULL && *at == '+' && g_ascii_isdigit(at[1]))
+		at = action(parser, at + 1);
+	return at != NULL
+		       ? join(parser, &parser->file->cells[first], parser->file->n - first, at)
+		       : NULL;
+}
+
 static INLINE const char *cell(Parser *parser, const char *at)
 {
-	return *at == '(' ? brackets(parser, at) : action(parser, at);
+	if (*at == '(')
+		return brackets(parser, at);
+	at = action(parser, at);
+	return at != NULL && G_UNLIKELY(*at == '+') && g_ascii_isdigit(at[1]) ? sum(parser, at)
+									      : at;
 }
 
 /* Of a cell from @begin to @end, which is wrong; what it added from action @n on goes. */

@@ -70,8 +70,8 @@ static gboolean find_message(Linker *linker, const PipesimCell *written, guint r
 		return FALSE;
 	}
 	if (is_on(program, rank, other)) {
-		message_fault(
-			linker, index, ", but both stages are on rank %u; nothing moves", rank);
+		message_fault(linker, index,
+			", but both stages are on rank %u; nothing moves: leave it out", rank);
 		return FALSE;
 	}
 	other_rank = pipesim_program_rank_near(program, other, rank);
