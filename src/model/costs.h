@@ -77,8 +77,11 @@ typedef struct {
 	} how;
 	guint tokens;  /* of a sequence; that of a list is its sum */
 	gboolean told; /* these were given, not supposed */
-	guint step;    /* of which lengths of equal work are multiples, 0 = 1 */
-	guint n;       /* of @length */
+	/* Of a sequence, through all layers, against a message between stages: queries and outputs, and keys and
+	 * values; 0 = not known. */
+	double queries, keys;
+	guint step; /* of which lengths of equal work are multiples, 0 = 1 */
+	guint n;    /* of @length */
 	guint32 length[PIPESIM_MAX_SLICES];
 } PipesimSlicing;
 

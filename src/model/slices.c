@@ -152,8 +152,16 @@ static Place place_at(
 		(gsize)stage * shape->microbatches + (gsize)(i / units * slices) + slice};
 }
 
+/* What two ranks at @places exchange, of all layers, against a message of a sequence. */
+static double moved_by(const PipesimSlicing *slicing, const Place *a, const Place *b)
+{
+	const gint slices = ABS((gint)a->slice - (gint)b->slice) / 2;
+
+	return slices > 0 ? slicing->queries + slices * slicing->keys : 0;
+}
+
 static void share_step(const PipesimShape *shape, const Place *places, const double *attention,
-	const gint64 *stage, gint64 *each)
+	const double *moved, const gint64 *stage, gint64 *each)
 {
 	for (guint i = 0; i < shape->ranks; i++) {
 		const Place *own = &places[i], *other = &places[shape->ranks - 1 - i];
@@ -161,16 +169,20 @@ static void share_step(const PipesimShape *shape, const Place *places, const dou
 		const double more = (attention[other->slice] - attention[own->slice]) / 2 *
 				    (double)stage[own->stage] * pipesim_shape_slices(shape);
 
-		*time = (gint64)MIN((double)*time + round(more), (double)PIPESIM_MAX_TIME_NS);
+		*time = (gint64)MIN(
+			(double)*time + round(more + moved[i]), (double)PIPESIM_MAX_TIME_NS);
 	}
 }
 
-void pipesim_slicing_exchange(
-	const PipesimShape *shape, const double *attention, gint64 *const *stage, gint64 *each)
+void pipesim_slicing_exchange(const PipesimSlicing *slicing, const PipesimShape *shape,
+	const double *attention, gint64 p2p, gint64 *const *stage, gint64 *each)
 {
+	static const guint ways[PIPESIM_FB] = {
+		[PIPESIM_F] = 1, [PIPESIM_I] = 2, [PIPESIM_B] = 2};
 	const guint64 steps = (guint64)shape->chunks * shape->microbatches;
 	const guint ranks = shape->ranks, group = pipesim_shape_slice_group(shape);
 	g_autofree Place *places = g_new(Place, ranks);
+	g_autofree double *moved = g_new(double, ranks);
 
 	/* Before and after these steps not all ranks work. */
 	for (guint64 step = ranks - 1; step < steps; step++)
@@ -179,6 +191,12 @@ void pipesim_slicing_exchange(
 				places[rank] =
 					place_at(shape, group, rank, step, kind != PIPESIM_F);
 			qsort(places, ranks, sizeof *places, compare_slices);
-			share_step(shape, places, attention, stage[kind], each + kind);
+			/* Of a slice and the layers of a stage. */
+			for (guint i = 0; i < ranks; i++)
+				moved[i] =
+					ways[kind] * (double)p2p *
+					moved_by(slicing, &places[i], &places[ranks - 1 - i]) /
+					shape->stages / pipesim_shape_slices(shape);
+			share_step(shape, places, attention, moved, stage[kind], each + kind);
 		}
 }

@@ -30,8 +30,11 @@ gboolean pipesim_slicing_shares(const PipesimSlicing *slicing, guint n, double *
 
 /** pipesim_slicing_exchange: SlimPipe's exchange of context (arXiv 2504.14519). At a step rank r works on
  * what rank 0 had r steps before, of forwards, and of backwards rank PP - 1; where all of them work the i-th shortest
- * prefix and the i-th longest are a pair, and each takes half of the attention of both.
+ * prefix and the i-th longest are a pair, and each takes half of the attention of both. Where their prefixes differ by
+ * two slices or more, the longer one's queries and half of the difference, in whole slices of keys and values, go to
+ * the other rank, and outputs come back: both wait for that, as much as it is longer than a message, which takes @p2p for a
+ * sequence, ns. Backwards for input move the gradients of all of it besides, twice as much.
  * @stage: times of stages, by kind, ns
  * @each: of stages and slices, as in PipesimTimes, changed */
-void pipesim_slicing_exchange(
-	const PipesimShape *shape, const double *attention, gint64 *const *stage, gint64 *each);
+void pipesim_slicing_exchange(const PipesimSlicing *slicing, const PipesimShape *shape,
+	const double *attention, gint64 p2p, gint64 *const *stage, gint64 *each);

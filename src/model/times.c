@@ -286,7 +286,8 @@ static void fill_slices(
 					(gint64)MIN(round(ns), (double)PIPESIM_MAX_TIME_NS);
 			}
 	if (shape->exchange)
-		pipesim_slicing_exchange(shape, attention, times->stage, times->each);
+		pipesim_slicing_exchange(
+			slicing, shape, attention, times->p2p, times->stage, times->each);
 }
 
 /* What an op beyond PipesimKind takes: that of a chunk, of a copy the part of it that goes, or of a rank. */

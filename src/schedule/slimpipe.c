@@ -103,6 +103,6 @@ const PipesimSchedule pipesim_schedule_slimpipe = {
 		 "(--slice-cost). --context-exchange evens that out: at each step at which all "
 		 "ranks work, their slices sorted by prefix, the shortest and the longest, the "
 		 "second shortest and the second longest and so on share their attention "
-		 "equally. Messages of the exchange take no time, and nothing waits for the "
-		 "partner.",
+		 "equally. Messages of the exchange take time where --model says how large "
+		 "they are; nothing waits for the partner otherwise.",
 };

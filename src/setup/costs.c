@@ -10,6 +10,7 @@
 #include "setup/setup.h"
 #include "transformer/errors.h"
 #include "transformer/sequences.h"
+#include "transformer/terms.h"
 #include <string.h>
 
 #define UNIT_TIMES "unit times (no --times, --trace or --costs)"
@@ -607,6 +608,22 @@ static void describe_slices(const PipesimSetup *setup, PipesimCosts *costs)
 					  (double)training->microbatch;
 }
 
+/* What ranks that share attention move. */
+static void describe_exchange(const PipesimCutter *cutter, PipesimSlicing *slicing)
+{
+	const PipesimTransformer *model = pipesim_cutter_model(cutter);
+	const PipesimTraining *training = pipesim_cutter_training(cutter);
+
+	slicing->keys =
+		(double)(pipesim_terms_keys(model, training) * (model->layers + model->mtp)) /
+		(double)cutter->message;
+	slicing->queries = slicing->keys;
+	/* Latent attention has as many heads of queries and outputs as of keys and values. */
+	if (model->kv_rank == 0)
+		slicing->queries *= (double)pipesim_transformer_q(model) /
+				    (double)pipesim_transformer_kv(model);
+}
+
 /* How long a sequence is, and how many slices a list of lengths has. */
 static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
@@ -635,6 +652,8 @@ static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError 
 							 : 4096;
 	slicing->told = costs->cutter != NULL || setup->sizes.seq > 0;
 	slicing->step = setup->sizes.tp;
+	if (scenario->exchange && costs->cutter != NULL)
+		describe_exchange(costs->cutter, slicing);
 	if (slicing->how == PIPESIM_SLICES_PLAN && !plan_slices(scenario, slicing, error))
 		return FALSE;
 	if (slicing->how == PIPESIM_SLICES_LIST && scenario->slices == 0)

@@ -182,9 +182,24 @@ static gssize nth_of(const PipesimProgram *program, guint rank, gint64 n, Pipesi
 	return -1;
 }
 
-/* At a step at which all ranks work those with the i-th shortest and the i-th longest slice take as long as each other. */
+/* Messages of a sequence that queries and outputs, and keys and values, of all layers are as large as. */
+#define QUERIES 64
+#define KEYS    16
+
+/* What two slices of a stage move, ns, where a message takes @p2p. */
+static gint64 moved(const PipesimShape *shape, gint64 p2p, gssize a, gssize b, PipesimKind kind)
+{
+	const gint64 slices = shape->parts, more = ABS(a % slices - b % slices) / 2;
+
+	return more == 0 ? 0
+			 : p2p * (QUERIES + more * KEYS) * (kind == PIPESIM_F ? 1 : 2) /
+				   shape->stages / slices;
+}
+
+/* At a step at which all ranks work those with the i-th shortest and the i-th longest slice take as long as each other,
+ * and as what they move. */
 static void assert_pairs(const PipesimProgram *program, const gint64 *alone,
-	const gint64 *shared, PipesimKind kind)
+	const gint64 *shared, PipesimKind kind, gint64 p2p)
 {
 	const guint ranks = program->shape.ranks, slices = program->shape.parts;
 	const gint64 units = (gint64)program->shape.microbatches * program->shape.chunks;
@@ -206,8 +221,13 @@ static void assert_pairs(const PipesimProgram *program, const gint64 *alone,
 			const gint64 own = alone[in_order[i]],
 				     other = alone[in_order[n - 1 - i]];
 
-			ck_assert_int_le(
-				ABS(shared[in_order[i]] - (all ? (own + other) / 2 : own)), 1);
+			const gint64 wait =
+				moved(&program->shape, p2p, in_order[i] / PIPESIM_FB,
+					in_order[n - 1 - i] / PIPESIM_FB, kind);
+
+			ck_assert_int_le(ABS(shared[in_order[i]] -
+						 (all ? (own + other) / 2 + wait : own)),
+				2);
 		}
 	}
 }
@@ -222,6 +242,8 @@ START_TEST(context_exchange)
 	costs->slicing = g_new0(PipesimSlicing, 1);
 	costs->slicing->cost = (PipesimSliceTimes){.b = 1, .a = 0.01};
 	costs->slicing->tokens = 512;
+	costs->slicing->queries = QUERIES;
+	costs->slicing->keys = KEYS;
 	for (guint k = 0; k < 36; k++) {
 		const PipesimScenario alone = {.ranks = ranks,
 			.chunks = 1 + k % 3,
@@ -231,7 +253,7 @@ START_TEST(context_exchange)
 		g_autoptr(PipesimRun) low = pipesim_run_schedule(schedule, &alone, even);
 		g_autoptr(PipesimRun) high = pipesim_run_schedule(schedule, &alone, costs);
 		g_autoptr(PipesimProgram) program = scenario_program(schedule, &alone, NULL);
-		g_autoptr(PipesimTimes) before = NULL, after = NULL;
+		g_autoptr(PipesimTimes) before = NULL, after = NULL, moving = NULL;
 		g_autoptr(PipesimRun) run = NULL;
 
 		shared.exchange = TRUE;
@@ -241,8 +263,15 @@ START_TEST(context_exchange)
 		ck_assert_int_le(ABS(busy_of(run) - busy_of(high)), 1000);
 		before = pipesim_times_new(costs, &high->shape);
 		after = pipesim_times_new(costs, &run->shape);
-		assert_pairs(program, before->each, after->each, PIPESIM_F);
-		assert_pairs(program, before->each, after->each, PIPESIM_B);
+		costs->p2p = 100000;
+		moving = pipesim_times_new(costs, &run->shape);
+		costs->p2p = 0;
+		for (guint back = 0; back < 2; back++) {
+			const PipesimKind kind = back ? PIPESIM_B : PIPESIM_F;
+
+			assert_pairs(program, before->each, after->each, kind, 0);
+			assert_pairs(program, before->each, moving->each, kind, 100000);
+		}
 	}
 }
 END_TEST
