@@ -32,11 +32,8 @@ static PipesimStep *run(const PipesimJudge *judge, const PipesimOrder *order)
 		.times = judge->times,
 		.network = of->costs->network,
 		.runtime = judge->runtime,
-		/* PyTorch's lists are told as they run where nothing else is asked of an order than how long it is. */
-		.most_ops = judge->runtime->runs_files && !judge->weighs &&
-					    !of->costs->post_validation
-				    ? PIPESIM_MAX_OPS
-				    : 0,
+		/* Lists are told as they run where nothing else is asked of an order than how long it is. */
+		.most_ops = judge->weighs || of->costs->post_validation ? 0 : PIPESIM_MAX_OPS,
 		.issuing = pipesim_runtime_asked(judge->runtime, &of->scenario->issuing)};
 
 	return pipesim_step_run(
