@@ -248,12 +248,18 @@ static void note_model(const Answer *answer, GPtrArray *notes)
 					  (double)pipesim_transformer_parameters(model, TRUE) /
 					  1e9));
 
+	g_autofree char *ends =
+		model->vocab == 0 ? g_strdup("neither embedding nor head")
+				  : g_strdup_printf("vocabulary %" G_GINT64_FORMAT
+						    " (padded %" G_GINT64_FORMAT ")",
+					    model->vocab,
+					    pipesim_training_vocab(model, answer->training));
+
 	pipesim_screen_say(notes,
-		"%" G_GINT64_FORMAT " layers, hidden %" G_GINT64_FORMAT
-		", vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT
-		"); %" G_GINT64_FORMAT " tokens of a micro-batch on a rank; a message is %s%s",
-		model->layers, model->hidden, model->vocab,
-		model->vocab > 0 ? pipesim_training_vocab(model, answer->training) : 0,
+		"%" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT
+		", %s; %" G_GINT64_FORMAT
+		" tokens of a micro-batch on a rank; a message is %s%s",
+		model->layers, model->layers == 1 ? "" : "s", model->hidden, ends,
 		pipesim_training_tokens(answer->training),
 		pipesim_bytes(pipesim_stage_message(answer->model, answer->training)), active);
 }
