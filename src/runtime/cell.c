@@ -189,8 +189,10 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
 		const gsize length = strlen(pipesim_op_rows[kind].word);
 
-		if (strncmp(at, pipesim_op_rows[kind].word, length) != 0 ||
-			!g_ascii_isdigit(at[length]))
+		/* A longer word may begin so; a barrier has no number. */
+		if (pipesim_op_is_barrier(kind) ||
+			strncmp(at, pipesim_op_rows[kind].word, length) != 0 ||
+			g_ascii_isupper(at[length]) || at[length] == '_')
 			continue;
 		out->kind = (guint8)kind;
 		file->has_more = TRUE;
