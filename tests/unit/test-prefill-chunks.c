@@ -69,26 +69,27 @@ START_TEST(published_by_atom)
 }
 END_TEST
 
-/* tt-metal issue 49903: DeepSeek-V3, eleven chunks of 5120 on one rank and on two, ms: the last chunk, their mean, and end to
- * end. A line through the mean and the last has their sum. What two ranks took beyond is their hand-off. */
+/* tt-metal issue 49903: DeepSeek-V3 in @n chunks of @tokens. @ms: mean chunk, last chunk, the sum of all plus the last once for
+ * each further rank, end to end. A line through the mean and the last has their sum. What two ranks took beyond is
+ * their hand-off. */
+static void assert_tt_metal(guint n_ranks, gint64 n, gint64 tokens, const double ms[4])
+{
+	const double times[] = {
+		0, 0, 2 * ms[0] - ms[1], 2 * (ms[1] - ms[0]) / (double)((n - 1) * tokens)};
+	g_autoptr(PipesimEngineRanks) ranks = make_ranks(n_ranks, 1, times);
+	const PipesimChunkRule rule = pipesim_chunk_rule(PIPESIM_CHUNKS_FIXED, tokens);
+	g_autoptr(GArray) prompts = prompts_of(1, &(PipesimPrompt){0, n * tokens});
+	g_autoptr(PipesimPrefillRun) run = run_one(ranks, &rule, prompts);
+	const double ttft = (double)run->ttft.max / 1e6;
+
+	ck_assert_double_eq_tol(ttft, ms[2], 1e-3);
+	ck_assert_double_eq_tol(ttft, ms[3], (n_ranks == 1 ? 0.001 : 0.015) * ms[3]);
+}
+
 START_TEST(published_by_tt_metal)
 {
-	static const struct {
-		guint ranks;
-		double last, mean, published, apart;
-	} rows[] = {{1, 3947, 2754, 30310, 0.001}, {2, 1828, 1235, 15630, 0.015}};
-
-	for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-		const double ms[] = {0, 0, 2 * rows[i].mean - rows[i].last,
-			(rows[i].last - rows[i].mean) / (5 * 5120)};
-		g_autoptr(PipesimEngineRanks) ranks = make_ranks(rows[i].ranks, 1, ms);
-		const PipesimChunkRule rule = pipesim_chunk_rule(PIPESIM_CHUNKS_FIXED, 5120);
-		g_autoptr(GArray) prompts = prompts_of(1, &(PipesimPrompt){0, 11 * 5120});
-		g_autoptr(PipesimPrefillRun) run = run_one(ranks, &rule, prompts);
-
-		ck_assert_double_eq_tol((double)run->ttft.max / 1e6, rows[i].published,
-			rows[i].apart * rows[i].published);
-	}
+	assert_tt_metal(1, 11, 5120, (const double[]){2754, 3947, 30294, 30310});
+	assert_tt_metal(2, 11, 5120, (const double[]){1235, 1828, 15413, 15630});
 }
 END_TEST
 
@@ -123,21 +124,26 @@ static void assert_case(const char *line, const char *kind, const PipesimChunkRu
 	ck_assert_double_eq_tol((double)run->ttft.max / 1e6, number_of(line, ttft), 2e-5);
 }
 
+/* Lines of the file @name of ../shared/oracles, NULL where it is not there. */
+static char **lines_of(const char *name)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *path =
+		g_build_filename(shared != NULL ? shared : "../shared", "oracles", name, NULL);
+	g_autofree char *text = NULL;
+
+	if (g_file_get_contents(path, &text, NULL, NULL))
+		return g_strsplit(text, "\n", -1);
+	printf("SKIP: %s is not here\n", path);
+	return NULL;
+}
+
 /* Cases of an independent simulator: chunks of one size, and as SGLang and ATOM solve them. */
 START_TEST(as_simulated_elsewhere)
 {
-	const char *shared = g_getenv("PIPESIM_SHARED");
-	g_autofree char *path = g_build_filename(
-		shared != NULL ? shared : "../shared", "oracles", "cases-prefill.json", NULL);
-	g_autofree char *text = NULL;
-	g_auto(GStrv) lines = NULL;
+	g_auto(GStrv) lines = lines_of("cases-prefill.json");
 
-	if (!g_file_get_contents(path, &text, NULL, NULL)) {
-		printf("SKIP: %s is not here\n", path);
-		return;
-	}
-	lines = g_strsplit(text, "\n", -1);
-	for (guint i = 0; lines[i] != NULL; i++) {
+	for (guint i = 0; lines != NULL && lines[i] != NULL; i++) {
 		PipesimChunkRule rule = {.kind = PIPESIM_CHUNKS_FIXED};
 
 		if (strstr(lines[i], "\"kind\": \"prefill\"") == NULL)
@@ -152,6 +158,75 @@ START_TEST(as_simulated_elsewhere)
 		rule.align = (gint64)number_of(lines[i], "align");
 		assert_case(lines[i], "dynamic", &rule);
 	}
+}
+END_TEST
+
+/* What ATOM published, of chunks listed one by one, beside an independent simulator. */
+START_TEST(published_as_simulated_elsewhere)
+{
+	g_auto(GStrv) lines = lines_of("cases-prefill-published.json");
+	guint n = 0;
+
+	for (guint i = 0; lines != NULL && lines[i] != NULL; i++) {
+		const char *at = strstr(lines[i], "\"chunks\": [");
+		PipesimChunkRule rule;
+		double ms[4], ttft, published;
+		g_autoptr(PipesimEngineRanks) ranks = NULL;
+		g_autoptr(GArray) prompts = NULL;
+		g_autoptr(PipesimPrefillRun) run = NULL;
+		gint64 first;
+		char *end;
+
+		if (at == NULL)
+			continue;
+		first = strtol(at + strlen("\"chunks\": ["), &end, 10);
+		rule = pipesim_chunk_rule(strtol(end + 1, NULL, 10) == first
+						  ? PIPESIM_CHUNKS_FIXED
+						  : PIPESIM_CHUNKS_ATOM,
+			first);
+		for (guint j = 0; j < G_N_ELEMENTS(ms); j++)
+			ms[j] = number_of(
+				lines[i], (const char *const[]){"a", "b", "c", "g"}[j]);
+		ranks = make_ranks((guint)number_of(lines[i], "pp"), 1, ms);
+		prompts = prompts_of(
+			1, &(PipesimPrompt){0, (gint64)number_of(lines[i], "tokens")});
+		run = run_one(ranks, &rule, prompts);
+		for (guint j = 0; j < run->n_chunks; j++) {
+			ck_assert_int_eq(
+				g_array_index(run->prompts[0].chunks, gint64, j), first);
+			end += strspn(end, ", ");
+			first = strtol(end, &end, 10);
+		}
+		ck_assert_int_eq(*end, ']');
+		ttft = (double)run->ttft.max / 1e6;
+		published = number_of(lines[i], "published_predicted_ms");
+		ck_assert_double_eq_tol(ttft, number_of(lines[i], "simulated_ms"), 2e-5);
+		ck_assert_double_eq_tol(ttft, published, 0.001 * published);
+		n++;
+	}
+	ck_assert(lines == NULL || n == 6);
+}
+END_TEST
+
+/* The same of tt-metal from the file beside the project. */
+START_TEST(published_by_tt_metal_elsewhere)
+{
+	g_auto(GStrv) lines = lines_of("cases-prefill-published-ttmetal.json");
+	guint n = 0;
+
+	for (guint i = 0; lines != NULL && lines[i] != NULL; i++) {
+		if (strstr(lines[i], "\"kind\"") == NULL)
+			continue;
+		assert_tt_metal((guint)number_of(lines[i], "pp"),
+			(gint64)number_of(lines[i], "chunks"),
+			(gint64)number_of(lines[i], "chunk_tokens"),
+			(const double[]){number_of(lines[i], "mean_ms"),
+				number_of(lines[i], "last_ms"),
+				1e3 * number_of(lines[i], "formula_e2e_s"),
+				1e3 * number_of(lines[i], "published_e2e_s")});
+		n++;
+	}
+	ck_assert(lines == NULL || n == 2);
 }
 END_TEST
 
@@ -276,6 +351,8 @@ Suite *prefill_chunks_suite(void)
 	tcase_add_test(tcase, published_by_atom);
 	tcase_add_test(tcase, published_by_tt_metal);
 	tcase_add_test(tcase, as_simulated_elsewhere);
+	tcase_add_test(tcase, published_as_simulated_elsewhere);
+	tcase_add_test(tcase, published_by_tt_metal_elsewhere);
 	tcase_add_test(tcase, prompts_share_ranks);
 	tcase_add_test(tcase, stages_and_messages);
 	tcase_add_test(tcase, bounds_hold);
