@@ -685,17 +685,21 @@ static gboolean check(const PipesimSearchOf *of, GError **error)
 	const char *what = scenario->recompute > 0 ? "--recompute-chunks"
 			   : scenario->offload > 0 ? "--offload-chunks"
 						   : "--slices";
-	const char *none =
-		pipesim_runtime_waits(
-			pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES))
-			? "--runtime"
-		: of->costs->network != NULL             ? "links"
-		: of->costs->post_validation             ? "--post-validation"
-		: of->by_quantile                        ? "--objective"
-		: of->explain                            ? "--explain-bound"
-		: of->placement == PIPESIM_BIDIRECTIONAL ? "--placement bidirectional"
-							 : NULL;
+	const char *none = pipesim_runtime_waits(pipesim_runtime_resolve(
+				   scenario->runtime, PIPESIM_RUNTIME_OF_FILES))
+				   ? "--runtime"
+			   : of->costs->network != NULL ? "links"
+			   : of->costs->post_validation ? "--post-validation"
+			   : of->by_quantile            ? "--objective"
+			   : of->explain                ? "--explain-bound"
+							: NULL;
 
+	if (of->placement == PIPESIM_BIDIRECTIONAL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: such orders are searched where every micro-batch runs on all "
+			"chunks of a rank, and in two directions it runs on one of them; "
+			"leave out --placement bidirectional",
+			what);
 	if (none != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: such orders are searched on their own, with messages that arrive "
