@@ -121,9 +121,13 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 		shape->recompute = scenario->recompute_ops && scenario->recompute == 0
 					   ? shape->chunks
 					   : scenario->recompute;
-	else if (scenario->recompute_ops)
+	else if (scenario->recompute_ops || scenario->recompute > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"R of --recompute-as-ops is for " PIPESIM_RECOMPUTING);
+			"R of %s is for " PIPESIM_RECOMPUTING,
+			scenario->recompute_ops ? "--recompute-as-ops" : "--recompute-chunks");
+	if (!offloads && scenario->offload > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--offload-chunks is for " PIPESIM_OFFLOADING);
 	if (!pipesim_shape_check_chunks(
 		    shape->chunks, "--offload-chunks", shape->offload, error) ||
 		!pipesim_shape_check_chunks(
