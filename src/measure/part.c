@@ -297,7 +297,7 @@ static gboolean is_part(const char *head)
 static PipesimTrace *read_part(
 	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
 {
-	g_autoptr(PipesimInput) owned = input;
+	g_autoptr(PipesimInput) owned G_GNUC_UNUSED = input;
 	g_autoptr(GString) all = g_string_new(NULL);
 	const char *data;
 	gsize length;
