@@ -37,23 +37,13 @@ static gint64 message_bytes(const PipesimStep *step, const PipesimCosts *costs)
 }
 
 /* How many messages of @op, either its outputs or its inputs, are gradients or not. */
-static guint count(const Walk *walk, guint32 op, gboolean send, guint backward)
+static guint count(const Walk *walk, guint32 op, gboolean send, gboolean backward)
 {
 	const PipesimProgram *program = walk->lowering->program;
-	const PipesimOp *own = &program->ops[op];
-	const gsize m = program->shape.microbatches, n_slots = program->shape.stages * m;
-	gsize slot;
+	const guint32 other = pipesim_message_end(program, walk->rank, op, send, backward);
 
-	if (!(backward ? pipesim_op_has_backward(own) : pipesim_op_has_forward(own)))
-		return 0;
-	slot = backward ? pipesim_op_backward_slot(program, walk->rank, own)
-			: pipesim_op_forward_slot(program, walk->rank, own);
-	/* What lies before the first slot is above the last one, as it has no sign. */
-	slot = send == !backward ? slot + m : slot - m;
-	return slot < n_slots &&
-	       pipesim_program_rank_near(program,
-		       (backward ? program->backward : program->forward)[slot],
-		       walk->rank) != walk->rank;
+	return other != PIPESIM_NO_OP &&
+	       pipesim_program_rank_near(program, other, walk->rank) != walk->rank;
 }
 
 static void hold(Walk *walk, gint64 messages)

@@ -18,25 +18,14 @@ static inline guint look(const PipesimProgram *program, guint rank, guint32 op, 
 guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
 	PipesimMessage messages[2])
 {
-	const PipesimOp *own = &program->ops[op];
-	const gsize m = program->shape.microbatches, n_slots = program->shape.stages * m;
 	guint n = 0;
-	gsize slot;
 
-	/* What lies before the first slot is above the last one, as it has no sign. */
-	if (pipesim_op_has_forward(own)) {
-		slot = pipesim_op_forward_slot(program, rank, own);
-		slot = send ? slot + m : slot - m;
-		if (slot < n_slots)
-			n += look(program, rank, op, program->forward[slot], send, 0,
-				&messages[n]);
-	}
-	if (pipesim_op_has_backward(own)) {
-		slot = pipesim_op_backward_slot(program, rank, own);
-		slot = send ? slot - m : slot + m;
-		if (slot < n_slots)
-			n += look(program, rank, op, program->backward[slot], send, 1,
-				&messages[n]);
+	for (guint backward = 0; backward < 2; backward++) {
+		const guint32 other =
+			pipesim_message_end(program, rank, op, send, (gboolean)backward);
+
+		if (other != PIPESIM_NO_OP)
+			n += look(program, rank, op, other, send, backward, &messages[n]);
 	}
 	return n;
 }
@@ -49,16 +38,11 @@ PipesimMessage pipesim_message_of(
 				   : action->kind;
 	const gboolean send = pipesim_action_is_send(kind);
 	const gboolean backward = pipesim_action_is_backward(kind);
-	const PipesimOp *op = &program->ops[action->op];
-	const gsize m = program->shape.microbatches;
-	const gsize slot = backward ? pipesim_op_backward_slot(program, rank, op)
-				    : pipesim_op_forward_slot(program, rank, op);
 	PipesimMessage message;
 
 	look(program, rank, action->op,
-		(backward ? program->backward
-			  : program->forward)[send != backward ? slot + m : slot - m],
-		send, backward, &message);
+		pipesim_message_end(program, rank, action->op, send, backward), send,
+		(guint)backward, &message);
 	return message;
 }
 

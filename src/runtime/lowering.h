@@ -160,6 +160,25 @@ typedef struct {
 	guint backward; /* 1 of a gradient, 0 of an activation */
 } PipesimMessage;
 
+/* The op that @op of @rank sends to, or else receives from; PIPESIM_NO_OP: there is none. It may be of @rank. */
+static inline guint32 pipesim_message_end(
+	const PipesimProgram *program, guint rank, guint32 op, gboolean send, gboolean backward)
+{
+	const PipesimOp *own = &program->ops[op];
+	const gsize m = program->shape.microbatches;
+	gsize slot;
+
+	if (!(backward ? pipesim_op_has_backward(own) : pipesim_op_has_forward(own)))
+		return PIPESIM_NO_OP;
+	slot = backward ? pipesim_op_backward_slot(program, rank, own)
+			: pipesim_op_forward_slot(program, rank, own);
+	/* What lies before the first slot is above the last one, as it has no sign. */
+	slot = send != backward ? slot + m : slot - m;
+	return slot >= program->shape.stages * m ? PIPESIM_NO_OP
+	       : backward                        ? program->backward[slot]
+						 : program->forward[slot];
+}
+
 /** pipesim_messages: what @op of @rank sends, or else receives, forward before backward.
  * Returns how many: 0 to 2. */
 guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
