@@ -532,18 +532,20 @@ static PipesimBound *bound_period(const PipesimSearchOf *of, const PipesimInstan
 static void raise_to_only(
 	const PipesimSearchOf *of, const PipesimInstance *x, PipesimBound *bound)
 {
+	const PipesimSchedule *only =
+		pipesim_runtime_resolve(of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES)->only;
 	PipesimSearchOf own = *of;
 	PipesimBoundStep step = {.rule = PIPESIM_BY_ONLY};
 	g_autoptr(PipesimOrder) order = NULL;
 	PipesimJudge judge;
 
+	if (only == NULL || x->chunks > 1 || x->ranks == 1)
+		return;
 	own.by_quantile = FALSE;
 	pipesim_judge_init(&judge, &own, x);
 	judge.weighs = FALSE;
-	if (judge.runtime->only != NULL && x->chunks == 1 && x->ranks > 1 &&
-		judge.times->each == NULL)
-		order = pipesim_schedule_order(
-			judge.runtime->only, &x->shape, judge.times, NULL);
+	if (judge.times->each == NULL)
+		order = pipesim_schedule_order(only, &x->shape, judge.times, NULL);
 	if (order != NULL) {
 		const gint64 makespan = pipesim_judge_order(&judge, order, NULL);
 
