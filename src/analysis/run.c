@@ -485,8 +485,7 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 		PipesimRun *best = NULL;
 
 		pipesim_each_in (PipesimRun, run, comparison->runs)
-			if (run->samples != NULL && run->report->memory.fits &&
-				!pipesim_run_crowded(comparison, run) &&
+			if (run->samples != NULL && pipesim_comparison_fits(comparison, run) &&
 				(best == NULL || is_faster(run, best, sample)))
 				best = run;
 		if (best != NULL)
@@ -546,18 +545,24 @@ gint64 pipesim_comparison_room(const PipesimComparison *comparison)
 	return cutter != NULL && comparison->scenario.memory_limit == 0 ? cutter->room : 0;
 }
 
-gboolean pipesim_run_crowded(const PipesimComparison *comparison, const PipesimRun *run)
+/* Whether a rank of @run needs more than its GPU has. */
+static gboolean is_crowded(const PipesimComparison *comparison, const PipesimRun *run)
 {
 	const gint64 room = pipesim_comparison_room(comparison);
 
 	return room > 0 && run->report != NULL && run->report->memory.max > room;
 }
 
+gboolean pipesim_comparison_fits(const PipesimComparison *comparison, const PipesimRun *run)
+{
+	return run->report->memory.fits && !is_crowded(comparison, run);
+}
+
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run)
 {
 	const PipesimCosts *costs = comparison->costs;
 
-	return !pipesim_run_crowded(comparison, run) &&
+	return !is_crowded(comparison, run) &&
 	       (costs->cutter != NULL || costs->model_layers == 0 ||
 		       costs->model_layers >= run->shape.stages);
 }

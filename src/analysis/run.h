@@ -114,8 +114,8 @@ int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native
 /** pipesim_comparison_room: bytes of the described GPU that a rank runs on, where nobody set a limit; else 0. */
 gint64 pipesim_comparison_room(const PipesimComparison *comparison);
 
-/** pipesim_run_crowded: whether a rank of @run needs more than that. */
-gboolean pipesim_run_crowded(const PipesimComparison *comparison, const PipesimRun *run);
+/** pipesim_comparison_fits: whether @run, which has a result, fits the limit and that. */
+gboolean pipesim_comparison_fits(const PipesimComparison *comparison, const PipesimRun *run);
 
 /** pipesim_run_exists: whether there is a model for @run, FALSE where it has fewer layers than stages, and a GPU. */
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run);

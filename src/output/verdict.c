@@ -71,7 +71,7 @@ static double memory_of(const PipesimRun *run)
 
 static gboolean fits(const Verdict *v, const PipesimRun *run)
 {
-	return run->report->memory.fits && !pipesim_run_crowded(v->comparison, run);
+	return pipesim_comparison_fits(v->comparison, run);
 }
 
 /* Rows -------------------------------------------------------------------------------------- */
@@ -400,13 +400,19 @@ static void decide_samples(const Verdict *v)
 	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
 }
 
+/* " a GPU of 80 GiB" that is described, "" where none is. */
+static char *gpu_of(const Verdict *v)
+{
+	const gint64 room = pipesim_comparison_room(v->comparison);
+
+	return room > 0 ? g_strdup_printf(" a GPU of %s", pipesim_brief_bytes(room))
+			: g_strdup("");
+}
+
 /* What the GPU has no room for is not run on it, whatever it takes. */
 static void say_unfit(const Verdict *v, gboolean one)
 {
-	const gint64 room = pipesim_comparison_room(v->comparison);
-	g_autofree char *gpu =
-		room > 0 ? g_strdup_printf(" a GPU of %s", pipesim_brief_bytes(room))
-			 : g_strdup("");
+	g_autofree char *gpu = gpu_of(v);
 	const PipesimRun *least = NULL;
 
 	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
@@ -416,9 +422,10 @@ static void say_unfit(const Verdict *v, gboolean one)
 		one ? "It does not fit" : "None fits", gpu, least->name,
 		pipesim_brief_bytes(least->report->memory.max),
 		one ? "" : ", the least of them",
-		room > 0 ? " Divide parameters (--tp, --zero), recompute (--recompute), or ask "
-			   "pipesim plan what fits."
-			 : "");
+		*gpu != '\0'
+			? " Divide parameters (--tp, --zero), recompute (--recompute), or ask "
+			  "pipesim plan what fits."
+			: "");
 }
 
 static void decide(const Verdict *v)
@@ -474,7 +481,7 @@ static void list_others(const Verdict *v)
 	const PipesimComparison *comparison = v->comparison;
 	g_autoptr(GString) unfit = g_string_new(NULL), halves = g_string_new(NULL),
 			   rest = g_string_new(NULL);
-	const gint64 room = pipesim_comparison_room(comparison);
+	g_autofree char *gpu = gpu_of(v);
 	guint n_unfit = 0, most = 0;
 
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
@@ -495,9 +502,7 @@ static void list_others(const Verdict *v)
 	if (n_unfit > MOST_UNFIT)
 		g_string_append_printf(unfit, " and %u more", n_unfit - MOST_UNFIT);
 	if (unfit->len > 0)
-		pipesim_screen_say(v->screen->failed, "Do not fit%s%s: %s.",
-			room > 0 ? " a GPU of " : "", room > 0 ? pipesim_brief_bytes(room) : "",
-			unfit->str);
+		pipesim_screen_say(v->screen->failed, "Do not fit%s: %s.", gpu, unfit->str);
 	if (halves->len > 0)
 		pipesim_screen_say(v->screen->failed,
 			"Need more layers than the model has (%" G_GUINT64_FORMAT
