@@ -264,8 +264,9 @@ static const PipesimMegatronWord *find_word(
 	while (n-- > 0) {
 		const char *said =
 			words[n].value != NULL ? value_of(reading, words[n].name) : NULL;
+		g_auto(GStrv) each = said != NULL ? g_strsplit_set(said, " ,[]\"'", -1) : NULL;
 
-		if (said != NULL && strstr(said, words[n].word) != NULL)
+		if (each != NULL && g_strv_contains((const char *const *)each, words[n].word))
 			return &words[n];
 	}
 	return NULL;
