@@ -262,7 +262,6 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 	 * @run, and at those that rest leaves. */
 	g_autofree gint64 *alone = n > 0 ? g_try_new0(gint64, 5 * n) : NULL;
 	PipesimTimes times = *run->times;
-	gint64 makespan = -1;
 
 	if (alone == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "the ops of %s do not fit in memory",
@@ -288,20 +287,19 @@ static gint64 run_late(const PipesimDoctor *doctor, const PipesimRun *run, GErro
 		times.power = NULL;
 		times.contention = NULL;
 	}
-	for (guint round = 0; round < (governed ? LATE_ROUNDS : 1); round++) {
+	for (guint round = 1;; round++) {
 		g_autoptr(PipesimTimeline) timeline =
 			pipesim_step_again(run->step, &times, 0, error);
 
 		if (timeline == NULL)
 			return -1;
-		makespan = timeline->makespan;
-		if (governed)
-			pipesim_governed_clocks(run->step, run->times, timeline, late, rested);
-		for (guint32 i = 0; i < n && governed; i++)
+		if (!governed || round == LATE_ROUNDS)
+			return timeline->makespan;
+		pipesim_governed_clocks(run->step, run->times, timeline, late, rested);
+		for (guint32 i = 0; i < n; i++)
 			drawn[i] = late[i] +
 				   pipesim_time_scale(alone[i], rested[i], MAX(usual[i], 1));
 	}
-	return makespan;
 }
 
 /* @run with what stays, which becomes the result's. */
