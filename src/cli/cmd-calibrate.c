@@ -79,8 +79,7 @@ static void note_fits(const PipesimCosts *costs, GPtrArray *notes)
 		if (fabs(fit->base) > 0 || fabs(fit->slope) > 0)
 			pipesim_screen_say(notes,
 				"a line through %s %s: %.4f ms + %.3f ns * rows, residual %.4f "
-				"ms (median "
-				"%" G_GINT64_FORMAT " rows)",
+				"ms (median %" G_GINT64_FORMAT " rows)",
 				name, component->phase, fit->base / 1e6, fit->slope,
 				fit->residual / 1e6, component->rows);
 	}

@@ -182,10 +182,11 @@ static void add_read(Sweep *sweep, GString *made_of)
 
 		if (choice->file == NULL)
 			continue;
-		program = pipesim_order_expand(choice->file->order, NULL);
-		if (choice->file->lowering != NULL)
+		if (choice->file->lowering == NULL)
+			program = pipesim_order_expand(choice->file->order, NULL);
+		else
 			pipesim_lowering_print(choice->file->lowering, text);
-		else if (program != NULL)
+		if (program != NULL)
 			pipesim_schedule_write_csv(program, text);
 		pipesim_sweep_run_id_add(made_of, choice->path, text);
 	}

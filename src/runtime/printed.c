@@ -171,8 +171,7 @@ static gboolean find_shape(Orders *x, GError **error)
 	return x->chunks != 2 || x->lines->len == 1 || !is_open(x) ||
 	       pipesim_fail_at(error, x->path, 1, 1,
 		       "one micro-batch in two chunks of each rank: the order is that of a V "
-		       "and "
-		       "of interleaved stages alike; print messages too (sf0 RF0), or two "
+		       "and of interleaved stages alike; print messages too (sf0 RF0), or two "
 		       "micro-batches");
 }
 
@@ -392,7 +391,7 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 	g_autoptr(PipesimInput) taken = input;
 	gboolean (*read)(PipesimPrinted *, const char *, const char *, GError **) = NULL;
 	g_autofree char *text = NULL;
-	char begin[3 * MAX_DIGITS]; /* longer than any token */
+	char begin[3 * MAX_DIGITS] = ""; /* longer than any token */
 	const char *data;
 	gsize length, blanks = 0;
 	Token token;
@@ -401,7 +400,6 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 		return NULL;
 	while (blanks < length && data[blanks] == ' ')
 		blanks++;
-	g_strlcpy(begin, "", sizeof begin);
 	strncat(begin, data + blanks, MIN(sizeof begin - 1, length - blanks));
 	if (read_token(begin, &token) != NULL)
 		read = read_zero_bubble;

@@ -4,6 +4,7 @@
 #include "output/screen.h"
 #include "setup/setting.h"
 #include "sweep/rows.h"
+#include <math.h>
 #include <string.h>
 
 static void put_row(const PipesimRows *rows, guint64 point, guint line,
@@ -157,32 +158,37 @@ static double rate(const PipesimSweepTitles *titles, const PipesimSweepResult *r
 		       (double)values[PIPESIM_FIGURE_RANKS].integer);
 }
 
-int pipesim_rows_best(
-	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without)
+/* The first of @results whose rate is highest below @below, but for @without; -1: none has one. */
+static int best_below(const PipesimSweepTitles *titles, const PipesimSweepResult *results,
+	int without, double below)
 {
 	double most = -1;
 	int best = -1;
 
-	for (guint i = 0; titles->names[i] != NULL; i++)
-		if ((int)i != without && rate(titles, &results[i]) > most) {
-			most = rate(titles, &results[i]);
+	for (guint i = 0; titles->names[i] != NULL; i++) {
+		const double now = rate(titles, &results[i]);
+
+		if ((int)i != without && now > most && now < below) {
+			most = now;
 			best = (int)i;
 		}
+	}
 	return best;
+}
+
+int pipesim_rows_best(
+	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without)
+{
+	return best_below(titles, results, without, INFINITY);
 }
 
 int pipesim_rows_next(
 	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int best)
 {
-	double most = -1;
-	int next = -1;
+	const int next = best < 0 ? -1
+				  : best_below(titles, results, best,
+					    (1 - ALIKE) * rate(titles, &results[best]));
 
-	for (guint i = 0; best >= 0 && titles->names[i] != NULL; i++)
-		if (rate(titles, &results[i]) < (1 - ALIKE) * rate(titles, &results[best]) &&
-			rate(titles, &results[i]) > most) {
-			most = rate(titles, &results[i]);
-			next = (int)i;
-		}
 	return next >= 0 || best < 0 ? next : pipesim_rows_best(titles, results, best);
 }
 
