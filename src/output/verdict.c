@@ -14,6 +14,10 @@
 #define ALIKE 1e-3
 /* What a verdict calls a difference. */
 #define WORTH 5e-3
+
+/* By how much a schedule may be longer to be named beside the best, and the part of its memory that it takes at most. */
+#define NEAR    1e-2
+#define LIGHTER 0.95
 /* Columns for the names of a row. */
 #define MOST_NAMES   30
 #define MOST_COLUMNS 24
@@ -67,6 +71,11 @@ static double memory_of(const PipesimRun *run)
 	return report->memory.peak != NULL
 		       ? (double)report->memory.max
 		       : pipesim_figure_activations(report, report->held.max_peak);
+}
+
+static const char *memory_word(const PipesimRun *run)
+{
+	return run->report->memory.peak != NULL ? "memory" : "activation memory";
 }
 
 static gboolean fits(const Verdict *v, const PipesimRun *run)
@@ -320,8 +329,7 @@ static void append_memory(const Verdict *v, GString *out)
 {
 	const PipesimReport *best = v->best->report, *base = v->base->report;
 	const double ratio = memory_of(v->best) / memory_of(v->base);
-	const gboolean bytes = best->memory.peak != NULL;
-	const char *what = bytes ? "memory" : "activation memory";
+	const char *what = memory_word(v->best);
 
 	if (!isfinite(ratio) || ratio <= 0)
 		return;
@@ -330,7 +338,7 @@ static void append_memory(const Verdict *v, GString *out)
 			out, ", which needs %s", pipesim_brief_bytes(base->memory.max));
 	else if (fabs(ratio - 1) < WORTH)
 		g_string_append_printf(out, " with the same %s", what);
-	else if (bytes)
+	else if (best->memory.peak != NULL)
 		g_string_append_printf(out, " in %s (1F1B: %s)",
 			pipesim_brief_bytes(best->memory.max),
 			pipesim_brief_bytes(base->memory.max));
@@ -340,6 +348,29 @@ static void append_memory(const Verdict *v, GString *out)
 	if (v->best->shape.copies > v->base->shape.copies)
 		g_string_append_printf(
 			out, " and %u copies of the weights", v->best->shape.copies);
+}
+
+/* What is hardly longer in clearly less memory: the difference is within what described and measured times are off by. */
+static void decide_lighter(const Verdict *v)
+{
+	const double speed = pipesim_throughput(v->comparison, v->best);
+	const PipesimRun *lighter = v->best;
+	g_autofree char *words = NULL;
+	double longer;
+
+	pipesim_each_in (const Row, row, v->rows)
+		if (fits(v, row->run) && row->run != v->base &&
+			memory_of(row->run) < LIGHTER * memory_of(lighter) &&
+			pipesim_throughput(v->comparison, row->run) > (1 - NEAR) * speed)
+			lighter = row->run;
+	if (lighter == v->best)
+		return;
+	longer = 100 * (speed / pipesim_throughput(v->comparison, lighter) - 1);
+	words = longer < 0.05 ? g_strdup("is as fast")
+			      : g_strdup_printf("takes %.1f %% longer", longer);
+	pipesim_screen_say(v->screen->verdict, "%s %s with %.0f %% less %s.", name_of(lighter),
+		words, 100 * (1 - memory_of(lighter) / memory_of(v->best)),
+		memory_word(v->best));
 }
 
 /* What else is best where messages block each other. */
@@ -470,6 +501,7 @@ static void decide(const Verdict *v)
 	if (v->base != NULL && v->base != v->best)
 		append_memory(v, out);
 	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
+	decide_lighter(v);
 	decide_native(v);
 }
 
