@@ -6,10 +6,7 @@
 #include "output/screen.h"
 #include "plan/plan.h"
 #include "transformer/errors.h"
-#include <stdarg.h>
 #include <string.h>
-
-#define WIDTH 100
 
 static char *percent(double share)
 {
@@ -107,9 +104,10 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 	pipesim_table_add(table, number == 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
 
-/* As much as @width has room for. */
-static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few, guint width)
+/* As much as there is room for. */
+static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few)
 {
+	const guint width = few ? PIPESIM_SCREEN_WIDTH : TABLE_WIDTH;
 	PipesimTable *table = NULL;
 
 	for (guint less = few; less < 4; less++) {
@@ -122,19 +120,6 @@ static PipesimTable *make_table(const PipesimAdvice *plan, gboolean few, guint w
 			break;
 	}
 	return table;
-}
-
-static void G_GNUC_PRINTF(2, 3) say(GString *out, const char *format, ...)
-{
-	g_autofree char *text = NULL;
-	va_list words;
-
-	va_start(words, format);
-	text = g_strdup_vprintf(format, words);
-	va_end(words);
-	pipesim_wrap(out, text, 2, 0, WIDTH);
-	if (out->len > 0 && out->str[out->len - 1] != '\n')
-		g_string_append_c(out, '\n');
 }
 
 /* "+-2 %, torchtitan +-8 %": how far steps may be off, to so many @digits, by Megatron-LM's modules and by PyTorch's. */
@@ -170,57 +155,82 @@ static char *nodes_of(const PipesimWish *wish)
 		       : g_strdup("");
 }
 
+/* Who asked for what, and how far times can be trusted. */
 static void append_asked(const PipesimAdvice *plan, GString *out)
 {
-	const PipesimPlanning *first = plan->asked->pdata[0];
-	const PipesimWish *wish = &first->wish;
-	g_autofree char *limit = gib(wish->memory), *nodes = nodes_of(wish);
+	const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[0])->wish;
+	g_autofree char *name = g_path_get_basename(wish->model->name);
+	const char *extension = pipesim_path_extension(name);
+	/* Of a file, not of "qwen2.5-vl-7b". */
+	const gboolean is_file =
+		g_str_equal(extension, "ini") || g_str_equal(extension, "json");
+	g_autofree char *gpu = NULL, *nodes = nodes_of(wish), *errors = errors_of(plan, 0);
+
+	g_string_append_printf(out, "%.*s on %u ",
+		(int)(strlen(name) - (is_file ? strlen(extension) + 1 : 0)), name, wish->gpus);
+	if (wish->device != NULL && strchr(wish->device->name, '/') == NULL)
+		gpu = g_ascii_strup(wish->device->name, -1);
+	g_string_append_printf(out, "%s of %.1f GiB%s", gpu != NULL ? gpu : "GPUs",
+		(double)wish->memory / PIPESIM_GIB, nodes);
+	g_string_append_printf(out,
+		", %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
+		" tokens a step; times ",
+		wish->batch, wish->training.seq);
+	g_string_append(out, wish->capture != NULL ? "of a trace"
+			     : plan->measured.steps > 0
+				     ? "described, corrected by measured steps"
+			     : wish->device->measured != NULL ? "described, kernels measured"
+							      : "described");
+	g_string_append_printf(out, " (%s)\n", errors);
+}
+
+/* What times are made of, how far off they are, and what was tried. */
+static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
+{
+	const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[0])->wish;
 	g_autofree char *errors = errors_of(plan, 1);
 	const PipesimPlanned all = pipesim_advice_sum(plan);
 
-	say(out,
-		"%s on %u GPUs%s: %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
-		" tokens a step, %s GiB a GPU",
-		wish->model->name, wish->gpus, nodes, wish->batch, wish->training.seq, limit);
 	if (wish->capture != NULL)
-		say(out, "Times from the trace, scaled: attention and MLP by FLOPs, rows of "
-			 "experts by bytes, the head as the MLP");
+		pipesim_screen_say(notes, "times from the trace, scaled: attention and MLP by "
+					  "FLOPs, rows of experts by bytes, the head as the "
+					  "MLP");
 	else if (wish->device->measured != NULL)
-		say(out,
-			"Times from kernels on %s: %u shapes of products and %u other terms of "
+		pipesim_screen_say(notes,
+			"times from kernels on %s: %u shapes of products and %u other terms of "
 			"it measured, links, network and the model not",
 			wish->device->name, wish->device->measured->len, wish->device->terms);
 	else
-		say(out, "Times from kernels on %s, products at %s of its peak, not measured",
+		pipesim_screen_say(notes,
+			"times from kernels on %s, products at %s of its peak, not measured",
 			wish->device->name,
 			pipesim_double(pipesim_device_share(wish->device, &wish->training)));
 	if (plan->measured.steps > 0)
-		say(out,
-			"Corrected by %u measured step%s: kernels take %.2f and messages %.2f "
+		pipesim_screen_say(notes,
+			"corrected by %u measured step%s: kernels take %.2f and messages %.2f "
 			"of what is described; errors of these %.1f %% before, %.1f %% now",
 			plan->measured.steps, plan->measured.steps == 1 ? "" : "s",
 			plan->measured.pace[0], plan->measured.pace[1],
 			100 * plan->measured.before, 100 * plan->measured.after);
-	say(out,
-		"Collectives and messages at shares of a node's links, %.0f GB/s per GPU "
+	pipesim_screen_say(notes,
+		"collectives and messages at shares of a node's links, %.0f GB/s per GPU "
 		"between nodes",
 		(wish->training.node_bandwidth > 0 ? (double)wish->training.node_bandwidth
 			: wish->device != NULL     ? wish->device->network
 						   : PIPESIM_NETWORK) /
 			1e9);
-	say(out, "Steps of %s, %s, are off by %s in the mean (docs/plan.md)",
+	pipesim_screen_say(notes, "steps of %s, %s, are off by %s in the mean (docs/plan.md)",
 		wish->model->experts > 0 ? "models with experts" : "dense models",
 		wish->capture != NULL ? "measured" : "described", errors);
-	say(out,
+	pipesim_screen_say(notes,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",
 		all.candidates, all.too_large, all.beaten, all.simulated);
 	if (wish->layouts)
-		say(out,
+		pipesim_screen_say(notes,
 			"%u of them laid out anew; the others cannot be among the ten best "
 			"under any layout",
 			all.laid_out);
-	g_string_append_c(out, '\n');
 }
 
 /* "rank 0 would need 91.2 GiB: 20.1 static, 66.0 activations, 5.1 while an op runs" */
@@ -299,25 +309,16 @@ static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
 		row->candidate->mfu > 0 ? "%" : "");
 }
 
-/* What else would be shorter, and what that needs. */
-static char *miss_of(const PipesimPlanRow *row)
+/* What else would be shorter, and what that needs; @full: by parts. */
+static char *miss_of(const PipesimPlanRow *row, gboolean full)
 {
-	const PipesimCandidate *miss = row->candidate;
-	g_autoptr(GString) out = g_string_new(NULL);
-	g_autofree char *words = words_of(row);
+	g_autofree char *words = words_of(row), *cure = pipesim_advice_cure(row);
+	g_autofree char *memory = full ? memory_of(row->candidate, "would need") : NULL;
 
-	g_string_printf(out, "%s, %s would take %s, but needs %s",
-		pipesim_framework(&row->of->wish)->words, words, pipesim_brief_time(miss->step),
-		pipesim_brief_bytes(miss->memory + miss->reserve));
-	if (row->remedy != NULL) {
-		g_autofree char *recompute = short_recompute(&row->remedy->training, TRUE);
-
-		g_string_append_printf(out,
-			"; it fits with mbs %" G_GINT64_FORMAT " and recompute %s, in %s",
-			row->remedy->training.microbatch, recompute,
-			pipesim_brief_time(row->remedy->step));
-	}
-	return g_strdup(out->str);
+	return g_strdup_printf("%s, %s would take %s; it fits %s%s%s%s",
+		pipesim_framework(&row->of->wish)->words, words,
+		pipesim_brief_time(row->candidate->step), cure, full ? " (" : "",
+		full ? memory : "", full ? ")" : "");
 }
 
 /* Where nothing fits: how much would. */
@@ -351,13 +352,10 @@ static char *smallest_of(const PipesimAdvice *plan)
 		shares ? "" : ", or --framework torchtitan, which shares parameters too");
 }
 
-/* What stands below the table: its marks, and what of a step is lost in the first row. (transfer full). */
-static GPtrArray *notes_of(const PipesimAdvice *plan)
+/* What stands below the table: its marks, and what of a step is lost in the first row. */
+static void note_marks(const PipesimAdvice *plan, GPtrArray *notes)
 {
 	const PipesimCandidate *first = g_array_index(plan->rows, PipesimPlanRow, 0).candidate;
-	GPtrArray *notes = g_ptr_array_new_with_free_func(g_free);
-	g_autofree char *bubble = percent(first->bubble), *again = percent(first->again);
-	g_autofree char *messages = percent(first->messages), *after = percent(first->after);
 	gboolean gathered = FALSE, equal = FALSE, each = FALSE;
 
 	pipesim_each (const PipesimPlanRow, row, plan->rows) {
@@ -366,20 +364,18 @@ static GPtrArray *notes_of(const PipesimAdvice *plan)
 		each |= row->candidate->training.each != NULL;
 	}
 	if (equal)
-		g_ptr_array_add(
-			notes, g_strdup("= as short as row 1, within the error of a step"));
+		pipesim_screen_say(notes, "= as short as row 1, within the error of a step");
 	if (gathered)
-		g_ptr_array_add(
-			notes, g_strdup("* parameters are gathered stage by stage (--zero 3)"));
+		pipesim_screen_say(
+			notes, "* parameters are gathered stage by stage (--zero 3)");
 	if (each)
-		g_ptr_array_add(notes, g_strdup("first=N,N... or N..N: layers that each stage "
-						"recomputes; --explain "
-						"lists all"));
-	g_ptr_array_add(notes,
-		g_strdup_printf("Lost in row 1, %% of its step: waiting %s, recomputation %s, "
-				"messages of TP and EP %s, gradients and optimizer %s",
-			bubble, again, messages, after));
-	return notes;
+		pipesim_screen_say(notes, "first=N,N... or N..N: layers that each stage "
+					  "recomputes; --explain lists all");
+	pipesim_screen_say(notes,
+		"Lost in row 1, %% of its step: waiting %s, recomputation %s, messages of TP "
+		"and EP %s, gradients and optimizer %s",
+		pipesim_fixed(100 * first->bubble, 1), pipesim_fixed(100 * first->again, 1),
+		pipesim_fixed(100 * first->messages, 1), pipesim_fixed(100 * first->after, 1));
 }
 
 static void append_explained(const PipesimAdvice *plan, guint number, GString *out)
@@ -389,12 +385,13 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 	g_autofree char *memory = memory_of(row->candidate, "needs");
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(row->of, row->candidate);
 	g_autoptr(GString) flags = g_string_new(NULL);
+	g_autoptr(GPtrArray) about = pipesim_lines_new(NULL, NULL);
 	g_auto(GStrv) lines = NULL;
 
-	g_string_append_c(out, '\n');
-	say(out, "%u: %s", number, memory);
+	pipesim_screen_say(about, "%u: %s", number, memory);
 	if (row->candidate->alike != NULL)
-		say(out, "Within 1 %% of it: %s", row->candidate->alike);
+		pipesim_screen_say(about, "Within 1 %% of it: %s", row->candidate->alike);
+	pipesim_wrap_all(out, about, TABLE_WIDTH);
 	if (stages != NULL) {
 		g_string_append(out, "\nLayout\n  ");
 		pipesim_stages_print(stages, out);
@@ -414,82 +411,13 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 	g_string_append_c(out, '\n');
 }
 
-static void write_full(
-	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
-{
-	g_autofree char *decision = pipesim_advice_decision(plan);
-
-	append_asked(plan, out);
-	for (guint i = 0; i < plan->asked->len && plan->asked->len > 1; i++) {
-		g_autofree char *verdict = verdict_of(plan, plan->asked->pdata[i]);
-
-		say(out, "%s", verdict);
-	}
-	if (plan->asked->len > 1)
-		g_string_append_c(out, '\n');
-	if (plan->rows->len > 0) {
-		g_autoptr(PipesimTable) table = make_table(plan, FALSE, WIDTH);
-		g_autoptr(GPtrArray) notes = notes_of(plan);
-
-		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
-		g_string_append_c(out, '\n');
-		if (decision != NULL)
-			say(out, "%s", decision);
-		for (guint i = 0; i < notes->len; i++)
-			say(out, "%s", (const char *)notes->pdata[i]);
-	} else {
-		g_autofree char *smallest = smallest_of(plan);
-
-		say(out, "%s", smallest);
-	}
-	pipesim_each (const PipesimPlanRow, row, plan->misses) {
-		g_autofree char *miss = miss_of(row),
-				*memory = memory_of(row->candidate, "would need");
-
-		say(out, "%s (%s)", miss, memory);
-	}
-	if (explained > 0)
-		append_explained(plan, explained, out);
-}
-
-/* A screen ------------------------------------------------------------------------------- */
-
-/* Who asked for what, and how far times can be trusted. */
-static void ask_screen(const PipesimAdvice *plan, PipesimScreen *screen)
-{
-	const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[0])->wish;
-	g_autofree char *name = g_path_get_basename(wish->model->name);
-	const char *extension = pipesim_path_extension(name);
-	/* Of a file, not of "qwen2.5-vl-7b". */
-	const gboolean is_file =
-		g_str_equal(extension, "ini") || g_str_equal(extension, "json");
-	g_autofree char *gpu = NULL, *nodes = nodes_of(wish), *errors = errors_of(plan, 0);
-
-	g_string_append_printf(screen->asked, "%.*s on %u ",
-		(int)(strlen(name) - (is_file ? strlen(extension) + 1 : 0)), name, wish->gpus);
-	if (wish->device != NULL && strchr(wish->device->name, '/') == NULL)
-		gpu = g_ascii_strup(wish->device->name, -1);
-	g_string_append_printf(screen->asked, "%s of %.1f GiB%s", gpu != NULL ? gpu : "GPUs",
-		(double)wish->memory / PIPESIM_GIB, nodes);
-	g_string_append_printf(screen->asked,
-		", %" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
-		" tokens a step; times ",
-		wish->batch, wish->training.seq);
-	g_string_append(screen->asked,
-		wish->capture != NULL            ? "of a trace"
-		: plan->measured.steps > 0       ? "described, corrected by measured steps"
-		: wish->device->measured != NULL ? "described, kernels measured"
-						 : "described");
-	g_string_append_printf(screen->asked, " (%s)\n", errors);
-}
-
-static void write_screen(
+void pipesim_plan_text(
 	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	g_autofree char *decision = pipesim_advice_decision(plan);
 
-	ask_screen(plan, screen);
+	append_asked(plan, screen->asked);
 	for (guint i = 0; i < plan->asked->len; i++) {
 		g_autofree char *verdict = verdict_of(plan, plan->asked->pdata[i]);
 
@@ -498,36 +426,27 @@ static void write_screen(
 	if (decision != NULL)
 		pipesim_screen_say(screen->verdict, "%s.", decision);
 	if (plan->rows->len > 0) {
-		g_autoptr(GPtrArray) notes = notes_of(plan);
-
-		screen->table = make_table(plan, TRUE, PIPESIM_SCREEN_WIDTH);
-		for (guint i = 0; i < notes->len; i++)
-			pipesim_screen_say(screen->below, "%s", (const char *)notes->pdata[i]);
+		screen->table = make_table(plan, !style->full);
+		note_marks(plan, screen->below);
 		pipesim_screen_say(screen->more, "--explain 1");
 	} else {
 		g_autofree char *smallest = smallest_of(plan);
 
 		pipesim_screen_say(screen->notes, "%s", smallest);
 	}
-	for (guint i = 0; i < plan->misses->len; i++) {
-		g_autofree char *miss =
-			miss_of(&g_array_index(plan->misses, PipesimPlanRow, i));
+	pipesim_each (const PipesimPlanRow, row, plan->misses) {
+		g_autofree char *miss = miss_of(row, style->full);
 
 		pipesim_screen_say(screen->notes, "%s", miss);
 	}
+	if (style->full)
+		note_facts(plan, screen->notes);
 	if (explained > 0) {
 		screen->whole = TRUE;
 		screen->appendix = g_string_new(NULL);
 		append_explained(plan, explained, screen->appendix);
-		g_string_erase(screen->appendix, 0, 1);
 	}
 	pipesim_screen_say(screen->more, "-o FOLDER");
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
-}
-
-void pipesim_plan_text(
-	const PipesimAdvice *plan, guint explained, const PipesimStyle *style, GString *out)
-{
-	(style->full ? write_full : write_screen)(plan, explained, style, out);
 }
