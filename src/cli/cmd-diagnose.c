@@ -39,31 +39,19 @@ static void put_members(PipesimJson *json, gconstpointer of)
 static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GError **error)
 {
 	PipesimComparison *comparison = pipesim_measured_comparison(found->diagnosis, error);
-	g_autoptr(GString) about = g_string_new(NULL), answer = g_string_new(NULL),
-			   text = g_string_new(NULL);
+	g_autoptr(GString) about = g_string_new(NULL), answer = g_string_new(NULL);
 
 	if (comparison == NULL)
 		return FALSE;
 	found->comparison = comparison;
-	pipesim_diagnosis_screen(found->diagnosis, found->what_if, found->balance,
-		setup->notices, &(PipesimStyle){.answer = answer}, text);
+	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, setup->notices,
+		&(PipesimStyle){.full = TRUE, .answer = answer}, about);
 	comparison->answer = g_string_free(g_steal_pointer(&answer), FALSE);
-	pipesim_diagnosis_text(
-		found->diagnosis, found->what_if, found->balance, &(PipesimStyle){0}, about);
 	comparison->about = g_string_free(g_steal_pointer(&about), FALSE);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->notices = setup->notices;
 	return setup->text[PIPESIM_SET_TIMELINE] == NULL ||
 	       pipesim_layout_check(comparison, &setup->view, error);
-}
-
-static void write_full(const PipesimSetup *setup, const Findings *found,
-	const PipesimStyle *style, GString *out)
-{
-	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, style, out);
-	if (setup->notices->len > 0)
-		g_string_append_c(out, '\n');
-	pipesim_wrap_all(out, setup->notices, TABLE_WIDTH);
 }
 
 static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
@@ -73,11 +61,12 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 			       setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
 			       setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimStyle style = pipesim_terminal_style(path);
+	PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_auto(Findings) found = {
 		.diagnosis = diagnosis, .what_if = pipesim_what_if(diagnosis->record, NULL)};
 
+	style.full = setup->flag[PIPESIM_SET_FULL];
 	/* Where nobody asked, what forwards tell of their layers. */
 	found.balance =
 		pipesim_balance_new(diagnosis, setup->layers, setup->layers > 0 ? error : NULL);
@@ -89,10 +78,8 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 		pipesim_command_json(&pipesim_command_diagnose, &found, out);
 	else if (format == PIPESIM_AS_CSV)
 		pipesim_diagnosis_csv(diagnosis, out);
-	else if (setup->flag[PIPESIM_SET_FULL])
-		write_full(setup, &found, &style, out);
 	else
-		pipesim_diagnosis_screen(
+		pipesim_diagnosis_text(
 			diagnosis, found.what_if, found.balance, setup->notices, &style, out);
 	return pipesim_print_drawn(setup, found.comparison, path, out, error);
 }

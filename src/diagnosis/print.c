@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Schedules that text names. */
+/* Schedules that are shorter than what ran and named. */
 #define MOST_NAMED 3
 
 /* A share in per cent that prints without a sign where it prints as nothing. */
@@ -121,7 +121,7 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	if (record->n_replicas > 1)
 		g_string_append_printf(out, " of %u replicas", record->n_replicas);
 	append_rules(diagnosis, out);
-	g_string_append_printf(out, "\nStep %" G_GINT64_FORMAT, pipesim_told_step(diagnosis));
+	g_string_append_printf(out, ". Step %" G_GINT64_FORMAT, pipesim_told_step(diagnosis));
 	if (record->n_replicas > 1)
 		g_string_append_printf(
 			out, ", its slowest replica %u", diagnosis->pipeline->replica);
@@ -132,10 +132,10 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	if (steps > 1)
 		g_string_append_printf(out, "; all steps: %+.1f %% in the median",
 			percent(pipesim_told_median_error(diagnosis)));
-	g_string_append(out, "\n");
 }
 
-static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
+/* The largest single losses. */
+static void note_losses(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 {
 	static const char *const words[PIPESIM_N_CAUSES] = {
 		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual",
@@ -148,24 +148,29 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 		const PipesimOpLoss *loss = &diagnosis->loss[i];
 		g_autoptr(GString) op = g_string_new(NULL),
 				   lost = g_string_new(words[loss->cause]);
-		PipesimNumber ns;
 
 		/* What the step hardly feels is in the other formats. */
 		if (loss->step * 2000 < diagnosis->measured)
 			break;
 		pipesim_op_print(
 			diagnosis->program, loss->rank, &diagnosis->program->ops[loss->op], op);
-		g_string_replace(lost, "%s", pipesim_print_ms_fixed(ns, loss->ns, 1), 1);
-		g_string_append_printf(out,
-			"%srank %u, %s at %s ms: %s; without it the step takes %s ms less\n",
-			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
-			pipesim_ms_fixed(loss->at, 1), lost->str,
+		g_string_replace(lost, "%s", pipesim_ms_fixed(loss->ns, 1), 1);
+		pipesim_screen_say(notes,
+			"rank %u, %s at %s ms: %s; without it the step takes %s ms less",
+			loss->rank, op->str, pipesim_ms_fixed(loss->at, 1), lost->str,
 			pipesim_ms_fixed(loss->step, 1));
 	}
 }
 
-/* The first of the others that is shorter than what ran, without more copies of the parameters: that is another trade.
- * @fixed: with what stays fixed */
+/* Whether @other, in @time, is shorter than what ran, without more copies of the parameters: that is another trade. */
+static gboolean is_shorter(
+	const PipesimDiagnosis *diagnosis, const PipesimOther *other, gint64 time)
+{
+	return time >= 0 && time < diagnosis->now.makespan &&
+	       other->run->shape.copies <= diagnosis->executed->shape.copies;
+}
+
+/* The first of the others that is. @fixed: with what stays fixed */
 static const PipesimOther *best_of(const PipesimDiagnosis *diagnosis, gboolean fixed)
 {
 	const PipesimOther *best = NULL;
@@ -173,8 +178,7 @@ static const PipesimOther *best_of(const PipesimDiagnosis *diagnosis, gboolean f
 	pipesim_each (const PipesimOther, other, diagnosis->others) {
 		const gint64 time = fixed ? other->fixed : other->makespan;
 
-		if (time >= 0 && time < diagnosis->now.makespan &&
-			other->run->shape.copies <= diagnosis->executed->shape.copies &&
+		if (is_shorter(diagnosis, other, time) &&
 			(best == NULL || time < (fixed ? best->fixed : best->makespan)))
 			best = other;
 	}
@@ -207,60 +211,40 @@ static double gain_of(const PipesimDiagnosis *diagnosis, gint64 time)
 	return 100 * ((double)time / (double)MAX(diagnosis->now.makespan, 1) - 1);
 }
 
-static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
+/* What is shorter than what ran beside the first of the others, and how that is had. */
+static void note_schedules(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 {
 	const PipesimShape *shape = &diagnosis->executed->shape;
-	const PipesimOther *fixed = best_of(diagnosis, TRUE);
-	g_autofree char *stays = word_stays(diagnosis);
-	guint named = 0;
-	PipesimNumber here;
+	const PipesimOther *best = best_of(diagnosis, FALSE);
+	guint named = 1;
 
-	pipesim_print_ms_fixed(here, diagnosis->now.makespan, 1);
+	if (best == NULL)
+		return;
 	pipesim_each (const PipesimOther, other, diagnosis->others) {
-		if (other->makespan < 0 || other->makespan >= diagnosis->now.makespan ||
-			named == MOST_NAMED)
-			break;
-		if (other->run->shape.copies > shape->copies)
+		if (other == best || !is_shorter(diagnosis, other, other->makespan))
 			continue;
-		if (named == 0)
-			g_string_append_printf(out,
-				"\nOther schedules, at the medians of these stages%s%s\n",
-				stays[0] != '\0' ? ", " : "", stays);
-		g_string_append_printf(out,
-			"  %s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
-			"%.3g\n",
-			other->run->name, pipesim_ms_fixed(other->makespan, 1), here,
+		if (named++ == MOST_NAMED)
+			break;
+		pipesim_screen_say(notes,
+			"%s takes %s (%.1f %%), with activations of %.3g micro-batches",
+			other->run->name, pipesim_brief_time(other->makespan),
 			gain_of(diagnosis, other->makespan),
-			pipesim_told_activations(other->run),
-			pipesim_told_activations(diagnosis->executed));
-		if (named++ == 0)
-			g_string_append_printf(out,
-				"    pipesim export --schedule %s --pp %u --microbatches %u -o "
-				"%s.csv\n",
-				other->run->name, shape->ranks, shape->microbatches,
-				other->run->name);
+			pipesim_told_activations(other->run));
 	}
-	if (stays[0] != '\0' && fixed != NULL)
-		g_string_append_printf(out, "  without that, %s: %s ms (%.1f %%)\n",
-			fixed->run->name, pipesim_ms_fixed(fixed->fixed, 1),
-			gain_of(diagnosis, fixed->fixed));
-	if (named > 0 && diagnosis->governor != NULL)
-		g_string_append_printf(out,
-			"  (each at the clocks that its idle time leaves an %s at its power "
-			"limit)\n",
+	pipesim_screen_say(notes,
+		"the order of %s is what pipesim export --schedule %s --pp %u --microbatches "
+		"%u -o %s.csv writes",
+		best->run->name, best->run->name, shape->ranks, shape->microbatches,
+		best->run->name);
+	if (diagnosis->governor != NULL)
+		pipesim_screen_say(notes,
+			"schedules run at the clocks that their idle time leaves an %s at its "
+			"power limit",
 			diagnosis->governor);
-	if (named > 0 && diagnosis->halved)
-		g_string_append(out, "  (only full backwards were recorded: I and W are half "
-				     "of them each)\n");
-	if (named == 0)
-		g_string_append_printf(out,
-			"\nNo other schedule is shorter at the medians of these stages%s%s: %s "
-			"ms\n",
-			stays[0] != '\0' ? ", " : "", stays, here);
 }
 
 /* "S 1.179; most by forward-compute 1.087, stage 3 1.232, replica 1 1.178; M_S 1.219, M_W 0.031". */
-static void append_what_if(const PipesimWhatIf *what_if, GString *out)
+static void note_what_if(const PipesimWhatIf *what_if, GPtrArray *notes)
 {
 	const PipesimWhatIfKind *kind = &g_array_index(what_if->kinds, PipesimWhatIfKind, 0);
 	guint stage = 0, replica = 0;
@@ -271,9 +255,9 @@ static void append_what_if(const PipesimWhatIf *what_if, GString *out)
 	for (guint i = 1; i < what_if->n_replicas; i++)
 		if (what_if->replica[i] > what_if->replica[replica])
 			replica = i;
-	g_string_append_printf(out,
-		"\nStraggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
-		"replica %u %.3f; M_S %.3f, M_W %.3f\n",
+	pipesim_screen_say(notes,
+		"Straggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
+		"replica %u %.3f; M_S %.3f, M_W %.3f",
 		what_if->slowdown, kind->name, kind->slowdown, stage, what_if->stage[stage],
 		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
 }
@@ -291,26 +275,26 @@ static void append_layers(const guint *layers, guint n, GString *out)
 		g_string_append(out, " in each stage");
 }
 
-/* "Balanced layers: 9, 9, 8, 6 instead of 8 in each stage: 299.6 ms instead of 333.3 (-10.1 %)". */
-static void append_balance(
-	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, GString *out)
+/* "Balanced layers: 9, 9, 8, 6 instead of 8 in each stage: 299.6 ms instead of 333.3 (-10.1 %); ...". */
+static void note_balance(
+	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, GPtrArray *notes)
 {
 	const gint64 now = diagnosis->executed->report->makespan;
 	const gint64 then = balance->run->report->makespan;
 	const gboolean same = memcmp(balance->layers, balance->before,
 				      balance->n_stages * sizeof *balance->layers) == 0;
+	g_autoptr(GString) out =
+		g_string_new(same ? "Layers are balanced: " : "Balanced layers: ");
 
 	/* Nobody asked. */
 	if (same && balance->counted)
 		return;
-	g_string_append(out, same ? "\nLayers are balanced: " : "\nBalanced layers: ");
 	append_layers(balance->layers, balance->n_stages, out);
 	if (!same) {
 		g_string_append(out, " instead of ");
 		append_layers(balance->before, balance->n_stages, out);
 		g_string_append_printf(out,
-			": %s ms instead of %s (%+.1f %%)\n  (a layer takes %s ms, as the "
-			"%s%s)",
+			": %s ms instead of %s (%+.1f %%); a layer takes %s ms, as the %s%s",
 			pipesim_ms_fixed(then, 1), pipesim_ms_fixed(now, 1),
 			100 * ((double)then / (double)MAX(now, 1) - 1),
 			pipesim_ms_fixed(balance->layer, 1),
@@ -318,17 +302,18 @@ static void append_balance(
 					 : "stages between the first and the last have",
 			balance->counted ? "; layers are counted by their attention" : "");
 	}
-	g_string_append_c(out, '\n');
+	pipesim_screen_say(notes, "%s", out->str);
 }
 
 /* "Steps: 3233.5 to 3494.6 ms ...". */
-static void append_spread(const PipesimDiagnosis *diagnosis, GString *out)
+static void note_spread(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 {
 	const PipesimStepSpread *spread = diagnosis->spread;
+	g_autoptr(GString) out = g_string_new(NULL);
 	const gint64 longer = spread->most - diagnosis->measured;
 	guint worst = 0;
 
-	g_string_append_printf(out, "\nSteps: %s to %s ms, nine of ten at most %s",
+	g_string_append_printf(out, "Steps: %s to %s ms, nine of ten at most %s",
 		pipesim_ms_fixed(spread->least, 1), pipesim_ms_fixed(spread->most, 1),
 		pipesim_ms_fixed(spread->percentile[1], 1));
 	if (ABS(spread->drift) * 100 >= diagnosis->measured)
@@ -348,24 +333,7 @@ static void append_spread(const PipesimDiagnosis *diagnosis, GString *out)
 		g_string_append_printf(
 			out, ": %s ms", pipesim_ms_fixed(spread->more[worst], 1));
 	}
-	g_string_append(out, "\n");
-}
-
-void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
-	const PipesimBalance *balance, const PipesimStyle *style, GString *out)
-{
-	g_autoptr(PipesimTable) table = make_table(diagnosis);
-
-	append_head(diagnosis, out);
-	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
-	append_losses(diagnosis, out);
-	if (diagnosis->spread != NULL)
-		append_spread(diagnosis, out);
-	if (what_if != NULL)
-		append_what_if(what_if, out);
-	if (balance != NULL)
-		append_balance(diagnosis, balance, out);
-	append_schedules(diagnosis, out);
+	pipesim_screen_say(notes, "%s", out->str);
 }
 
 /* What to do about the largest cause; %u: the rank. */
@@ -451,41 +419,25 @@ static void decide(
 	decide_schedule(diagnosis, screen);
 }
 
-/* Each line of @text that has words. */
-static void note_lines(PipesimScreen *screen, const GString *text)
-{
-	g_auto(GStrv) lines = g_strsplit(text->str, "\n", -1);
-
-	for (char **line = lines; *line != NULL; line++)
-		if (*g_strstrip(*line) != '\0')
-			pipesim_screen_say(screen->notes, "%s", *line);
-}
-
-void pipesim_diagnosis_screen(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
 	const PipesimBalance *balance, const GPtrArray *notices, const PipesimStyle *style,
 	GString *out)
 {
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	g_autoptr(GString) losses = g_string_new(NULL), more = g_string_new(NULL);
 
 	append_head(diagnosis, screen->asked);
-	g_string_replace(screen->asked, "\n", ". ", 1);
-	g_strchomp(screen->asked->str);
 	decide(diagnosis, balance, screen);
 	screen->table = make_table(diagnosis);
 	if (balance != NULL)
-		append_balance(diagnosis, balance, more);
-	note_lines(screen, more);
+		note_balance(diagnosis, balance, screen->notes);
 	pipesim_screen_note(screen, notices);
-	append_losses(diagnosis, losses);
-	g_string_replace(losses, "Largest single losses\n", "", 1);
-	note_lines(screen, losses);
-	g_string_truncate(more, 0);
+	note_losses(diagnosis, screen->notes);
 	if (diagnosis->spread != NULL)
-		append_spread(diagnosis, more);
+		note_spread(diagnosis, screen->notes);
 	if (what_if != NULL)
-		append_what_if(what_if, more);
-	note_lines(screen, more);
+		note_what_if(what_if, screen->notes);
+	if (style->full)
+		note_schedules(diagnosis, screen->notes);
 	pipesim_screen_say(screen->more, "--timeline FILE.svg");
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
