@@ -108,7 +108,7 @@ if awk '/^# memory/ { on = 1 } on && /^0 / && $2 > most { most = $2 } END { exit
 else
 	fail 'rank 0 of 1F1B holds 20 GB and 4 times 2 GB'
 fi
-holds bytes.gp "'19.0 GB' [0-9.]*, '28.0 GB'" 'the scale of bytes'
+holds bytes.gp "'17.7 GiB' [0-9.]*, '26.1 GiB'" 'the scale of bytes'
 
 # Places: every word is inside of its picture, ranks stand below each other at equal distances over at least the given
 # share of its height, and what they hold is below all of them.

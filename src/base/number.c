@@ -197,16 +197,16 @@ const char *pipesim_print_double(PipesimNumber out, double value)
 
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 {
-	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double value = (double)bytes;
 	guint unit = 0;
 
-	if (ABS(value) < 1000) {
+	if (ABS(value) < 1024) {
 		g_snprintf(out, PIPESIM_NUMBER_LENGTH, "%" G_GINT64_FORMAT " B", bytes);
 		return out;
 	}
-	for (value /= 1000; ABS(value) >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
-		value /= 1000;
+	for (value /= 1024; ABS(value) >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
+		value /= 1024;
 	g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH,
 		ABS(value) < 9.995   ? "%.2f"
 		: ABS(value) < 99.95 ? "%.1f"

@@ -63,11 +63,11 @@ const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals)
 /** pipesim_print_double: shortest text that reads back as @value; finite only. */
 const char *pipesim_print_double(PipesimNumber out, double value);
 
-/** pipesim_print_bytes: "43.6 GB" (powers of 1000), three significant digits; below 1000 "512
+/** pipesim_print_bytes: "43.6 GiB" (powers of 1024), three significant digits; below 1024 "512
  * B". */
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);
 
-/** pipesim_print_least_bytes: the same for a limit to be given: "43.6GB" where that reads back as no less than
+/** pipesim_print_least_bytes: the same for a limit to be given: "43.6GiB" where that reads back as no less than
  * @bytes, else all digits. */
 const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes);
 

@@ -7,8 +7,8 @@
 /** pipesim_moment_has: whether ranks of @report may hold bytes of @part. */
 gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part);
 
-/** pipesim_moment_words: "rank 0, micro-batch 7 (F of stage 0): 92.1 GB, of it parameters 40
- * GB, ... logits and loss 3.9 GB" of the moment of @rank; what it is not told is left out. For
+/** pipesim_moment_words: "rank 0, micro-batch 7 (F of stage 0): 92.1 GiB, of it parameters 40
+ * GiB, ... logits and loss 3.9 GiB" of the moment of @rank; what it is not told is left out. For
  * g_free(). */
 char *pipesim_moment_words(const PipesimMoment *moment, guint rank);
 

@@ -109,7 +109,7 @@ static void figures_begin(
 		column->title = figure->text.title;
 		column->left = figure->kind == PIPESIM_LINK;
 		if (figure->kind == PIPESIM_BYTES && bytes > 1)
-			column->title = bytes == 1000000 ? "MB" : "GB";
+			column->title = bytes == 1 << 20 ? "MiB" : "GiB";
 	}
 	figures->table = pipesim_table_new(columns, figures->n_columns);
 }

@@ -19,8 +19,8 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 /** pipesim_text_note: one of them. */
 void pipesim_text_note(const char *names, const char *words, guint width, GString *out);
 
-/** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or
- * 10^9; and the decimals of it that show which memory is above the limit. */
+/** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 2^20 or
+ * 2^30; and the decimals of it that show which memory is above the limit. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals);
 
 /** pipesim_text_answer: what decides: a verdict, the few rows and columns that it rests on, few notes. */

@@ -2,6 +2,7 @@
  * from. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "effects/print.h"
@@ -80,7 +81,7 @@ static void append_power(GString *out, const PipesimCosts *costs, guint width)
 	pipesim_wrap(out, text->str, 7, 0, width);
 }
 
-/* "1 GB", or "1 GB to 3 GB" where parts differ. */
+/* "1 GiB", or "1 GiB to 3 GiB" where parts differ. */
 static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes sort)
 {
 	const gint64 share[PIPESIM_N_BYTES] = {
@@ -98,38 +99,32 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 		g_string_append_printf(out, " to %s", pipesim_bytes(most));
 }
 
-static gint64 round_to(gint64 bytes, gint64 step)
+/* Whether so many @decimals of a @unit show of each run whether it fits. */
+static gboolean shows_fit(const PipesimComparison *comparison, gint64 unit, guint decimals)
 {
-	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
+	const double scale = pow(10, decimals) / (double)unit;
+	const double limit = round((double)comparison->scenario.memory_limit * scale);
+
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		if (run->error == NULL &&
+			run->report->memory.fits !=
+				(round((double)run->report->memory.max * scale) <= limit))
+			return FALSE;
+	return TRUE;
 }
 
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals)
 {
-	const gint64 limit = comparison->scenario.memory_limit;
-	gint64 most = 0, unit, step;
+	gint64 most = 0, unit;
 
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->error == NULL)
 			most = MAX(most, run->report->memory.max);
-	unit = most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
-	step = unit > 1 ? unit / 10 : 1;
-	*decimals = unit > 1 ? 1 : 0;
-	for (guint i = 0; limit > 0 && step > 1 && i < comparison->runs->len;) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-		const gint64 shown =
-			run->error == NULL ? round_to(run->report->memory.max, step) : 0;
-		const gint64 at_least = MAX(limit, round_to(limit, step));
-		const gint64 at_most = MIN(limit, round_to(limit, step));
-
-		if (run->error != NULL ||
-			(run->report->memory.fits ? shown <= at_most : shown > at_least)) {
-			i++;
-		} else {
-			step /= 10;
-			++*decimals;
-			i = 0;
-		}
-	}
+	unit = most >= 1 << 30 ? 1 << 30 : most >= 1 << 20 ? 1 << 20 : 1;
+	*decimals = unit > 1;
+	while (unit > 1 && comparison->scenario.memory_limit > 0 && *decimals < 9 &&
+		!shows_fit(comparison, unit, *decimals))
+		++*decimals;
 	return unit;
 }
 
@@ -159,11 +154,11 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 		g_string_append(text, "; messages as the runtime holds them");
 	if (limit > 0)
 		g_string_append_printf(text, "; limit %s%s",
-			decimals > 1 ? pipesim_fixed((double)limit / (double)unit, decimals)
-				     : pipesim_bytes(limit),
-			decimals <= 1        ? ""
-			: unit == 1000000000 ? " GB"
-					     : " MB");
+			unit > 1 ? pipesim_fixed((double)limit / (double)unit, decimals)
+				 : pipesim_bytes(limit),
+			unit == 1 << 30   ? " GiB"
+			: unit == 1 << 20 ? " MiB"
+					  : "");
 	pipesim_wrap(out, text->str, 2, 0, width);
 }
 
@@ -183,9 +178,9 @@ static void append_sharding(GString *out, const PipesimComparison *comparison, g
 		g_string_append_printf(text, "%sthe stages of a rank are %s, once gathered",
 			text->len > 6 ? "; " : "", pipesim_bytes(sharding->bytes));
 	if (sharding->bandwidth > 0)
-		g_string_append_printf(text, "%sgathered and reduced at %s/s",
+		g_string_append_printf(text, "%sgathered and reduced at %s GB/s",
 			text->len > 6 ? "; " : "stages are ",
-			pipesim_bytes(sharding->bandwidth));
+			pipesim_short((double)sharding->bandwidth / 1e9, 9));
 	if (text->len == 6)
 		return;
 	if (asked.active_stages > 0)
@@ -256,7 +251,8 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 static void append_speed(GString *out, const PipesimLinkSpeed *speed)
 {
 	if (speed->bandwidth > 0)
-		g_string_append_printf(out, "%s/s", pipesim_bytes(speed->bandwidth));
+		g_string_append_printf(
+			out, "%s GB/s", pipesim_short((double)speed->bandwidth / 1e9, 9));
 	else
 		g_string_append(out, "unlimited bandwidth");
 	g_string_append_printf(out, "%s and %s ms latency", speed->half ? " half duplex" : "",

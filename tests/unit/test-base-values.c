@@ -209,10 +209,10 @@ START_TEST(bytes_are_readable)
 
 	ck_assert_str_eq(pipesim_print_bytes(out, 512), "512 B");
 	ck_assert_str_eq(pipesim_print_bytes(out, 0), "0 B");
-	ck_assert_str_eq(pipesim_print_bytes(out, G_GINT64_CONSTANT(43600000000)), "43.6 GB");
+	ck_assert_str_eq(pipesim_print_bytes(out, G_GINT64_CONSTANT(43600000000)), "40.6 GiB");
 	ck_assert_str_eq(pipesim_print_bytes(out, 999), "999 B");
-	ck_assert_str_eq(pipesim_print_bytes(out, 1000), "1.00 kB");
-	ck_assert_str_eq(pipesim_print_bytes(out, 999999), "1.00 MB");
+	ck_assert_str_eq(pipesim_print_bytes(out, 1000), "1000 B");
+	ck_assert_str_eq(pipesim_print_bytes(out, 1048575), "1.00 MiB");
 }
 END_TEST
 

@@ -157,7 +157,7 @@ function trimmed(value, decimals) {
 
 const printMs = ns => trimmed(ns / 1e6, 6) + ' ms';
 
-const BYTES = [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB'], [1, 'B']];
+const BYTES = [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']];
 
 const byteUnit = bytes => BYTES.find(([size]) => bytes >= size) || BYTES[BYTES.length - 1];
 

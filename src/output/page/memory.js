@@ -169,7 +169,7 @@ function drawMemory(panel, context) {
   panel.valueAt = y => floor + (bottom - y) * all / height;
 }
 
-/* "held by a rank, GB with parameters: rank 0 to rank 7", from the right. */
+/* "held by a rank, GiB with parameters: rank 0 to rank 7", from the right. */
 function labelMemory(panel, context, top, name) {
   const {ranks} = panel.timeline, what = 'held by a rank, ' + name + (view.memory === 'bytes' ? ' with parameters' : '') +
     (view.floor > 0 ? ', the scale begins above 0' : '');

@@ -48,21 +48,21 @@ set xtics out nomirror scale 0.5 offset 0,0.4 textcolor rgb ink
 set label 'time, ms' at screen 0.5,screen y(bottom - 40) center textcolor rgb ink
 set ytics scale 0 textcolor rgb ink
 unset key
-set ytics ('rank 0' 2.045, 'rank 1' 3.045, 'rank 2' 4.045, 'rank 3' 5.045, 'rank 0' 13.045, 'rank 1' 14.045, 'rank 2' 15.045, 'rank 3' 16.045, '0 B' 11, '10.0 GB' 6.96, '0 B' 22, '10.0 GB' 17.96)
+set ytics ('rank 0' 2.045, 'rank 1' 3.045, 'rank 2' 4.045, 'rank 3' 5.045, 'rank 0' 13.045, 'rank 1' 14.045, 'rank 2' 15.045, 'rank 3' 16.045, '0 B' 11, '9.31 GiB' 6.96, '0 B' 22, '9.31 GiB' 17.96)
 set label 'dualpipe: PP 4, 8 micro-batches, makespan 26 ms, bubble 2 ms (7.7 % of all ranks), 5 activations, 2 parameter copies' at begin,1.045 textcolor rgb ink font sprintf('Arial Bold,%g', 12 * point)
 set object rectangle from begin,1.545 to unit * 26,5.545 behind fs empty border rgb frame lw 0.5
 set label 'memory of each rank: parameters and activations' at begin,6.2 front textcolor rgb quiet
 set object rectangle from begin,6.636 to unit * 26,11 behind fs empty border rgb frame lw 0.5
 set arrow from begin,7.768 to unit * 26,7.768 nohead dt 2 lc rgb critical front
-set label 'limit 8.00 GB ' at unit * 26,7.768 right offset 0,0.5 front textcolor rgb critical
+set label 'limit 7.45 GiB ' at unit * 26,7.768 right offset 0,0.5 front textcolor rgb critical
 set label 'x' at unit * 7,6.96 center front textcolor rgb critical
-set label '  out of memory: rank 0, micro-batch 5: 10.0 GB' at unit * 7,7.768 offset 0,-0.6 front textcolor rgb critical
+set label '  out of memory: rank 0, micro-batch 5: 9.31 GiB' at unit * 7,7.768 offset 0,-0.6 front textcolor rgb critical
 set label '1f1b: PP 4, 8 micro-batches, makespan 33 ms, bubble 9 ms (27.3 % of all ranks), 4 activations' at begin,12.045 textcolor rgb ink font sprintf('Arial Bold,%g', 13 * point)
 set object rectangle from begin,12.545 to unit * 33,16.545 behind fs empty border rgb frame lw 0.5
 set label 'memory of each rank: parameters and activations' at begin,17.2 front textcolor rgb quiet
 set object rectangle from begin,17.636 to unit * 33,22 behind fs empty border rgb frame lw 0.5
 set arrow from begin,18.768 to unit * 33,18.768 nohead dt 2 lc rgb critical front
-set label 'limit 8.00 GB ' at unit * 33,18.768 right offset 0,0.5 front textcolor rgb critical
+set label 'limit 7.45 GiB ' at unit * 33,18.768 right offset 0,0.5 front textcolor rgb critical
 set object rectangle from screen x(64),screen y(bottom - 72.5) to screen x(82),screen y(bottom - 59.5) fs solid border rgb '#303030' lw 0.5 fc rgb F0
 set object rectangle from screen x(82),screen y(bottom - 72.5) to screen x(100),screen y(bottom - 59.5) fs solid border rgb '#303030' lw 0.5 fc rgb F1
 set label 'forward' at screen x(105.2),screen y(bottom - 66) textcolor rgb ink
@@ -94,8 +94,8 @@ set label 'activations until wgrad' at screen x(282.8),screen y(bottom - 117) te
 set label '(of the fullest rank)' at screen x(460.4),screen y(bottom - 117) textcolor rgb ink
 set label 'Times, ms: F 1, I 1, W 1, B 2, FB 3, P2P 0' at screen x(left),screen y(bottom - 141) textcolor rgb quiet
 set label 'Times from: unit times (no --times, --trace or --costs)' at screen x(left),screen y(bottom - 158) textcolor rgb quiet
-set label 'dualpipe: out of memory on rank 0, micro-batch 5 (FB of stage 3): 10.0 GB, of which 5.00 GB activations until' at screen x(left),screen y(bottom - 175) textcolor rgb quiet
-set label '    dgrad, 5.00 GB activations until wgrad; the limit is 8.00 GB; 3 more ranks too' at screen x(left),screen y(bottom - 192) textcolor rgb quiet
+set label 'dualpipe: out of memory on rank 0, micro-batch 5 (FB of stage 3): 9.31 GiB, of which 4.66 GiB activations until' at screen x(left),screen y(bottom - 175) textcolor rgb quiet
+set label '    dgrad, 4.66 GiB activations until wgrad; the limit is 7.45 GiB; 3 more ranks too' at screen x(left),screen y(bottom - 192) textcolor rgb quiet
 
 # Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.
 place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - head):($5 + foot)'
