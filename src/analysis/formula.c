@@ -47,7 +47,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			     : pipesim_runtime_waits(subject->step->job.runtime))
 		add(report, "the formula assumes that messages never block each other; in this "
 			    "run they do");
-	if (subject->costs->slicing != NULL && subject->step->job.times->each != NULL)
+	if (subject->step->job.times->each != NULL && subject->costs->op_times == NULL)
 		add(report, "slices differ in time; the formula assumes equal ones");
 	else if (subject->step->job.times->each != NULL)
 		add(report, "micro-batches differ in length; the formula assumes equal ones");

@@ -98,7 +98,7 @@ static gboolean read_cost(PipesimOrdered *packed, GError **error)
 
 	packed->has_cost = TRUE;
 	of->cost.b = 1;
-	if (setup->costs->slicing != NULL) {
+	if (setup->text[PIPESIM_SET_SLICE_COST] != NULL) {
 		of->cost = setup->costs->slicing->cost;
 	} else if (setup->device != NULL && setup->costs->cutter != NULL) {
 		const PipesimTraining *training = pipesim_cutter_training(setup->costs->cutter);

@@ -97,8 +97,10 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 	const PipesimScenario *scenario = &family->scenario;
 
 	family->is_made = TRUE;
-	if (family->expected < 2 || pipesim_schedule_goes_by_times(family->schedule) ||
-		scenario->samples > 0 || scenario->compare_at != PIPESIM_AT_RANKS)
+	/* Lanes have the times of stages, not of slices that differ. */
+	if (family->expected < 2 || times->each != NULL ||
+		pipesim_schedule_goes_by_times(family->schedule) || scenario->samples > 0 ||
+		scenario->compare_at != PIPESIM_AT_RANKS)
 		return;
 	family->order =
 		pipesim_best_order(family->schedule, shape, times, scenario, costs, NULL);

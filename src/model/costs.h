@@ -68,6 +68,7 @@ typedef struct {
  * run, not in a costs file. */
 typedef struct {
 	PipesimSliceTimes cost; /* of any unit; all 0: b alone */
+	gboolean priced;        /* nothing but @cost tells what slices take */
 	double whole; /* what a sequence that is not cut takes, of that unit; 0: as @cost says */
 	enum {
 		PIPESIM_SLICES_EVEN, /* of equal length */
@@ -108,6 +109,8 @@ struct _PipesimCutter {
 	 * FALSE with PIPESIM_ERROR_CONSTRAINT or PIPESIM_ERROR_LIMIT. NULL: that was not asked for. */
 	gboolean (*divide)(const PipesimCutter *cutter, guint barriers, guint ranks,
 		PipesimCosts *costs, GError **error);
+	/* Into @slicing what a sequence in so many slices takes by the kernels. NULL: they are not known. */
+	void (*slice)(const PipesimCutter *cutter, guint slices, PipesimSlicing *slicing);
 	void (*free)(PipesimCutter *cutter);
 	gint64 message; /* bytes that a micro-batch hands from stage to stage */
 	char *words;    /* what is to be said of its layers, its own; NULL: nothing */

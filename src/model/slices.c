@@ -39,6 +39,21 @@ gboolean pipesim_slicing_parse_lengths(
 					     "%s: more than %u tokens", what, G_MAXUINT32);
 }
 
+gboolean pipesim_slicing_of(const PipesimCosts *costs, guint slices, PipesimSlicing *slicing)
+{
+	const PipesimCutter *cutter = costs->cutter;
+
+	if (costs->slicing != NULL)
+		*slicing = *costs->slicing;
+	else if (cutter != NULL && cutter->slice != NULL)
+		*slicing = (PipesimSlicing){0};
+	else
+		return FALSE;
+	if (!slicing->priced && cutter != NULL && cutter->slice != NULL)
+		cutter->slice(cutter, slices, slicing);
+	return TRUE;
+}
+
 static PipesimSliceTimes cost_of(const PipesimSlicing *slicing)
 {
 	const PipesimSliceTimes *cost = &slicing->cost;

@@ -14,6 +14,10 @@
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error);
 
+/** pipesim_slicing_of: how sequences are cut into @slices at @costs: as they say, with what the kernels of a described
+ * model take where nothing else is told. FALSE: slices are alike. */
+gboolean pipesim_slicing_of(const PipesimCosts *costs, guint slices, PipesimSlicing *slicing);
+
 /** pipesim_slicing_lengths: tokens of each of @n slices, @lengths[0] to @lengths[n - 1]. Equal ones of a
  * supposed length need not be whole. Those of equal work follow from the last to the first: what ends at P and takes 1/n of the work
  * of all, rounded down to whole steps; the first has the rest.

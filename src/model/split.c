@@ -28,11 +28,13 @@ gboolean pipesim_op_times_fit(
 		       shape->stages, shape->microbatches, PIPESIM_MAX_OP_TIMES);
 }
 
-static gboolean fit_slices(
-	const PipesimSlicing *slicing, const PipesimShape *shape, GError **error)
+static gboolean fit_slices(const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
+	g_autofree PipesimSlicing *slicing = g_new(PipesimSlicing, 1);
 	g_autofree double *lengths = g_new(double, shape->parts);
 
+	if (!pipesim_slicing_of(costs, shape->parts, slicing))
+		return TRUE;
 	if ((guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OP_TIMES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u slices; where slices differ %" G_GUINT64_FORMAT
@@ -48,8 +50,7 @@ gboolean pipesim_split_check(
 		return FALSE;
 	if (costs->op_times != NULL && !pipesim_op_times_fit(costs->op_times, shape, error))
 		return FALSE;
-	if (costs->slicing != NULL && shape->sliced &&
-		!fit_slices(costs->slicing, shape, error))
+	if (shape->sliced && !fit_slices(costs, shape, error))
 		return FALSE;
 	if (!costs->whole_layers || costs->model_layers >= shape->stages)
 		return TRUE;

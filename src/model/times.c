@@ -258,14 +258,16 @@ static void fill_each(PipesimTimes *times, const PipesimOpTimes *of)
 
 /* Of single slices, whose average lasts as long as those of equal length do, but for launches. */
 static void fill_slices(
-	PipesimTimes *times, const PipesimSlicing *slicing, const PipesimShape *shape)
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
 	const guint n = shape->microbatches, slices = pipesim_shape_slices(shape);
+	g_autofree PipesimSlicing *slicing = g_new(PipesimSlicing, 1);
 	g_autofree double *shares = g_new(double, slices);
 	g_autofree double *attention = g_new(double, slices);
 	g_autofree double *lengths = g_new(double, slices);
 
-	if (slices == 1 || !pipesim_slicing_shares(slicing, slices, shares, attention, NULL))
+	if (!pipesim_slicing_of(costs, slices, slicing) ||
+		!pipesim_slicing_shares(slicing, slices, shares, attention, NULL))
 		return;
 	if (slicing->how != PIPESIM_SLICES_EVEN &&
 		pipesim_slicing_lengths(slicing, slices, lengths, NULL)) {
@@ -393,8 +395,8 @@ PipesimTimes *pipesim_times_new_placed(
 		average_stages(times);
 	if (costs->op_times != NULL)
 		fill_each(times, costs->op_times);
-	else if (costs->slicing != NULL)
-		fill_slices(times, costs->slicing, shape);
+	else if (pipesim_shape_slices(shape) > 1)
+		fill_slices(times, costs, shape);
 	return times;
 }
 

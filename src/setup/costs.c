@@ -578,36 +578,6 @@ static gboolean plan_slices(
 	return TRUE;
 }
 
-/* What slices take by the kernels of a described model, where sequences are cut and nothing else says it. */
-static void describe_slices(const PipesimSetup *setup, PipesimCosts *costs)
-{
-	const gboolean cut = costs->slicing != NULL || setup->scenario.slices > 1 ||
-			     setup->scenario.exchange;
-	const PipesimTraining *training;
-	PipesimRates rates;
-	double whole;
-	gint64 around;
-
-	if (!cut || costs->cutter == NULL || setup->device == NULL || costs->op_times != NULL ||
-		setup->text[PIPESIM_SET_SLICE_COST] != NULL)
-		return;
-	if (costs->slicing == NULL)
-		costs->slicing = g_new0(PipesimSlicing, 1);
-	training = pipesim_cutter_training(costs->cutter);
-	rates = pipesim_device_rates(setup->device, training);
-	around = MAX(training->seq / MAX(setup->scenario.slices, 4u), 1);
-	costs->slicing->cost = pipesim_sequence_times(pipesim_cutter_model(costs->cutter),
-		training, &rates, training->seq, around, &whole);
-	/* What is computed again is as much longer for a slice as the rest. */
-	if (setup->text[PIPESIM_SET_TIMES] == NULL)
-		costs->slicing->whole =
-			training->full
-				? whole
-				: (double)(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]) *
-					  MAX(setup->scenario.ranks, 1u) /
-					  (double)training->microbatch;
-}
-
 /* What ranks that share attention move. */
 static void describe_exchange(const PipesimCutter *cutter, PipesimSlicing *slicing)
 {
@@ -628,12 +598,22 @@ static void describe_exchange(const PipesimCutter *cutter, PipesimSlicing *slici
 static gboolean finish_slicing(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
+	const gboolean described = costs->cutter != NULL && costs->cutter->slice != NULL &&
+				   costs->op_times == NULL &&
+				   setup->text[PIPESIM_SET_SLICE_COST] == NULL;
 	PipesimSlicing *slicing;
 
-	describe_slices(setup, costs);
+	if (described && scenario->exchange && costs->slicing == NULL)
+		costs->slicing = g_new0(PipesimSlicing, 1);
 	slicing = costs->slicing;
-
-	if (scenario->exchange && (slicing == NULL || slicing->cost.a <= 0))
+	if (slicing != NULL)
+		slicing->priced = !described;
+	/* A plan goes by slices about as long as usual, and is run so. */
+	if (described && slicing != NULL && slicing->how == PIPESIM_SLICES_PLAN) {
+		costs->cutter->slice(costs->cutter, MAX(scenario->slices, 4u), slicing);
+		slicing->priced = TRUE;
+	}
+	if (scenario->exchange && !described && (slicing == NULL || slicing->cost.a <= 0))
 		return pipesim_refuse(error,
 			"--context-exchange shares out attention, and nothing says what "
 			"that takes; give a in --slice-cost, for example b=1,a=0.001, or "

@@ -25,6 +25,10 @@ struct _Base {
 	GMutex lock;
 	GPtrArray *sums;                     /* of Sum, owned; each content once */
 	gint64 fixed[1u << PIPESIM_N_PARTS]; /* by sorts; -1: not known yet */
+	double sequence;                     /* that is not cut takes, ns; 0: not known */
+	/* What sequences in so many slices take: of those that were asked for last. */
+	guint slices;
+	PipesimSliceTimes slice;
 };
 
 typedef struct {
@@ -42,3 +46,6 @@ typedef struct {
 	const Sum *vocabulary;
 	gint64 held;
 } Cutter;
+
+/** pipesim_cutter_slice: PipesimCutter.slice, of one with the rates of a device. */
+void pipesim_cutter_slice(const PipesimCutter *own, guint slices, PipesimSlicing *slicing);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "transformer/cutter-own.h"
+#include "transformer/sequences.h"
 #include <string.h>
 
 /* What @part adds to any stage in @phase at least: stages are bound by the GPU or by the host, and
@@ -98,4 +99,28 @@ gboolean pipesim_cutter_part_bytes(const PipesimCutter *base, PipesimPart part, 
 	bytes[2] = one.until_weight - end.until_weight;
 	bytes[3] = one.between - end.between;
 	return TRUE;
+}
+
+/* What is computed again is as much longer for a slice as the rest. */
+void pipesim_cutter_slice(const PipesimCutter *own, guint slices, PipesimSlicing *slicing)
+{
+	Base *base = ((const Cutter *)own)->base;
+	const PipesimTraining *training = &base->training;
+	const gint64 around = MAX(training->seq / MAX(slices, 4u), 1);
+	double whole;
+
+	g_mutex_lock(&base->lock);
+	if (base->slices != slices) {
+		base->slice = pipesim_sequence_times(
+			base->model, training, &base->rates, training->seq, around, &whole);
+		if (training->full)
+			base->sequence = whole;
+		base->slices = slices;
+	}
+	slicing->cost = base->slice;
+	slicing->whole = base->sequence;
+	g_mutex_unlock(&base->lock);
+	if (slicing->how != PIPESIM_SLICES_LIST)
+		slicing->tokens = (guint)training->seq;
+	slicing->told = TRUE;
 }

@@ -390,6 +390,10 @@ static void know_step(Cutter *cutter)
 	if (whole == NULL || !pipesim_stage_sum_of(cutter->base->model, training,
 				     cutter->base->parts, &whole->cut[0], &stage, NULL))
 		return;
+	for (guint phase = 0; phase < 3; phase++)
+		cutter->base->sequence +=
+			(double)pipesim_stage_time(&stage, cutter->base->times, phase) /
+			(double)training->microbatch;
 	base->tokens =
 		(double)training->seq * (double)training->microbatch * (double)training->dp;
 	base->gpus = (double)training->tp * (double)training->cp * (double)training->dp;
@@ -518,8 +522,10 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->cutter.message = pipesim_stage_message(model, training);
 	if (training->vocab_parallel)
 		cutter->cutter.divide = divide;
-	if (rates != NULL && rates->device != NULL)
+	if (rates != NULL && rates->device != NULL) {
 		cutter->cutter.room = (gint64)rates->device->capacity;
+		cutter->cutter.slice = pipesim_cutter_slice;
+	}
 	if (rates != NULL)
 		know_step(cutter);
 	return &cutter->cutter;

@@ -1,5 +1,6 @@
 #include "grid.h"
 #include "model/slice-plan.h"
+#include "shipped.h"
 #include "suites.h"
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +277,41 @@ START_TEST(context_exchange)
 }
 END_TEST
 
+/* Slices of a described model take the same whether their number is told or the schedule's own, and more than the
+ * micro-batch that is not cut. */
+START_TEST(own_slices_take_as_long)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	const PipesimTraining training = pipesim_training_on_one(4096, 1);
+	const PipesimRates rates = pipesim_device_rates(shipped_device("h100"), &training);
+	guint cut = 0;
+
+	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
+		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+		PipesimScenario scenario = {.ranks = 8, .microbatches = 8};
+		g_autoptr(PipesimRun) own = NULL, told = NULL;
+
+		if ((*at)->slices == 0)
+			continue;
+		ck_assert(
+			pipesim_cutter_take(pipesim_cutter_new(pipesim_transformer_copy(model),
+						    &training, NULL, &rates),
+				scenario.ranks, costs, NULL));
+		own = pipesim_run_schedule(*at, &scenario, costs);
+		scenario.slices = own->shape.parts;
+		ck_assert_uint_gt(scenario.slices, 1);
+		told = pipesim_run_schedule(*at, &scenario, costs);
+		ck_assert_int_eq(own->report->makespan, told->report->makespan);
+		/* Each slice launches and adds to gradients as often as a whole one. */
+		ck_assert_int_gt(busy_of(own),
+			scenario.microbatches * scenario.ranks *
+				(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]) * 11 / 10);
+		cut++;
+	}
+	ck_assert_uint_eq(cut, 3);
+}
+END_TEST
+
 Suite *model_slices_suite(void)
 {
 	Suite *suite = suite_create("model-slices");
@@ -286,6 +322,7 @@ Suite *model_slices_suite(void)
 	tcase_add_test(tcase, large_is_proven);
 	tcase_add_test(tcase, refuses);
 	tcase_add_test(tcase, reads_times);
+	tcase_add_test(tcase, own_slices_take_as_long);
 	tcase_add_loop_test(tcase, context_exchange, 0, 7);
 	suite_add_tcase(suite, tcase);
 	return suite;
