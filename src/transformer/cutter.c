@@ -201,6 +201,10 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 	const Cutter *cutter = (const Cutter *)base;
 	const PipesimStages *layout = find_layout(base, shape->stages, error);
 
+	if (shape->sliced && pipesim_transformer_encodes(cutter->base->model))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"the encoder sees all of an image at once, which no slice of a "
+			"sequence does; cut no sequences, or leave out --encoder-stages");
 	return layout != NULL &&
 	       (cutter->layout == NULL || cutter->placed || shape->copies > 1 ||
 		       pipesim_stages_check(layout, shape->ranks, error)) &&
