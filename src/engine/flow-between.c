@@ -61,7 +61,7 @@ static inline gboolean find_needs(Teller *t, guint rank)
 			back ? pipesim_op_backward_microbatch(op) : op->microbatch);
 		if (place->in[back] == NULL)
 			continue;
-		in = (PipesimMoment *)place->in[back] + member->n[back];
+		in = place->in[back] + (member->n[back] & flow->mask);
 		if (place->from[back] != rank)
 			member->needs[member->n_needs++] = (End){in, place->from[back]};
 		else if (in->ruled == 0)
@@ -78,7 +78,8 @@ static inline void issue(Teller *t, guint rank, const End *ends, guint n, gint64
 		PipesimMoment *message = ends[i].message;
 
 		member->issued[member->n_issued++] = ends[i];
-		if (message->ruled == 0) {
+		/* That of a micro-batch before may still stand there. */
+		if (message->ruled >= 0) {
 			message->ruled = -1 - now;
 			continue;
 		}
@@ -142,13 +143,18 @@ static inline void run_part(Teller *t, guint rank, gboolean needs, gint64 took)
 	r->free += took;
 }
 
-/* When what the @backward half of the next op of @rank needs is there where messages wait for nothing. */
+/* When what the @backward half of the next op of @rank takes is there where messages wait for nothing. */
 static inline gint64 free_of(
 	const Teller *t, guint rank, const PipesimPlace *place, guint backward)
 {
-	const PipesimMoment *in = place->in[backward];
+	PipesimMoment *in = place->in[backward];
 
-	return in != NULL ? in[t->members[rank].n[backward]].free - 1 : 0;
+	if (in == NULL)
+		return 0;
+	in += t->members[rank].n[backward] & t->flow->mask;
+	if (place->from[backward] == rank)
+		in->ruled = 0;
+	return in->free - 1;
 }
 
 /* What the @backward half of the op that @rank has run gives. */
@@ -160,7 +166,7 @@ static inline void give(
 
 	if (out == NULL)
 		return;
-	out += member->n[backward];
+	out += member->n[backward] & t->flow->mask;
 	if (place->to[backward] == rank) {
 		*out = (PipesimMoment){t->flow->ranks[rank].now + 1, free + 1};
 		return;
@@ -212,11 +218,40 @@ static inline void run_next(Teller *t, guint rank)
 	pipesim_flow_verb(flow, rank);
 }
 
+static gboolean visit_ends(PipesimLeap *leap, End *ends, guint n)
+{
+	gboolean same = pipesim_leap_word(leap, n);
+
+	for (guint i = 0; i < n && same; i++)
+		same = pipesim_leap_message(leap, &ends[i].message) &&
+		       pipesim_leap_word(leap, ends[i].other);
+	return same;
+}
+
+static gboolean visit(PipesimLeap *leap, gpointer data, guint rank)
+{
+	Teller *t = data;
+	Member *member = &t->members[rank];
+
+	/* As whoever asks for it has it. */
+	member->queue = MAX(member->queue, t->flow->ranks[rank].now);
+	return pipesim_leap_word(leap, member->next) &&
+	       pipesim_leap_word(leap, member->waited) &&
+	       pipesim_leap_word(leap, (gint64)GPOINTER_TO_SIZE(member->last)) &&
+	       pipesim_leap_time(leap, &member->queue, FALSE) &&
+	       pipesim_leap_microbatch(leap, &member->n[0]) &&
+	       pipesim_leap_microbatch(leap, &member->n[1]) &&
+	       visit_ends(leap, member->gives, member->n_gives) &&
+	       visit_ends(leap, member->needs, member->n_needs) &&
+	       visit_ends(leap, member->issued, member->n_issued);
+}
+
 /* As far as @rank comes. */
 static inline gboolean act(gpointer data, guint rank)
 {
 	Teller *t = data;
 	Member *member = &t->members[rank];
+	const PipesimFlowRank *r = &t->flow->ranks[rank];
 
 	while (settle(t, rank)) {
 		switch (member->next) {
@@ -226,11 +261,11 @@ static inline gboolean act(gpointer data, guint rank)
 			break;
 		case RECEIVE:
 			issue(t, rank, member->needs, member->n_needs,
-				MAX(t->flow->ranks[rank].now, member->queue));
+				MAX(r->now, member->queue));
 			member->next = RUN;
 			break;
 		case RUN:
-			if (t->flow->ranks[rank].rounds == 0)
+			if (r->rounds == 0 || r->at == r->limit)
 				return FALSE;
 			run_next(t, rank);
 			member->next = SEND;
@@ -244,6 +279,7 @@ gboolean pipesim_flow_between(PipesimFlow *flow, gboolean *done, GError **error)
 	const PipesimJob *job = &flow->step->job;
 	const guint ranks = flow->program->shape.ranks;
 	PipesimChunkUses uses;
+	PipesimLeap *leap;
 	Teller t = {.flow = flow,
 		.how = job->runtime->between(flow->program, &job->issuing),
 		.rounds = pipesim_rounds_begin(ranks, flow->arena),
@@ -259,8 +295,15 @@ gboolean pipesim_flow_between(PipesimFlow *flow, gboolean *done, GError **error)
 	for (guint rank = 0; rank < ranks; rank++)
 		if (!pipesim_flow_scan(flow, rank, &uses))
 			return TRUE;
-	if (pipesim_flow_lay(flow, flow->program->shape.microbatches)) {
-		pipesim_rounds_run(&t.rounds, act, &t);
+	if (pipesim_flow_lay(flow, 0)) {
+		leap = pipesim_leap_new(
+			flow, (PipesimLeapState){
+				      .visit = visit, .data = &t, .limits = TRUE, .behind = 1});
+		do {
+			pipesim_rounds_call_all(&t.rounds);
+			pipesim_rounds_run(&t.rounds, act, &t);
+		} while (pipesim_leap_next(leap));
+		pipesim_leap_free(leap);
 		*done = !t.faulty;
 	}
 	return TRUE;

@@ -14,9 +14,9 @@
 #define SLACK 16
 
 typedef struct {
-	gint64 done;  /* when its last message that has moved was there */
-	guint32 n[2]; /* issued at each end */
-	const PipesimMoment *line[MOST_AHEAD]; /* those that one end alone has come to */
+	gint64 done;                     /* when its last message that has moved was there */
+	guint32 n[2];                    /* issued at each end */
+	PipesimMoment *line[MOST_AHEAD]; /* those that one end alone has come to */
 } Communicator;
 
 /* Arrays of four go by the kind of a message. */
@@ -25,9 +25,9 @@ typedef struct {
 	PipesimFlowRank *rank;
 	PipesimPlace *places;
 	Communicator *communicator[4];
-	guint8 end[4];                /* which of the communicator it is */
-	guint32 other[4];             /* rank */
-	const PipesimMoment *open[4]; /* what it issued last, in order */
+	guint8 end[4];          /* which of the communicator it is */
+	guint32 other[4];       /* rank */
+	PipesimMoment *open[4]; /* what it issued last, in order */
 	guint n_open;
 	const PipesimMoment *waits; /* for that message */
 	gint64 free
@@ -37,9 +37,9 @@ typedef struct {
 typedef struct {
 	PipesimFlow *flow;
 	const PipesimMegatron *all;
-	guint32 mask; /* of micro-batches: moments of those that lie that far apart share a place */
-	gint64 host;     /* behind each batch */
-	Member *members; /* by rank */
+	Communicator *communicators; /* two a rank */
+	gint64 host;                 /* behind each batch */
+	Member *members;             /* by rank */
 	PipesimRounds rounds;
 	gboolean
 		other; /* it runs another order than Megatron's, or messages cross: not to be told so */
@@ -58,7 +58,7 @@ static inline gint64 take_half(
 	place->n[backward]++;
 	return t->other || place->in[backward] == NULL
 		       ? 0
-		       : place->in[backward][op->microbatch & t->mask].free - 1;
+		       : place->in[backward][op->microbatch & t->flow->mask].free - 1;
 }
 
 static inline void run_run(
@@ -105,17 +105,15 @@ static inline PipesimMoment *message_of(
 	if (k == PIPESIM_NONE)
 		return NULL;
 	op = &t->all->ops[backward][k];
-	first = pipesim_action_is_send(kind)
-			? member->places[op->chunk].out[backward]
-			: (PipesimMoment *)member->places[op->chunk].in[backward];
-	return first != NULL ? first + (op->microbatch & t->mask) : NULL;
+	first = pipesim_action_is_send(kind) ? member->places[op->chunk].out[backward]
+					     : member->places[op->chunk].in[backward];
+	return first != NULL ? first + (op->microbatch & t->flow->mask) : NULL;
 }
 
 /* Whether @message, which an end of @communicator comes to, is the one that is first in line there. */
-static inline gboolean line_up(
-	Communicator *communicator, guint end, const PipesimMoment *message)
+static inline gboolean line_up(Communicator *communicator, guint end, PipesimMoment *message)
 {
-	const PipesimMoment **line = &communicator->line[communicator->n[end] % MOST_AHEAD];
+	PipesimMoment **line = &communicator->line[communicator->n[end] % MOST_AHEAD];
 
 	if (message->ruled < 0)
 		return communicator->n[end]++ < communicator->n[!end] && *line == message;
@@ -184,13 +182,16 @@ static inline gboolean wait_run(
 	Member *member = &t->members[s->rank];
 	const PipesimMoment *message = message_of(t, member, kind, k);
 
-	return message == NULL || wait_one(member, message);
+	return member->rank->at < member->rank->limit &&
+	       (message == NULL || wait_one(member, message));
 }
 
 static inline gboolean ended_run(Teller_run *t, PipesimMegatronSeat *s)
 {
 	Member *member = &t->members[s->rank];
 
+	if (member->rank->at >= member->rank->limit)
+		return FALSE;
 	for (; s->n_ended < member->n_open; s->n_ended++)
 		if (!wait_one(member, member->open[s->n_ended]))
 			return FALSE;
@@ -279,6 +280,73 @@ static void sit_down(Teller_run *t, gboolean edges, Communicator *communicators)
 	}
 }
 
+/* The number of an op, or none. */
+static gboolean visit_number(PipesimLeap *leap, const PipesimMegatron *all, guint32 *k)
+{
+	return pipesim_leap_word(leap, *k == PIPESIM_NONE) &&
+	       (*k == PIPESIM_NONE ||
+		       pipesim_leap_count(leap, k, pipesim_leap_added(leap) * all->chunks));
+}
+
+static gboolean visit_communicator(PipesimLeap *leap, Communicator *c)
+{
+	gboolean same = pipesim_leap_word(leap, (gint64)c->n[0] - c->n[1]) &&
+			pipesim_leap_word(leap, c->n[0] > 0) &&
+			(c->n[0] == 0 || pipesim_leap_time(leap, &c->done, FALSE));
+
+	for (guint32 i = MIN(c->n[0], c->n[1]); i < MAX(c->n[0], c->n[1]) && same; i++)
+		same = pipesim_leap_message(leap, &c->line[i % MOST_AHEAD]);
+	return same;
+}
+
+/* As far as all ops are those of a superstep before, with more micro-batches, and nobody asks for others. */
+static void limit(const Teller_run *t, PipesimLeap *leap)
+{
+	const PipesimMegatron *all = t->all;
+	const guint32 added = pipesim_leap_added(leap), by = added * all->chunks;
+	const guint32 ahead = pipesim_megatron_ahead(all) + SLACK;
+
+	for (guint back = 0; back < 2; back++) {
+		const PipesimMegatronOp *ops = all->ops[back];
+		guint32 end = by, most = 0;
+
+		while (end < all->n && ops[end].chunk == ops[end - by].chunk &&
+			ops[end].microbatch == ops[end - by].microbatch + added)
+			end++;
+		for (guint rank = 0; rank < all->ranks; rank++) {
+			guint32 n = 0;
+
+			for (guint chunk = 0; chunk < all->chunks; chunk++)
+				n += t->members[rank].places[chunk].n[back];
+			most = MAX(most, n);
+		}
+		pipesim_leap_limit(leap, (end - MIN(end, most + by + ahead)) / by);
+	}
+}
+
+static gboolean visit(PipesimLeap *leap, gpointer data, guint rank)
+{
+	Teller_run *t = data;
+	const PipesimMegatron *all = t->all;
+	Member *member = &t->members[rank];
+	PipesimMegatronSeat *seat = &member->seat;
+	gboolean same =
+		pipesim_leap_word(leap, seat->at) && pipesim_leap_word(leap, seat->n_ended) &&
+		visit_number(leap, all, &seat->k) && visit_number(leap, all, &seat->sent[0]) &&
+		visit_number(leap, all, &seat->sent[1]) &&
+		pipesim_leap_time(leap, &member->free[0], TRUE) &&
+		pipesim_leap_time(leap, &member->free[1], TRUE) &&
+		pipesim_leap_word(leap, member->n_open);
+
+	for (guint i = 0; i < member->n_open && same; i++)
+		same = pipesim_leap_message(leap, &member->open[i]);
+	for (guint i = 2 * rank; i < 2 * rank + 2 && same; i++)
+		same = visit_communicator(leap, &t->communicators[i]);
+	if (same && rank + 1 == all->ranks)
+		limit(t, leap);
+	return same;
+}
+
 static inline gboolean act(gpointer data, guint rank)
 {
 	Teller_run *t = data;
@@ -300,8 +368,10 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 	Communicator *communicators =
 		pipesim_arena_array(flow->arena, Communicator, 2 * (gsize)ranks);
 	PipesimChunkUses uses;
+	PipesimLeap *leap;
 	Teller_run t = {.flow = flow,
 		.all = &all,
+		.communicators = communicators,
 		.host = all.batched && !job->issuing.no_host_sync ? job->issuing.host_time : 0,
 		.rounds = pipesim_rounds_begin(ranks, flow->arena),
 		.members = pipesim_arena_array(flow->arena, Member, ranks)};
@@ -319,12 +389,19 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 			return TRUE;
 	if (!read_order(flow, &all) || !pipesim_megatron_check(&all, NULL))
 		return TRUE;
-	for (t.mask = 1; t.mask < pipesim_megatron_ahead(&all) + SLACK;)
-		t.mask = 2 * t.mask;
-	if (!pipesim_flow_lay(flow, t.mask--))
+	if (!pipesim_flow_lay(flow, pipesim_megatron_ahead(&all) + SLACK))
 		return TRUE;
 	sit_down(&t, edges, communicators);
-	pipesim_rounds_run(&t.rounds, act, &t);
+	leap = pipesim_leap_new(flow, (PipesimLeapState){.visit = visit,
+					      .data = &t,
+					      .limits = TRUE,
+					      .ahead = pipesim_megatron_ahead(&all) + 1,
+					      .behind = 3});
+	do {
+		pipesim_rounds_call_all(&t.rounds);
+		pipesim_rounds_run(&t.rounds, act, &t);
+	} while (pipesim_leap_next(leap));
+	pipesim_leap_free(leap);
 	*done = !t.other;
 	return TRUE;
 }

@@ -7,6 +7,8 @@
 /* Between the stages' moments: where micro-batches are a power of two, all of them would otherwise want the same lines of
  * the cache. */
 #define GAP 5
+/* Micro-batches for which there is room beside those that a stage holds: what has just been received, and is sent next. */
+#define SLACK 4
 
 /* What @verb of @rank takes each time, ns. */
 static gint64 took(const PipesimFlow *flow, guint rank, const PipesimOp *verb)
@@ -55,17 +57,58 @@ gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses
 	return complete || !flow->counts;
 }
 
-gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window)
+/* Most micro-batches of a stage that have run forwards and not yet backwards: what it sends is received before its
+ * backward, and what it receives then was sent behind its forward. */
+static guint32 most_held(const PipesimFlow *flow)
+{
+	const guint ranks = flow->program->shape.ranks;
+	guint32 most = 0;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		gint64 held[PIPESIM_MAX_CHUNKS] = {0}, before[PIPESIM_MAX_CHUNKS];
+
+		for (guint32 l = flow->loop_begin[rank]; l < flow->loop_begin[rank + 1]; l++) {
+			const PipesimLoop *loop = &flow->loops[l];
+
+			/* The first round, and the last. */
+			for (guint32 i = 0; i < MIN(loop->count, 2); i++) {
+				for (guint c = 0; i == 1 && c < flow->durations.chunks; c++)
+					held[c] += (loop->count - 2) * (held[c] - before[c]);
+				memcpy(before, held, sizeof held);
+				for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+					const PipesimOp *op = &flow->verbs[v];
+
+					held[op->chunk] += pipesim_op_has_forward(op);
+					most = (guint32)MAX(most, held[op->chunk]);
+					held[pipesim_op_backward_chunk(op)] -=
+						pipesim_op_has_backward(op);
+				}
+			}
+		}
+	}
+	return most;
+}
+
+gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room)
 {
 	const PipesimShape *shape = &flow->program->shape;
-	const gsize m = window + GAP, n = (gsize)shape->ranks * shape->chunks;
+	const guint32 all = flow->counts ? flow->per_chunk : shape->microbatches;
+	const gsize n = (gsize)shape->ranks * shape->chunks;
 	const gsize n_stages = (gsize)shape->stages * shape->copies;
+	const gsize n_arrays = 2 * shape->stages * (flow->counts ? shape->copies : 1);
 	guint32 *where = pipesim_arena_array(flow->arena, guint32, n_stages); /* 1 + place */
+	gsize m = 1;
 
-	flow->moments = pipesim_try_large(2 * shape->stages * m, sizeof(PipesimMoment));
+	if (room == 0)
+		room = flow->counts ? most_held(flow) + SLACK + flow->slices : all;
+	while (m < room)
+		m *= 2;
+	flow->mask = m < all ? (guint32)m - 1 : G_MAXUINT32;
+	flow->stride = MIN(m, all) + GAP;
+	flow->moments = pipesim_try_large(n_arrays * flow->stride, sizeof(PipesimMoment));
 	if (flow->moments == NULL || where == NULL)
 		return FALSE;
-	memset(flow->moments, 0, 2 * shape->stages * m * sizeof(PipesimMoment));
+	memset(flow->moments, 0, n_arrays * flow->stride * sizeof(PipesimMoment));
 	for (gsize at = 0; at < n; at++) {
 		const guint32 stage = flow->program->stage_of[at];
 		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
@@ -80,8 +123,11 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window)
 			sizeof place->took);
 		for (guint i = 0; i < 2; i++)
 			if (i == 0 ? stage > 0 : stage + 1 < shape->stages)
-				place->in[i] = flow->moments + (i * shape->stages + stage) * m +
-					       (flow->counts ? copy * flow->per_chunk : 0);
+				place->in[i] =
+					flow->moments +
+					((flow->counts ? 2 * copy + i : i) * shape->stages +
+						stage) *
+						flow->stride;
 	}
 	for (gsize i = 0; i < n_stages; i++)
 		for (guint back = 0; back < 2 && where[i] > 0; back++) {
@@ -92,8 +138,9 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window)
 				continue;
 			place->to[back] = (where[to] - 1) / shape->chunks;
 			other = &flow->places[where[to] - 1];
-			place->out[back] = (PipesimMoment *)other->in[back];
+			place->out[back] = other->in[back];
 			other->from[back] = (where[i] - 1) / shape->chunks;
+			other->giver[back] = where[i] - 1;
 		}
 	return TRUE;
 }

@@ -15,10 +15,11 @@ typedef struct {
 /* A stage on its rank; arrays by direction: 0 activations and forwards, 1 gradients and backwards. */
 typedef struct {
 	gint64 took[PIPESIM_FB];
-	const PipesimMoment *in[2]; /* what it needs, by micro-batch; NULL: nothing */
+	PipesimMoment *in[2];  /* what it needs, by micro-batch & mask; NULL: nothing */
 	PipesimMoment *out[2]; /* what it gives to the stage that needs it; NULL: none does */
 	guint32 to[2];         /* the rank of that */
-	guint32 from[2];       /* the rank that gives what it needs */
+	guint32 from[2];       /* the rank that gives what it needs, */
+	guint32 giver[2];      /* and its place */
 	guint32 n[2];          /* how many ran */
 } PipesimPlace;
 
@@ -28,6 +29,7 @@ typedef struct {
 	guint32 rounds; /* of the loop from @first to @end, this one too; 0: it has ended */
 	guint32 loop;   /* that comes next */
 	guint32 at;     /* ops that ran */
+	guint32 limit;  /* that may run for the time being */
 	gint64 now;     /* when all that its list has so far is done, but for messages */
 	gint64 free;    /* when its ops are, where messages wait for nothing */
 	gint64 last_end;
@@ -46,18 +48,65 @@ typedef struct {
 	PipesimPlace *places; /* by rank and chunk */
 	PipesimFlowRank *ranks;
 	PipesimMoment *moments; /* of all places */
+	gsize stride;           /* from those of one stage to those of the next */
+	guint32 mask; /* of micro-batches: moments of those that lie that far apart share a place */
 	guint64 n_done;
 	PipesimStep *step;
 	PipesimArena *arena;
 } PipesimFlow;
+
+/* What leaps over what repeats. Whoever tells a run looks for that as the first rank's turn begins or, where it does not
+ * matter whose turn it is, each time that all ranks have come to their limits; and says what of its own there is to
+ * compare, and to move: visit() does so for a rank, before its place in the order is moved, by the functions below, and
+ * returns whether all of them did. */
+typedef struct _PipesimLeap PipesimLeap;
+
+typedef struct {
+	gboolean (*visit)(PipesimLeap *leap, gpointer data, guint rank);
+	gpointer data;
+	gboolean limits; /* ranks have some from the begin */
+	/* Messages of a stage that may be looked at behind the last one received, and before the next one sent. */
+	guint32 ahead, behind;
+} PipesimLeapState;
+
+/** pipesim_leap_new: for pipesim_leap_free(); NULL where @flow has no loops whose micro-batches can be counted. */
+PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state);
+void pipesim_leap_free(PipesimLeap *leap);
+
+/** pipesim_leap_look: leaps, if all is as it was some supersteps ago. */
+void pipesim_leap_look(PipesimLeap *leap);
+
+/** pipesim_leap_next: nobody goes on: looks, and sets the limits of all ranks to a superstep later. @leap: (nullable)
+ *
+ * Returns: FALSE where there were no limits. */
+gboolean pipesim_leap_next(PipesimLeap *leap);
+
+/** pipesim_leap_word, _count, _microbatch, _message, _time: @value is always the same; grows by @by a superstep; by as
+ * many as there are micro-batches in one; points to a micro-batch's; is a moment by the rules, or where messages wait for
+ * nothing. Returns: FALSE where it did not. */
+gboolean pipesim_leap_word(PipesimLeap *leap, gint64 value);
+gboolean pipesim_leap_count(PipesimLeap *leap, guint32 *value, gint64 by);
+gboolean pipesim_leap_microbatch(PipesimLeap *leap, guint32 *value);
+gboolean pipesim_leap_message(PipesimLeap *leap, PipesimMoment **message);
+gboolean pipesim_leap_time(PipesimLeap *leap, gint64 *time, gboolean free);
+
+/** pipesim_leap_limit: no more than @supersteps are alike for another reason. */
+void pipesim_leap_limit(PipesimLeap *leap, guint64 supersteps);
+
+/** pipesim_leap_added: micro-batches in a superstep. */
+guint32 pipesim_leap_added(const PipesimLeap *leap);
+
+/** pipesim_leap_ops: of a superstep of @rank. */
+guint32 pipesim_leap_ops(const PipesimLeap *leap, guint rank);
 
 /** pipesim_flow_scan: what @rank, before its first op, runs by its verbs: how long, and when which chunk. FALSE where
  * verbs do not say. */
 gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses);
 
 /** pipesim_flow_lay: who gives what to whom, all in one pipeline or each chunk in its own, with room for the moments of
- * @window micro-batches of each stage. FALSE where a stage is in two places, or without memory. */
-gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 window);
+ * @room micro-batches of each stage; 0: of as many as are between their forward and their backward. FALSE where a stage
+ * is in two places, or without memory. */
+gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room);
 
 /** pipesim_flow_rounds, pipesim_flow_megatron, pipesim_flow_between: runs @flow as PyTorch or Megatron tells it, or a
  * runtime that says what stands between two ops.

@@ -65,6 +65,7 @@ static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean count
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		PipesimFlowRank *r = &flow->ranks[rank];
 
+		r->limit = G_MAXUINT32;
 		r->loop = flow->loop_begin[rank];
 		pipesim_flow_loop(flow, rank);
 		r->now = r->free = released != NULL ? released[rank] : 0;
@@ -93,7 +94,7 @@ static void clear(PipesimFlow *flow)
 	g_clear_pointer(&flow->program, pipesim_program_unref);
 }
 
-gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error)
+gboolean pipesim_ruled_flow(PipesimStep *step, gboolean verbs, gboolean *done, GError **error)
 {
 	const PipesimJob *job = &step->job;
 	const PipesimTimes *times = job->times;
@@ -112,14 +113,13 @@ gboolean pipesim_ruled_flow(PipesimStep *step, gboolean *done, GError **error)
 			    &job->issuing, error))
 			return FALSE;
 	}
-	for (gint counts = order->is_closed && order->program == NULL;
-		ok && !*done && counts >= 0; counts--) {
+	if (!verbs || (order->is_closed && order->program == NULL)) {
 		PipesimFlow flow = {.step = step,
 			.per_chunk = pipesim_shape_per_chunk(&order->shape),
 			.slices = pipesim_shape_slices(&order->shape),
 			.p2p = times->p2p};
 
-		ok = run(&flow, order, counts, done, error);
+		ok = run(&flow, order, verbs, done, error);
 		/* Of an order without loops. */
 		if (*done && order->program != NULL) {
 			step->whole = pipesim_program_ref(flow.program);

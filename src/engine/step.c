@@ -20,6 +20,9 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
+/* Of no more ops all are told before lists of a few show what repeats. */
+#define MOST_TOLD (1u << 20)
+
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
 
@@ -236,6 +239,25 @@ static gboolean takes_figures_alone(const PipesimJob *job)
 	       pipesim_stream_takes(job->order);
 }
 
+/* The same without lists of all ops, where nothing varies with what runs. */
+static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
+{
+	const PipesimJob *job = &step->job;
+	const gboolean told = job->order->n_ops <= job->most_ops;
+	const gboolean first = told && !job->period && job->order->n_ops <= MOST_TOLD;
+	gboolean ok = TRUE;
+
+	if (first)
+		ok = pipesim_ruled_flow(step, TRUE, done, error);
+	if (ok && !*done)
+		ok = pipesim_ruled_leap(step, done, error);
+	if (ok && !*done && told && !first)
+		ok = pipesim_ruled_flow(step, TRUE, done, error);
+	if (ok && !*done && told)
+		ok = pipesim_ruled_flow(step, FALSE, done, error);
+	return ok;
+}
+
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
 {
 	g_autoptr(PipesimStep) step = new_step(job);
@@ -248,10 +270,7 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 		   pipesim_runtime_waits(job->runtime)) {
 		const gboolean steady = is_steady(job);
 
-		if (steady)
-			ok = pipesim_ruled_leap(step, &done, error);
-		if (ok && steady && !done && job->order->n_ops <= job->most_ops)
-			ok = pipesim_ruled_flow(step, &done, error);
+		ok = !steady || tell(step, &done, error);
 		if (done && job->runtime->splits_pairs && job->order->program == NULL &&
 			pipesim_order_has_pairs(job->order)) {
 			step->split = TRUE;

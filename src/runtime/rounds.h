@@ -32,6 +32,13 @@ typedef struct {
 	guint ranks;
 } PipesimRounds;
 
+/** pipesim_rounds_call_all: everybody may act once more. */
+static inline void pipesim_rounds_call_all(PipesimRounds *rounds)
+{
+	for (guint rank = 0; rank < rounds->ranks; rank++)
+		rounds->now[rank / 64] |= G_GUINT64_CONSTANT(1) << rank % 64;
+}
+
 /** pipesim_rounds_begin: everybody may. Memory from @arena, which says whether it sufficed. */
 static inline PipesimRounds pipesim_rounds_begin(guint ranks, PipesimArena *arena)
 {
@@ -41,8 +48,7 @@ static inline PipesimRounds pipesim_rounds_begin(guint ranks, PipesimArena *aren
 	if (rounds.now == NULL)
 		return rounds;
 	rounds.then = rounds.now + ranks / 64 + 1;
-	for (guint rank = 0; rank < ranks; rank++)
-		rounds.now[rank / 64] |= G_GUINT64_CONSTANT(1) << rank % 64;
+	pipesim_rounds_call_all(&rounds);
 	return rounds;
 }
 
