@@ -5,6 +5,8 @@
 
 #include "schedule/check.h"
 
+#define FEW 4
+
 /* One group of @first, where that is not 0, then whole groups, then one of @rest. */
 typedef struct {
 	guint chunks;
@@ -111,8 +113,8 @@ static void emit_runs(const Rank *rank, guint64 i, guint64 end)
 	}
 }
 
-/* Whole groups follow each other as one loop, unless they are so few and large that it is
- * shorter to write each out in runs of one chunk. */
+/* Whole groups follow each other as one loop, by which engines leap over them, unless they are
+ * so few that it is shorter to write each out in runs of one chunk. */
 static void emit(const Rank *rank)
 {
 	const Groups *groups = rank->groups;
@@ -133,7 +135,7 @@ static void emit(const Rank *rank)
 	}
 	pipesim_phase(rank->out, "steady");
 	emit_runs(rank, 0, begin);
-	if (periods > groups->group / 2) {
+	if (periods > FEW) {
 		pipesim_repeat (rank->out, (guint)periods)
 			for (guint64 k = 0; k < period; k++)
 				emit_one(rank, i + k);
