@@ -164,7 +164,7 @@ START_TEST(values_are_printed)
 
 	ck_assert_str_eq(ms, "1.23");
 	ck_assert_str_eq(percent, "12.5");
-	ck_assert_str_eq(bytes, "1.23 MB");
+	ck_assert_str_eq(bytes, "1.18 MiB");
 	ck_assert_ptr_null(pipesim_value_print(PIPESIM_COUNT, none, &numbers));
 	ck_assert(!pipesim_value_known(PIPESIM_FACTOR, nothing));
 	pipesim_value_plain(exact, PIPESIM_TIME, none);
