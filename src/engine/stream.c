@@ -20,6 +20,8 @@
 
 /* Passes below which compiling a superstep does not pay. */
 #define MIN_PASSES 24
+/* Ops of a rank in a superstep below which it does not pay to look whether so few are alike. */
+#define MIN_OPS_EACH 16
 /* Supersteps after which no more is waited for a structure that repeats. */
 #define MAX_TRIES 64
 
@@ -160,7 +162,117 @@ static gboolean repeats(Runner *run)
 	return same;
 }
 
+/* Where ranks stand and how many messages are on their way, *@n_words in all, then when; NULL where some were leapt
+ * over. (transfer full) */
+static GArray *note_moments(const Runner *run, guint *n_words)
+{
+	const PipesimStreaming *s = &run->s;
+	const guint ranks = s->order->shape.ranks;
+	g_autoptr(GArray) state = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimStreamRank *r = &s->ranks[rank];
+		const PipesimCommunicator *pending = &r->pending;
+		gint64 words[] = {r->loop - r->long_loop, r->verb,
+			(gint64)(r->limit - r->n_ran), PIPESIM_HASH_START};
+
+		for (guint32 i = pending->consumed; i != pending->produced; i++)
+			words[3] = pipesim_hash_add(
+				(guint32)words[3], (guint32)pending->ring[i & pending->mask]);
+		g_array_append_vals(state, words, G_N_ELEMENTS(words));
+	}
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		const gint64 n = (gint64)pipesim_communicator_waiting(&s->communicators[i]);
+
+		if (s->communicators[i].stretch != NULL)
+			return NULL;
+		g_array_append_val(state, n);
+	}
+	*n_words = state->len;
+	for (guint rank = 0; rank < ranks; rank++)
+		g_array_append_val(state, s->ranks[rank].time);
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		const PipesimCommunicator *c = &s->communicators[i];
+
+		for (guint32 at = c->consumed; at != c->produced; at++)
+			g_array_append_val(state, c->ring[at & c->mask]);
+	}
+	return g_steal_pointer(&state);
+}
+
+/* How much later all moments of @now are than those of @then; 0: they differ in more. */
+static gint64 later_by(const GArray *then, const GArray *now, guint n_words)
+{
+	const gint64 *a = (const gint64 *)(gconstpointer)then->data;
+	const gint64 *b = (const gint64 *)(gconstpointer)now->data;
+	const gint64 later = b[n_words] - a[n_words];
+
+	if (then->len != now->len || memcmp(a, b, n_words * sizeof *a) != 0)
+		return 0;
+	for (guint i = n_words; i < now->len; i++)
+		if (b[i] - a[i] != later)
+			return 0;
+	return later;
+}
+
 /* Phases ----------------------------------------------------------------------------------- */
+
+/* Leaves out as many supersteps, of which each only makes all @later. @done: how many ran a superstep ago */
+static void leave_out(Runner *run, gint64 supersteps, gint64 later, const guint32 *done)
+{
+	PipesimStreaming *s = &run->s;
+
+	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
+		PipesimStreamRank *r = &s->ranks[rank];
+		const gint64 rounds = supersteps * r->step;
+
+		r->round += (guint32)rounds;
+		r->n_ran += (guint64)rounds * s->order->loops[r->loop].n;
+		r->limit += (guint64)rounds * s->order->loops[r->loop].n;
+		r->time += supersteps * later;
+	}
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		PipesimCommunicator *c = &s->communicators[i];
+
+		s->done[i] += (guint32)supersteps * (s->done[i] - done[i]);
+		for (guint32 at = c->consumed; at != c->produced; at++)
+			c->ring[at & c->mask] += supersteps * later;
+	}
+}
+
+/* Supersteps that are too few to be compiled: once one only makes all later, so do the others. The last one runs, as what
+ * comes after it need not be like it. */
+static void run_few(Runner *run)
+{
+	const guint ranks = run->s.order->shape.ranks;
+	const gsize size = 2 * run->s.n_places * sizeof *run->s.done;
+	g_autofree guint32 *done = g_malloc(MAX(size, 1));
+	g_autoptr(GArray) then = NULL;
+	guint n_words = 0;
+	guint64 n_ops = 0;
+	gint64 later = 0;
+
+	for (guint rank = 0; rank < ranks; rank++)
+		n_ops += (guint64)run->s.ranks[rank].step *
+			 run->s.order->loops[run->s.ranks[rank].long_loop].n;
+	while (later == 0 && n_ops >= (guint64)ranks * MIN_OPS_EACH &&
+		supersteps_left(run) > 2) {
+		g_autoptr(GArray) now = NULL;
+
+		memcpy(done, run->s.done, size);
+		superstep(run);
+		now = note_moments(run, &n_words);
+		if (then != NULL && now != NULL)
+			later = later_by(then, now, n_words);
+		g_clear_pointer(&then, g_array_unref);
+		then = g_steal_pointer(&now);
+	}
+	for (guint rank = 0; rank < ranks; rank++)
+		if (run->s.ranks[rank].loop != run->s.ranks[rank].long_loop)
+			return;
+	if (later > 0 && supersteps_left(run) > 1)
+		leave_out(run, (gint64)supersteps_left(run) - 1, later, done);
+}
 
 /* Micro-batches that the first stages have begun. */
 static guint64 begun(const Runner *run)
@@ -221,6 +333,8 @@ static void run_phase(Runner *run, guint32 phase)
 		}
 	}
 	/* What is left of its loops runs op by op. */
+	if (supersteps_left(run) <= MIN_PASSES)
+		run_few(run);
 	if (supersteps_left(run) > MAX_SINGLE / ranks)
 		run->too_long = TRUE;
 	for (guint rank = 0; rank < ranks; rank++)
