@@ -582,9 +582,9 @@ gboolean pipesim_program_has_copies(const PipesimProgram *program)
 	return FALSE;
 }
 
-/* @program with @shape, and an R before each backward of the first @chunks of each rank. */
-static PipesimProgram *with_recompute(
-	const PipesimProgram *program, const PipesimShape *shape, guint chunks, GError **error)
+/* @program with @shape, and an R before each backward of @chunks of each rank from the @first one on. */
+static PipesimProgram *with_recompute(const PipesimProgram *program, const PipesimShape *shape,
+	guint first, guint chunks, GError **error)
 {
 	g_autofree GArray **lists = g_new0(GArray *, program->shape.ranks);
 
@@ -594,7 +594,8 @@ static PipesimProgram *with_recompute(
 			i++) {
 			const PipesimOp *op = &program->ops[i];
 
-			if (pipesim_op_has_backward(op) && op->chunk < chunks)
+			if (pipesim_op_has_backward(op) && op->chunk >= first &&
+				op->chunk < first + chunks)
 				add(lists[rank], op, PIPESIM_OP_RECOMPUTE, 0);
 			add(lists[rank], op, op->kind, 0);
 		}
@@ -613,7 +614,7 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 	if (!pipesim_times_check_copy(times, "--offload-fraction", error))
 		return NULL;
 	if (pipesim_program_has_copies(program))
-		return with_recompute(program, shape, 0, error);
+		return with_recompute(program, shape, 0, 0, error);
 	if (!pipesim_program_check_plain(program, "--offload-fraction", error))
 		return NULL;
 	x.packers = pipesim_arena_array(arena, Packer, shape->ranks);
@@ -657,7 +658,7 @@ PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const Pipesi
 }
 
 PipesimProgram *pipesim_program_recompute(
-	const PipesimProgram *program, guint chunks, GError **error)
+	const PipesimProgram *program, guint first, guint chunks, GError **error)
 {
-	return with_recompute(program, &program->shape, chunks, error);
+	return with_recompute(program, &program->shape, first, chunks, error);
 }

@@ -133,11 +133,21 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 		!pipesim_shape_check_chunks(
 			shape->chunks, "--recompute-chunks", shape->recompute, error))
 		return FALSE;
-	if (pipesim_shape_offloads(shape) && shape->recompute > 0)
+	if (shape->offload_part.num > 0 && shape->recompute > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"what is recomputed holds nothing that %s could copy; leave out either",
-			shape->offload_part.num > 0 ? "--offload-fraction"
-						    : "--offload-chunks");
+			"what is recomputed holds nothing that --offload-fraction could copy; "
+			"leave out either");
+	if (shape->recompute > 0 && shape->offload == shape->chunks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"what is recomputed holds nothing that --offload-chunks could copy; "
+			"leave "
+			"out either");
+	if (shape->recompute > shape->chunks - shape->offload)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--recompute-chunks %u behind %u that are copied, of %u on each rank; "
+			"nearest: --recompute-chunks %u",
+			shape->recompute, shape->offload, shape->chunks,
+			shape->chunks - shape->offload);
 	if (shape->offload_part.num > 0 && schedule->barriers > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"copies of --offload-fraction are planned for orders without passes "

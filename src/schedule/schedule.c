@@ -70,19 +70,25 @@ static PipesimProgram *offload(const PipesimSchedule *schedule, const PipesimPro
 					     how.chunks + 1);
 }
 
+static void replace(PipesimProgram **program, PipesimProgram *by)
+{
+	pipesim_program_unref(*program);
+	*program = by;
+}
+
 /* @order, which it frees, with what its shape asks for besides. */
 static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *order,
 	const PipesimShape *shape, const PipesimTimes *times, GError **error)
 {
 	static const char unknown[] = "copies to the host are left out: nothing says what one "
 				      "takes (COPY of --times, or --offload-bandwidth)";
+	const gboolean copies = shape->offload > 0 && times != NULL;
 	g_autoptr(PipesimOrder) plain = order;
 	g_autoptr(PipesimProgram) program = NULL;
-	g_autoptr(PipesimProgram) more = NULL;
 
 	if (shape->offload_part.num > 0)
 		return pipesim_order_offload_part(plain, shape, times, error);
-	if (shape->recompute == 0 && pipesim_own_copy(times->own) == 0) {
+	if (copies && pipesim_own_copy(times->own) == 0) {
 		if (schedule->offloads == PIPESIM_OFFLOADS_NOTHING &&
 			!pipesim_times_check_copy(times, "--offload-chunks", error))
 			return NULL;
@@ -90,11 +96,13 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 		return g_steal_pointer(&plain);
 	}
 	program = pipesim_order_expand(plain, error);
+	if (program != NULL && copies)
+		replace(&program, offload(schedule, program, times, shape->offload, error));
+	/* What lives longest is copied: chunks behind it are recomputed. */
 	if (program != NULL && shape->recompute > 0)
-		more = pipesim_program_recompute(program, shape->recompute, error);
-	else if (program != NULL)
-		more = offload(schedule, program, times, shape->offload, error);
-	return more != NULL ? pipesim_order_of_program(more) : NULL;
+		replace(&program, pipesim_program_recompute(
+					  program, shape->offload, shape->recompute, error));
+	return program != NULL ? pipesim_order_of_program(program) : NULL;
 }
 
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,

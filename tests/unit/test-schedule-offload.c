@@ -109,15 +109,53 @@ START_TEST(orders_run_with_less)
 
 			for (scenario.offload = 1; scenario.offload <= most; scenario.offload++)
 				for (guint k = scenario.offload % every;
-					k < G_N_ELEMENTS(copies); k += every)
-					if ((*s)->takes & PIPESIM_TAKES_OFFLOAD)
+					k < G_N_ELEMENTS(copies) &&
+					((*s)->takes & PIPESIM_TAKES_OFFLOAD);
+					k += every) {
+					scenario.recompute = 0;
+					check(*s, scenario, copies[k], 1 + k % 2);
+					/* Of chunks behind them. */
+					scenario.recompute = 1 + k % 2;
+					if (((*s)->takes & PIPESIM_TAKES_RECOMPUTE) &&
+						scenario.recompute <= most - scenario.offload)
 						check(*s, scenario, copies[k], 1 + k % 2);
+				}
 			scenario.offload = 0;
 			for (scenario.recompute = 1; scenario.recompute <= most;
 				scenario.recompute++)
 				if ((*s)->takes & PIPESIM_TAKES_RECOMPUTE)
 					check(*s, scenario, 0, 1);
 		}
+}
+END_TEST
+
+/* By hand: interleaved 1F1B on two ranks of two chunks, with F of 1 ms, runs 0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3
+ * 0B1 .. on rank 0. It holds five chunks at 0F2. With those of stage 0 on the host once the next op has run it holds
+ * 2F0, 2F1 and 0F2 there; with these recomputed instead 2F2, 2F3 and 0R1 before 0B1. With the copies, and R of stage 2,
+ * it holds no more than 0F3 and 2R1. Four R of 1 ms are on each rank. */
+START_TEST(copies_and_recomputes)
+{
+	static const struct {
+		guint offload, recompute, peak;
+		gint64 makespan;
+	} rows[] = {{0, 0, 5, 27}, {1, 0, 3, 27}, {0, 1, 3, 31}, {1, 1, 2, 31}};
+	const PipesimSchedule *schedule = pipesim_schedule_find("interleaved-1f1b", NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(2000000, 2000000, 2000000, -1, 0);
+
+	costs->own[PIPESIM_OP_OFFLOAD_START] = costs->own[PIPESIM_OP_RELOAD_START] = 200000;
+	for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+		const PipesimScenario scenario = {.ranks = 2,
+			.microbatches = 4,
+			.chunks = 2,
+			.offload = rows[i].offload,
+			.recompute = rows[i].recompute,
+			.keep = PIPESIM_KEEP_OPS};
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
+
+		ck_assert_ptr_null(run->error);
+		ck_assert_uint_eq(run->report->held.peak[0], rows[i].peak);
+		ck_assert_int_eq(run->report->makespan, rows[i].makespan * 1000000);
+	}
 }
 END_TEST
 
@@ -305,6 +343,7 @@ Suite *schedule_offload_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, orders_run_with_less, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(tcase, parts_are_freed_as_copies_end, 0, G_N_ELEMENTS(shapes));
+	tcase_add_test(tcase, copies_and_recomputes);
 	tcase_add_test(tcase, part_of_two_microbatches);
 	tcase_add_test(tcase, models_compute_again_by_ops);
 	suite_add_tcase(suite, tcase);
