@@ -83,9 +83,11 @@ PipesimContention *pipesim_contention_new(void)
 	return contention;
 }
 
-static guint64 multiply(guint64 a, guint64 b)
+/* @a * @b in units of 2^-62 where @b is below 1: its bits are shifted there, not those of the product, which has
+ * twice as many. */
+static inline guint64 multiply(guint64 a, guint64 b)
 {
-	return (guint64)((Unsigned)a * b >> RESULT_BITS);
+	return (guint64)((Unsigned)a * (b << (64 - RESULT_BITS)) >> 64);
 }
 
 /* 2^-@exponent, to within 2^-40. */
@@ -103,7 +105,8 @@ static inline guint64 halve(guint64 exponent)
 #pragma GCC unroll 8
 	for (guint i = G_N_ELEMENTS(terms) - 1; i-- > 0;)
 		sum = terms[i] - multiply(sum, rest);
-	return multiply(roots[root], sum) >> whole;
+	/* Both may be 1. */
+	return (guint64)((Unsigned)(2 * roots[root]) * (2 * sum) >> 64) >> whole;
 }
 
 /* exp(-@dt / @constant), in units of 2^-62. */
@@ -133,7 +136,7 @@ static inline void advance(
 		const gint64 distance = state->mean[i] - to;
 		/* Rounded towards 0, so that it gets there however small the steps. */
 		const gint64 left = (gint64)multiply(
-			(guint64)ABS(distance), decay(dt, power->time_constant[i]));
+			decay(dt, power->time_constant[i]), (guint64)ABS(distance));
 
 		state->mean[i] = to + (distance < 0 ? -left : left);
 	}
