@@ -507,47 +507,50 @@ static guint32 step_of(const Engine *engine, const PipesimAction *action)
 /* Where the other end of a message stands the processor is told so many actions before. */
 #define AHEAD 16
 
+/* Both ends of a message have the same transfer_of. Where a receive stands before its send, it holds its place
+ * among the arrivals for that until then. */
 static void add_transfers(Engine *engine)
 {
 	const PipesimLowering *lowering = engine->lowering;
-	const PipesimAction *actions = lowering->actions;
 	PipesimTimeline *timeline = engine->timeline;
-	const guint ranks = lowering->program->shape.ranks;
-	guint32 n = 0;
+	guint32 *transfer_of = engine->transfer_of;
+	guint32 n = 0, n_sent = 0, i = 0;
 
-	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
-			const PipesimAction *send = &actions[i];
+	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
+		for (; i < lowering->rank_begin[rank + 1]; i++) {
+			const PipesimAction *here = &lowering->actions[i];
 
 			if (i + AHEAD < lowering->n_actions) {
-				__builtin_prefetch(&actions[send[AHEAD].peer]);
-				__builtin_prefetch(&engine->transfer_of[send[AHEAD].peer], 1);
+				__builtin_prefetch(&lowering->actions[here[AHEAD].peer]);
+				__builtin_prefetch(&transfer_of[here[AHEAD].peer], 1);
 			}
-			if (!pipesim_action_is_send(send->kind))
+			if (!pipesim_action_is_message(here->kind))
 				continue;
-			engine->transfer_of[i] = timeline->n_transfers;
-			engine->transfer_of[send->peer] = timeline->n_transfers;
-			timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
-				.from = step_of(engine, send),
-				.to = step_of(engine, &actions[send->peer]),
+			if (!pipesim_action_is_send(here->kind)) {
+				if (here->peer < i)
+					timeline->arrivals[n] = transfer_of[i];
+				else
+					transfer_of[i] = n;
+				n++;
+				continue;
+			}
+			if (here->peer < i)
+				timeline->arrivals[transfer_of[here->peer]] = n_sent;
+			transfer_of[i] = transfer_of[here->peer] = n_sent;
+			timeline->transfers[n_sent++] = (PipesimTransfer){
+				.from = step_of(engine, here),
+				.to = step_of(engine, &lowering->actions[here->peer]),
 				.from_rank = rank,
-				.to_rank = send->peer_rank,
-				.backward = send->kind == PIPESIM_ACTION_SEND_B,
+				.to_rank = here->peer_rank,
+				.backward = here->kind == PIPESIM_ACTION_SEND_B,
 				.sent = NOT_ISSUED,
 				.received = NOT_ISSUED,
 			};
 		}
-		timeline->send_begin[rank + 1] = timeline->n_transfers;
-	}
-	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++)
-			if (actions[i].kind == PIPESIM_ACTION_RECV_F ||
-				actions[i].kind == PIPESIM_ACTION_RECV_B)
-				timeline->arrivals[n++] = engine->transfer_of[i];
+		timeline->send_begin[rank + 1] = n_sent;
 		timeline->receive_begin[rank + 1] = n;
 	}
+	timeline->n_transfers = n_sent;
 }
 
 static gboolean fail_memory(const Engine *engine, GError **error)
@@ -559,14 +562,16 @@ static gboolean fail_memory(const Engine *engine, GError **error)
 }
 
 /* Room for what is told, and all messages. */
-static gboolean lay_out(Engine *engine, PipesimArena *arena, GError **error)
+static gboolean lay_out(Engine *engine, guint32 n_pairs, PipesimArena *arena, GError **error)
 {
 	const PipesimLowering *lowering = engine->lowering;
 	const PipesimProgram *program = lowering->program;
 	PipesimTimeline *timeline = engine->timeline;
 	const gsize ranks = program->shape.ranks;
 	const gsize n = MAX(timeline->n_ops, 1u);
-	const gsize n_transfers = (lowering->n_actions - program->n_ops) / 2 + 1;
+	/* Neither more than ends, nor than results: of an op one, of a pair two. */
+	const gsize n_transfers = MIN((lowering->n_actions - program->n_ops) / 2 + 1,
+		(gsize)program->n_ops + n_pairs);
 	guint32 step = 0;
 
 	timeline->start = pipesim_try_large(n, sizeof *timeline->start);
@@ -670,6 +675,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		.split = lowering->runtime->splits_pairs,
 		.cause = PIPESIM_NO_CAUSE};
 	gboolean ok, done = FALSE;
+	guint32 n_pairs = 0;
 
 	if (network != NULL)
 		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
@@ -678,12 +684,12 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		engine.no_memory = engine.pace == NULL;
 		engine.counts_waits = engine.paces.waits_slow || engine.paces.power != NULL;
 	}
-	timeline->n_ops = program->n_ops;
-	for (guint32 op = 0; engine.split && op < program->n_ops; op++)
-		timeline->n_ops += program->ops[op].kind == PIPESIM_FB;
+	for (guint32 op = 0; op < program->n_ops; op++)
+		n_pairs += program->ops[op].kind == PIPESIM_FB;
+	timeline->n_ops = program->n_ops + (engine.split ? n_pairs : 0);
 	ok = engine.no_memory ? pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 					"%u ranks do not fit in memory", ranks)
-			      : lay_out(&engine, arena, error);
+			      : lay_out(&engine, n_pairs, arena, error);
 	if (ok && network == NULL && engine.pace == NULL)
 		ok = run_ruled(&engine, issuing, &done, error);
 	if (ok && !done) {
