@@ -129,7 +129,6 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 	} else if (engine->counts_waits) {
 		change_waits(engine, second, TRUE);
 		push(engine, start - engine->now, from, BEGINS | PIPESIM_BY_TRANSFER | index);
-		push(engine, start - engine->now, to, BEGINS | PIPESIM_BY_TRANSFER | index);
 	}
 	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
@@ -441,6 +440,15 @@ static void end_shard(Engine *engine, guint rank, guint32 index)
 	advance(engine, rank);
 }
 
+/* A message that was ready moves: neither of its ends waits any more. */
+static void begin_move(Engine *engine, guint32 index)
+{
+	const PipesimTransfer *transfer = &engine->timeline->transfers[index];
+
+	change_waits(engine, transfer->from_rank, FALSE);
+	change_waits(engine, transfer->to_rank, FALSE);
+}
+
 /* A message has arrived. */
 static void end_transfer(Engine *engine, guint32 index)
 {
@@ -451,33 +459,36 @@ static void end_transfer(Engine *engine, guint32 index)
 	arrive(engine, transfer->from_rank, engine->queues[index][TRUE]);
 }
 
-/* The next thing that ends: at the same time that of the first rank, and what it runs before what it receives. */
-static void run_next(Engine *engine)
+/* The next thing that ends: at the same time that of the first rank, and what it runs before what it receives. FALSE:
+ * nothing does. */
+static gboolean run_next(Engine *engine)
 {
 	const PipesimMatch end = pipesim_tournament_first(&engine->ends);
-	PipesimEvent event;
+	const PipesimEvent *event = pipesim_events_first(&engine->events);
 	guint rank;
 
-	if (engine->events.n == 0 || end.time < engine->events.heap[0].time ||
-		(end.time == engine->events.heap[0].time &&
-			end.rank <= engine->events.heap[0].key >> RANK_SHIFT)) {
+	if (event == NULL || end.time < event->time ||
+		(end.time == event->time && end.rank <= event->key >> RANK_SHIFT)) {
+		if (end.time == PIPESIM_NEVER)
+			return FALSE;
 		engine->now = end.time;
 		engine->cause = engine->ranks[end.rank].step;
 		end_op(engine, end.rank);
 		if (!engine->ranks[end.rank].busy)
 			pipesim_tournament_set(&engine->ends, end.rank, PIPESIM_NEVER);
-		return;
+		return TRUE;
 	}
-	event = pipesim_events_pop(&engine->events);
-	rank = (guint)(event.key >> RANK_SHIFT);
-	engine->now = event.time;
-	engine->cause = event.key & CAUSE_MASK;
-	if (event.key & BEGINS)
-		change_waits(engine, rank, FALSE);
+	engine->events.first++;
+	rank = (guint)(event->key >> RANK_SHIFT);
+	engine->now = event->time;
+	engine->cause = event->key & CAUSE_MASK;
+	if (event->key & BEGINS)
+		begin_move(engine, (guint32)engine->cause);
 	else if (engine->cause & PIPESIM_BY_TRANSFER)
 		end_transfer(engine, (guint32)engine->cause);
 	else
 		end_shard(engine, rank, (guint32)engine->cause);
+	return TRUE;
 }
 
 static void run_events(Engine *engine)
@@ -486,12 +497,8 @@ static void run_events(Engine *engine)
 		reach(engine, rank);
 		advance(engine, rank);
 	}
-	while (!engine->overflow && !engine->no_memory &&
-		(engine->events.n > 0 ||
-			pipesim_tournament_first(&engine->ends).time != PIPESIM_NEVER)) {
+	while (!engine->overflow && !engine->no_memory && run_next(engine))
 		engine->timeline->events++;
-		run_next(engine);
-	}
 }
 
 /* The op of the timeline that a message of @action leaves from or goes to. */

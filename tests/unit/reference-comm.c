@@ -1,9 +1,9 @@
 #include "config.h"
 
 #include "engine/edges.h"
-#include "engine/events.h"
 #include "engine/shards.h"
 #include "engine/slowdown.h"
+#include "event-heap.h"
 #include "reference-comm.h"
 #include "runtime/rules.h"
 
@@ -52,7 +52,7 @@ typedef struct {
 	guint32 *transfer_of; /* by action */
 	guint32 *send_of;     /* by transfer: the action that sends it */
 	Rank *ranks;
-	PipesimEvents events;
+	EventHeap events;
 	gint64 now;
 	guint64 cause; /* what has just ended */
 	guint32 n_done;
@@ -65,7 +65,7 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 
 	if (duration >= PIPESIM_MAX_END - engine->now)
 		engine->overflow = TRUE;
-	else if (!pipesim_events_push(&engine->events, engine->now + duration, key))
+	else if (!event_heap_push(&engine->events, engine->now + duration, key))
 		engine->no_memory = TRUE;
 }
 
@@ -405,7 +405,7 @@ static void run_events(Engine *engine)
 	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
 		advance(engine, rank);
 	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
-		const PipesimEvent event = pipesim_events_pop(&engine->events);
+		const HeapEvent event = event_heap_pop(&engine->events);
 		const guint rank = (guint)(event.key >> RANK_SHIFT);
 
 		engine->now = event.time;
@@ -501,7 +501,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 		timeline->cause == NULL || timeline->transfers == NULL ||
 		timeline->arrivals == NULL || timeline->send_begin == NULL ||
 		timeline->receive_begin == NULL || !pipesim_arena_check(arena, NULL, "-") ||
-		!pipesim_events_init(&engine->events, 4 * ranks + 16))
+		!event_heap_init(&engine->events, 4 * ranks + 16))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops and their messages do not fit in memory; take fewer ranks or "
 			"micro-batches",
@@ -578,6 +578,6 @@ PipesimTimeline *reference_comm_run(const PipesimLowering *lowering,
 		ok = finish(&engine, error);
 	}
 	pipesim_pace_free(engine.pace, &engine.paces, ranks, timeline->makespan, states);
-	pipesim_events_clear(&engine.events);
+	event_heap_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

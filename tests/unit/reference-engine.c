@@ -1,5 +1,5 @@
 #include "reference-engine.h"
-#include "engine/events.h"
+#include "event-heap.h"
 
 typedef struct {
 	const PipesimProgram *program;
@@ -8,7 +8,7 @@ typedef struct {
 	guint8 *waiting; /* inputs that have not arrived, by op */
 	guint32 *next;   /* by rank: its next op, or the one it is running */
 	guint8 *busy;    /* by rank */
-	PipesimEvents events;
+	EventHeap events;
 	guint n_done;
 	gint64 now;
 	gboolean overflow, no_memory;
@@ -25,7 +25,7 @@ static void push(Engine *engine, gint64 time, guint32 rank, guint32 op, gboolean
 {
 	if (time >= PIPESIM_MAX_END)
 		engine->overflow = TRUE;
-	else if (!pipesim_events_push(&engine->events, time, key_of(rank, op, completion)))
+	else if (!event_heap_push(&engine->events, time, key_of(rank, op, completion)))
 		engine->no_memory = TRUE;
 }
 
@@ -81,7 +81,7 @@ static void run_events(Engine *engine)
 	for (guint32 rank = 0; rank < engine->program->shape.ranks; rank++)
 		try_start(engine, rank);
 	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
-		const PipesimEvent event = pipesim_events_pop(&engine->events);
+		const HeapEvent event = event_heap_pop(&engine->events);
 		const guint32 rank = (guint32)(event.key >> 33);
 		const guint32 op = (guint32)(event.key >> 1);
 
@@ -119,7 +119,7 @@ static gboolean allocate(Engine *engine, GError **error)
 	engine->busy = g_try_new0(guint8, program->shape.ranks);
 	if (engine->timeline->start == NULL || engine->timeline->end == NULL ||
 		engine->waiting == NULL || engine->next == NULL || engine->busy == NULL ||
-		!pipesim_events_init(&engine->events, 2 * (gsize)program->shape.ranks + 16))
+		!event_heap_init(&engine->events, 2 * (gsize)program->shape.ranks + 16))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops do not fit in memory; take fewer ranks or micro-batches",
 			program->n_ops);
@@ -157,6 +157,6 @@ PipesimTimeline *reference_run(
 	g_free(engine.waiting);
 	g_free(engine.next);
 	g_free(engine.busy);
-	pipesim_events_clear(&engine.events);
+	event_heap_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

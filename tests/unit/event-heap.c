@@ -1,16 +1,16 @@
 #include "config.h"
 
-#include "engine/events.h"
+#include "event-heap.h"
 
-gboolean pipesim_events_init(PipesimEvents *events, gsize size)
+gboolean event_heap_init(EventHeap *events, gsize size)
 {
 	events->n = 0;
 	events->size = size;
-	events->heap = g_try_new(PipesimEvent, size);
+	events->heap = g_try_new(HeapEvent, size);
 	return events->heap != NULL;
 }
 
-void pipesim_events_clear(PipesimEvents *events)
+void event_heap_clear(EventHeap *events)
 {
 	g_free(events->heap);
 	events->heap = NULL;
@@ -22,18 +22,18 @@ void pipesim_events_clear(PipesimEvents *events)
 __extension__ typedef unsigned __int128 Place;
 
 /* Times are not negative: (time, key) as one number. */
-static inline Place place_of(const PipesimEvent *event)
+static inline Place place_of(const HeapEvent *event)
 {
 	return (Place)(guint64)event->time << 64 | event->key;
 }
 
-gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
+gboolean event_heap_push(EventHeap *events, gint64 time, guint64 key)
 {
-	const PipesimEvent event = {time, key};
+	const HeapEvent event = {time, key};
 	gsize i = events->n;
 
 	if (events->n == events->size) {
-		PipesimEvent *heap = g_try_renew(PipesimEvent, events->heap, events->size * 2);
+		HeapEvent *heap = g_try_renew(HeapEvent, events->heap, events->size * 2);
 
 		if (heap == NULL)
 			return FALSE;
@@ -42,7 +42,7 @@ gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
 	}
 	events->n++;
 	while (i > 0) {
-		const PipesimEvent *parent = &events->heap[(i - 1) / CHILDREN];
+		const HeapEvent *parent = &events->heap[(i - 1) / CHILDREN];
 
 		if (place_of(parent) <= place_of(&event))
 			break;
@@ -54,7 +54,7 @@ gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
 }
 
 /* The first of the children of the place before @child, all of which there are. */
-static inline gsize first_child(const PipesimEvent *heap, gsize child)
+static inline gsize first_child(const HeapEvent *heap, gsize child)
 {
 	const gsize left = child + (place_of(&heap[child + 1]) < place_of(&heap[child]));
 	const gsize right =
@@ -63,11 +63,11 @@ static inline gsize first_child(const PipesimEvent *heap, gsize child)
 	return place_of(&heap[right]) < place_of(&heap[left]) ? right : left;
 }
 
-PipesimEvent pipesim_events_pop(PipesimEvents *events)
+HeapEvent event_heap_pop(EventHeap *events)
 {
-	PipesimEvent *heap = events->heap;
-	const PipesimEvent first = heap[0];
-	const PipesimEvent last = heap[--events->n];
+	HeapEvent *heap = events->heap;
+	const HeapEvent first = heap[0];
+	const HeapEvent last = heap[--events->n];
 	gsize i = 0;
 
 	for (;;) {
