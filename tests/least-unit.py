@@ -4,7 +4,7 @@
     least-unit.py --pp 8 --max-activations 4 --times 1,1.6,0.85 --units 2 --period 7.2
 
 Needs OR-tools (pip install ortools). Prints FEASIBLE, INFEASIBLE or UNKNOWN, where --seconds were not enough. What
-is infeasible is so in all shorter periods too. --check asks where src/optimize/fold.c has found the shortest units of
+is infeasible is so in all shorter periods too. --check asks where src/schedule/search/fold.c has found the shortest units of
 one. It knows nothing of pipesim's search: every op of every micro-batch has a time, and a place in the period at
 which its rank runs nothing else; whatever an op of a micro-batch waits for is of any period.
 """

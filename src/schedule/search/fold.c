@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/phases.h"
-#include "optimize/fold.h"
+#include "schedule/search/fold.h"
 #include <string.h>
 
 /* Codes of the chunk before the fold (down) and of that behind it (up). A unit's ends, at which a rank and the one
@@ -25,6 +25,13 @@ enum {
 
 #define MOST_OPS (2 * PIPESIM_CODE_KINDS)
 #define NEVER    (G_MININT64 / 4)
+/* The first step from the work of the ranks on, and the last one, as parts of it. */
+#define FIRST_STEP 100
+#define LAST_STEP  1000
+/* Units of a period whose steps are looked at. */
+#define MOST_STEPS 200
+/* Of an op of a step that is looked at. */
+#define STEP_VISITS 5
 /* Ways that are kept of a rank, at most. */
 #define WIDTH 400
 /* Periods that a micro-batch is under way, at most. */
@@ -513,4 +520,66 @@ void pipesim_fold_unroll(const PipesimFold *f, guint i, const PipesimInstance *x
 				if (m >= 0 && m < count)
 					*codes++ = (guint8)code;
 			}
+}
+
+/* The shortest period ------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimFold *fold;
+	guint8 *codes;
+	const PipesimFoldLook *how;
+	guint64 visits, looks;
+} Looks;
+
+static gboolean is_over(const Looks *l)
+{
+	return (l->how->go_on != NULL && !l->how->go_on(l->how->data)) ||
+	       (l->how->most_visits > 0 && l->visits >= l->how->most_visits);
+}
+
+/* The steps of the units of @period that fit; FALSE: there are none. */
+static gboolean look_at(Looks *l, gint64 period)
+{
+	const PipesimInstance *x = l->fold->x;
+	const guint n = pipesim_fold_find(l->fold, period, &l->visits);
+
+	for (guint i = 0; i < MIN(n, MOST_STEPS) && (i == 0 || !is_over(l)); i++) {
+		l->looks++;
+		l->visits += (guint64)x->ranks * x->per_rank * STEP_VISITS;
+		pipesim_fold_unroll(l->fold, i, x, l->codes);
+		if (pipesim_instance_all_fit(x, l->codes))
+			l->how->look(l->how->data, l->codes);
+	}
+	return n > 0;
+}
+
+/* From the work of the ranks on in steps that double, up to a trip of one micro-batch after the other, then between
+ * the last two of these. */
+guint64 pipesim_fold_search(PipesimFold *fold, guint8 *codes, const PipesimFoldLook *how)
+{
+	const PipesimInstance *x = fold->x;
+	Looks l = {.fold = fold, .codes = codes, .how = how};
+	gint64 work = 1, trip = 0, least, most, step;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		work = MAX(work, fold->work[rank]);
+		trip += fold->work[rank];
+	}
+	for (guint lane = 0; lane < x->lanes; lane++)
+		trip += x->hop[lane] + x->hop_back[lane];
+	least = most = work;
+	step = work / FIRST_STEP + 1;
+	while (!look_at(&l, most)) {
+		if (most >= trip || is_over(&l))
+			return l.looks;
+		least = most;
+		most = MIN(most + step, trip);
+		step *= 2;
+	}
+	while (most - least > work / LAST_STEP && most - least > 1 && !is_over(&l)) {
+		const gint64 period = least + (most - least) / 2;
+
+		*(look_at(&l, period) ? &most : &least) = period;
+	}
+	return l.looks;
 }

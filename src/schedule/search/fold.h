@@ -27,3 +27,16 @@ gboolean pipesim_fold_is_complete(const PipesimFold *fold);
  * @codes: (out): per_rank of each rank of @instance */
 void pipesim_fold_unroll(
 	const PipesimFold *fold, guint i, const PipesimInstance *instance, guint8 *codes);
+
+/* How long to look for a step, and what takes those that are found. */
+typedef struct {
+	guint64 most_visits;              /* of ops, of about 10 ns each; 0: any number */
+	gboolean (*go_on)(gpointer data); /* NULL: always */
+	void (*look)(gpointer data, const guint8 *codes);
+	gpointer data;
+} PipesimFoldLook;
+
+/** pipesim_fold_search: looks at the steps of units whose period is the shortest, or near it, all that fit.
+ * @codes: per_rank of each rank, which @how looks at
+ * Returns: how many were looked at. */
+guint64 pipesim_fold_search(PipesimFold *fold, guint8 *codes, const PipesimFoldLook *how);
