@@ -10,14 +10,15 @@
  *	rank 1   FFFfFfiwfiwIWfiIiIwIWwWW     then rounds; at the end the weight gradients
  *	rank 2    FfFfFfiwFIWfiIiIiIwWwWwW    that are left
  *
- * The shortest of those that fit is put together anew by its own times (order/justify.h). This is
- * done within one limit after the other, the tightest first, so that by construction no order is
+ * The shortest of those that fit is put together anew by its own times (order/justify.h). With little
+ * memory so is the shortest unit of one micro-batch, repeated (search/fold.h). This is done within one limit after the other, the tightest first, so that by construction no order is
  * longer with more memory. */
 #include "config.h"
 
 #include "model/costs.h"
 #include "order/justify.h"
 #include "schedule/check.h"
+#include "schedule/search/fold.h"
 #include "schedule/search/sequence.h"
 #include <string.h>
 
@@ -39,6 +40,9 @@ static const PipesimVerb verbs[CODES] = {{PIPESIM_F, 0}, {PIPESIM_I, 0}, {PIPESI
  * ops take: with twice as many, of 353 instances 1 in 70 more comes out shorter, by 0.07 % of all. */
 #define PASSES    2
 #define NOISY_OPS 6000
+/* Of ops, in the search for the shortest unit within a limit. */
+#define UNIT_VISITS (1u << 18)
+#define LONG_VISITS (1u << 22)
 /* Orders with more ops are not put together anew, and searched within few limits. */
 #define LONG (1u << 14)
 
@@ -376,22 +380,26 @@ static void justify(Search *s)
 	offer_codes(s, s->out);
 }
 
+static void set_limit(Search *s, guint chunks)
+{
+	s->limit = s->held * chunks;
+	for (guint r = 0; r < s->x->ranks; r++)
+		s->x->room[0].limit[r] = s->limit;
+}
+
 /* Within limits from the lowest up to that asked for, counted in chunks that a rank holds: up to
  * what 1F1B holds by eighths of that, where rounds come to no end unless they are all there are,
  * and from there on one by one, of long orders few. Each begins with the shortest order so far. */
-static void search(Search *s, const GPtrArray *hands)
+static void search(Search *s, const GPtrArray *hands, guint top)
 {
 	const gboolean is_long = s->n > LONG;
 	const guint usual = 2 * s->x->ranks, all = 2 * s->x->count;
 	const guint part = MAX(usual / 8, 1);
-	const guint top = (guint)MIN(s->x->room[0].limit[0] / s->held, all);
 	guint chunks = is_long ? usual : usual % part + part, justified = 0;
 
 	for (chunks = MIN(chunks, all); chunks <= top;
 		chunks = MIN(chunks, is_long ? top : all)) {
-		s->limit = s->held * (chunks == all ? MAX(all, usual) : chunks);
-		for (guint r = 0; r < s->x->ranks; r++)
-			s->x->room[0].limit[r] = s->limit;
+		set_limit(s, chunks == all ? MAX(all, usual) : chunks);
 		if (chunks >= usual || chunks == all)
 			offer_rounds(s);
 		for (guint i = 0; i < hands->len; i++)
@@ -403,6 +411,45 @@ static void search(Search *s, const GPtrArray *hands)
 		if (chunks == top || s->is_tight)
 			return;
 		chunks += chunks < usual ? part : MAX(chunks / (is_long ? 2 : 64), 1);
+	}
+}
+
+static void look(gpointer data, const guint8 *codes)
+{
+	offer(data, codes, run_codes(data, codes));
+}
+
+/* The shortest unit of one micro-batch, repeated, where less than what 1F1B holds is asked for: what is made by hand, and
+ * put together anew from there, takes up to 25 % longer. From five eighths of that on this is not so, but of long
+ * orders, which nothing else is searched for. */
+static void search_units(Search *s, guint top)
+{
+	const gboolean is_long = s->n > LONG;
+	const guint usual = 2 * s->x->ranks, part = MAX(usual / 16, 1);
+	const PipesimFoldLook how = {
+		.most_visits = is_long ? LONG_VISITS : UNIT_VISITS, .look = look, .data = s};
+	/* V-Min holds that. */
+	const guint least = 2 * ((s->x->ranks + 1) / 3 + 1);
+	PipesimFold *fold =
+		s->is_tight || top < least || top >= usual ? NULL : pipesim_fold_new(s->x);
+	g_autofree guint8 *best = NULL;
+	const gint64 before = s->makespan;
+
+	if (fold == NULL)
+		return;
+	best = g_memdup2(s->best, s->n);
+	s->makespan = G_MAXINT64;
+	for (guint chunks = is_long ? top : least;
+		chunks <= (is_long ? top : MIN(top, usual * 5 / 8)); chunks += part) {
+		set_limit(s, chunks);
+		pipesim_fold_search(fold, s->out, &how);
+		if (!is_long)
+			justify(s);
+	}
+	pipesim_fold_free(fold);
+	if (before <= s->makespan) {
+		s->makespan = before;
+		memcpy(s->best, best, s->n);
 	}
 }
 
@@ -454,11 +501,14 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(GPtrArray) hands = NULL;
 	Search s = {.x = x, .makespan = G_MAXINT64, .by_span = times->post_validation};
+	guint top;
 
 	if (x == NULL || !reserve(&s, arena, error))
 		return FALSE;
 	hands = find_hands(x, shape, times);
-	search(&s, hands);
+	top = (guint)MIN(x->room[0].limit[0] / s.held, 2 * (gint64)x->count);
+	search(&s, hands, top);
+	search_units(&s, top);
 	if (s.makespan == G_MAXINT64)
 		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 			"the search finds no order of %u micro-batches over %u ranks within "
@@ -483,10 +533,10 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		"that every rank can begin backwards as soon as the first micro-batch has "
 		"turned round on the last. The order is searched from the times of every stage "
 		"and of messages, within the activations that a rank may hold: orders made by "
-		"hand, and rounds of one backward for input and one forward with weight "
-		"gradients in the gaps, are put together anew, every op as late and then as "
-		"early as can be. The order suits these times only; other times need a new "
-		"search.",
+		"hand, rounds of one backward for input and one forward with weight gradients "
+		"in the gaps, and with little memory the shortest unit of one micro-batch, "
+		"repeated, are put together anew, every op as late and then as early as can "
+		"be. The order suits these times only; other times need a new search.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 		     "arXiv:2405.15362; the zero-bubble authors' zbv.py; Valls, Ballestin and "
 		     "Quintanilla, Justification and RCPSP (2005)",
@@ -529,7 +579,10 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		 "repeated with the idle times that it ended with, and with average times "
 		 "where stages differ. The shortest is put together anew, also with times that "
 		 "are a little off at random, always the same; but where all ranks have more "
-		 "than 16384 ops.\n\nFinally the orders of 1f1b-v, zb-v, v-half and v-min that "
+		 "than 16384 ops. Up to five eighths of PP, of long steps up to PP but "
+		 "within that limit alone, all ways to put the ranks of a V together from the "
+		 "fold outwards are looked at for the shortest unit of one micro-batch, which "
+		 "is repeated.\n\nFinally the orders of 1f1b-v, zb-v, v-half and v-min that "
 		 "fit are simulated under the rules of --runtime and over the links of the "
 		 "run, and the shortest is taken; a note says which.",
 };

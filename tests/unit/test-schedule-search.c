@@ -364,6 +364,32 @@ START_TEST(v_refuses_less_than_least)
 }
 END_TEST
 
+/* At half of what 1F1B holds, where no order by hand comes near: a micro-batch more takes what the shortest unit does
+ * (tests/least-unit.py), of short and of long steps. */
+START_TEST(v_repeats_the_shortest_unit)
+{
+	static const struct {
+		guint ranks, microbatches;
+		gint64 i, w, unit; /* of a rank's share, us; F is 1000 */
+	} cases[] = {
+		{8, 64, 1600, 850, 3900}, {8, 64, 830, 900, 2830}, {8, 400, 1600, 850, 3900}};
+	const guint ranks = cases[_i].ranks, m = cases[_i].microbatches;
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, cases[_i].i, cases[_i].w, 5000, 0);
+	gint64 makespan[2];
+
+	for (guint k = 0; k < 2; k++) {
+		const PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = m * (k + 1),
+			.max_activations = {ranks, 2}};
+		g_autoptr(PipesimRun) run = limited_run("zb-v-auto", &scenario, costs);
+
+		ck_assert_int_le(run->report->held.max_peak, ranks);
+		makespan[k] = run->report->makespan;
+	}
+	ck_assert_int_le(makespan[1] - makespan[0], m * cases[_i].unit * 1002 / 1000);
+}
+END_TEST
+
 /* Against orders made by hand -----------------------------------------------------------------
  */
 
@@ -618,6 +644,7 @@ Suite *schedule_search_suite(void)
 	tcase_add_loop_test(limits, zb_result_is_simulated, 0, 9);
 	tcase_add_loop_test(limits, zb_reaches_bound, 0, 11);
 	tcase_add_loop_test(limits, v_refuses_less_than_least, 0, 12);
+	tcase_add_loop_test(limits, v_repeats_the_shortest_unit, 0, 3);
 	tcase_add_loop_test(starts, searches_are_not_beaten, 0, 8);
 	tcase_add_loop_test(starts, limits_that_fit_cost_nothing, 0, 7);
 	tcase_add_test(starts, searches_heed_bytes_of_stages);
