@@ -282,7 +282,8 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 	const gint64 value = best != NULL ? pipesim_search_start_value(&o->of, best) : 0;
 	g_autoptr(GString) out = g_string_new(NULL);
 
-	if (found->from != NULL)
+	/* Of a tighter limit a search may have made another one. */
+	if (found->from != NULL && (found->limit == NULL || value <= found->makespan))
 		g_string_append_printf(out, "Nothing was found that beats %s: ", found->from);
 	else
 		g_string_append(out, "The shortest order that was found takes ");
