@@ -1,9 +1,9 @@
 /* Units that are repeated: their periods are what long steps grow by, and their steps are whole orders. */
 #include "grid.h"
-#include "schedule/search/fold.h"
 #include "optimize/search.h"
 #include "optimize/walk.h"
 #include "order/instance.h"
+#include "schedule/search/fold.h"
 #include "suites.h"
 #include <string.h>
 
