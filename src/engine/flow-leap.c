@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "engine/flow.h"
-#include "engine/long-loops.h"
+#include "order/long-loops.h"
 #include <string.h>
 
 /* Supersteps that are worth looking at. */
@@ -309,38 +309,6 @@ gboolean pipesim_leap_next(PipesimLeap *leap)
 	return TRUE;
 }
 
-/* Micro-batches that a superstep of @phase adds to all stages; 0: stages differ, or some count down. */
-static guint32 added(const PipesimLeap *leap, guint32 phase)
-{
-	const PipesimFlow *flow = leap->flow;
-	const PipesimShape *shape = &flow->program->shape;
-	g_autofree guint32 *n = g_new(guint32, 2 * (gsize)shape->chunks);
-	guint32 all = 0;
-
-	for (guint rank = 0; rank < shape->ranks; rank++) {
-		const gsize i = (gsize)phase * shape->ranks + rank;
-		const PipesimLoop *loop = &flow->loops[leap->loops.loops[i]];
-
-		memset(n, 0, 2 * shape->chunks * sizeof *n);
-		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
-			const PipesimOp *op = &flow->verbs[v];
-
-			if (op->microbatch == PIPESIM_LAST || op->b_microbatch == PIPESIM_LAST)
-				return 0;
-			if (pipesim_op_has_forward(op))
-				n[2 * op->chunk] += leap->loops.steps[i];
-			if (pipesim_op_has_backward(op))
-				n[2 * pipesim_op_backward_chunk(op) + 1] +=
-					leap->loops.steps[i];
-		}
-		all = rank == 0 ? n[0] : all;
-		for (guint chunk = 0; chunk < 2 * shape->chunks; chunk++)
-			if (n[chunk] != all)
-				return 0;
-	}
-	return all;
-}
-
 PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state)
 {
 	PipesimLeap *leap = pipesim_arena_array(flow->arena, PipesimLeap, 1);
@@ -355,7 +323,8 @@ PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state)
 	leap->of_each = pipesim_arena_array(flow->arena, guint32, leap->loops.n_phases);
 	leap->moved = pipesim_arena_array(flow->arena, PipesimMoment, flow->stride);
 	for (guint32 phase = 0; leap->moved != NULL && phase < leap->loops.n_phases; phase++)
-		any |= (leap->of_each[phase] = added(leap, phase)) > 0;
+		any |= (leap->of_each[phase] = pipesim_long_loops_added(
+				&leap->loops, flow->step->job.order, phase)) > 0;
 	if (!any)
 		return NULL;
 	leap->then = g_array_new(FALSE, FALSE, sizeof(gint64));

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "engine/long-loops.h"
 #include "engine/ruled-leap.h"
+#include "order/long-loops.h"
 #include "runtime/megatron.h"
 #include "runtime/rounds.h"
 #include <string.h>
@@ -61,18 +61,6 @@ static guint32 added(const PipesimOrder *order, const PipesimLongLoops *loops)
 				n += loops->steps[(gsize)phase * ranks];
 	}
 	return n;
-}
-
-/* Supersteps that all loops of @phase have. */
-static guint64 supersteps(
-	const PipesimOrder *order, const PipesimLongLoops *loops, guint32 phase)
-{
-	const guint ranks = order->shape.ranks;
-	guint64 least = G_MAXUINT64;
-
-	for (gsize i = (gsize)phase * ranks; i < (gsize)(phase + 1) * ranks; i++)
-		least = MIN(least, order->loops[loops->loops[i]].count / loops->steps[i]);
-	return least;
 }
 
 /* @order with as many supersteps fewer; it shares all but the loops. */
@@ -179,7 +167,7 @@ static gboolean is_periodic(Try *try, guint32 phase, guint32 period)
 	const PipesimOrder *order = &try->order;
 	const PipesimProgram *program = try->lowering->program;
 	const guint ranks = order->shape.ranks;
-	const guint64 n = supersteps(order, try->loops, phase);
+	const guint64 n = pipesim_long_loops_supersteps(try->loops, order, phase);
 	const guint64 needed = (2 * (guint64)try->reach + 1) * period;
 
 	if (n < needed + MARGIN)
@@ -394,7 +382,7 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		return TRUE;
 	of_each = added(order, &loops);
 	for (guint32 phase = 0; phase < loops.n_phases; phase++)
-		all = MIN(all, supersteps(order, &loops, phase));
+		all = MIN(all, pipesim_long_loops_supersteps(&loops, order, phase));
 	/* Fewer micro-batches might suit it. */
 	if (of_each == 0 || (step->job.runtime == &pipesim_runtime_megatron &&
 				    pipesim_megatron_refuses(order)))

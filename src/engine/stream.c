@@ -13,9 +13,9 @@
 #include "config.h"
 
 #include "base/hash.h"
-#include "engine/long-loops.h"
 #include "engine/stream-step.h"
 #include "engine/stream.h"
+#include "order/long-loops.h"
 #include <string.h>
 
 /* Passes below which compiling a superstep does not pay. */

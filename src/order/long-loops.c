@@ -1,6 +1,7 @@
 #include "config.h"
 
-#include "engine/long-loops.h"
+#include "order/long-loops.h"
+#include <string.h>
 
 /* Most loops that are gone through one after the other. */
 #define MAX_PHASES (2 * PIPESIM_MAX_CHUNKS)
@@ -93,4 +94,44 @@ guint64 pipesim_loop_before(const PipesimOrder *order, guint rank, guint32 loop)
 	for (guint32 l = order->rank_begin[rank]; l < loop; l++)
 		n += pipesim_loop_ops(&order->loops[l]);
 	return n;
+}
+
+guint32 pipesim_long_loops_added(
+	const PipesimLongLoops *loops, const PipesimOrder *order, guint32 phase)
+{
+	const PipesimShape *shape = &order->shape;
+	guint32 n[2 * PIPESIM_MAX_CHUNKS], all = 0;
+
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		const gsize i = (gsize)phase * shape->ranks + rank;
+		const PipesimLoop *loop = &order->loops[loops->loops[i]];
+
+		memset(n, 0, sizeof n);
+		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+			const PipesimOp *op = &order->verbs[v];
+
+			if (op->microbatch == PIPESIM_LAST || op->b_microbatch == PIPESIM_LAST)
+				return 0;
+			if (pipesim_op_has_forward(op))
+				n[2 * op->chunk] += loops->steps[i];
+			if (pipesim_op_has_backward(op))
+				n[2 * pipesim_op_backward_chunk(op) + 1] += loops->steps[i];
+		}
+		all = rank == 0 ? n[0] : all;
+		for (guint chunk = 0; chunk < 2 * shape->chunks; chunk++)
+			if (n[chunk] != all)
+				return 0;
+	}
+	return all;
+}
+
+guint64 pipesim_long_loops_supersteps(
+	const PipesimLongLoops *loops, const PipesimOrder *order, guint32 phase)
+{
+	const guint ranks = order->shape.ranks;
+	guint64 least = G_MAXUINT64;
+
+	for (gsize i = (gsize)phase * ranks; i < (gsize)(phase + 1) * ranks; i++)
+		least = MIN(least, order->loops[loops->loops[i]].count / loops->steps[i]);
+	return least;
 }

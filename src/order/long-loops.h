@@ -16,6 +16,15 @@ typedef struct {
 gboolean pipesim_long_loops_find(
 	PipesimLongLoops *loops, const PipesimOrder *order, PipesimArena *arena);
 
+/** pipesim_long_loops_added: micro-batches that a superstep of @phase adds to each stage, forwards and backwards; 0: not
+ * one number, or some are counted down. */
+guint32 pipesim_long_loops_added(
+	const PipesimLongLoops *loops, const PipesimOrder *order, guint32 phase);
+
+/** pipesim_long_loops_supersteps: that all loops of @phase have. */
+guint64 pipesim_long_loops_supersteps(
+	const PipesimLongLoops *loops, const PipesimOrder *order, guint32 phase);
+
 /** pipesim_loop_ops: of all rounds. */
 static inline guint64 pipesim_loop_ops(const PipesimLoop *loop)
 {
