@@ -93,12 +93,12 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	const PipesimEffects *effects, GString *out)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
-	PipesimStyle style = pipesim_terminal_style(NULL);
+	PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	g_autoptr(GString) times = g_string_new(NULL);
 	g_autofree char *source = pipesim_printable(costs->source);
 
-	style.full = setup->flag[PIPESIM_SET_FULL] || setup->flag[PIPESIM_SET_FIGURES];
+	style.full |= setup->flag[PIPESIM_SET_FIGURES];
 	g_string_append(screen->asked, source);
 	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
 		g_string_append_printf(times, "%s%s %s", i > 0 ? ", " : "",

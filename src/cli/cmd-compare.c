@@ -35,7 +35,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	const PipesimOutput *format;
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
@@ -71,7 +71,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	comparison->notices = setup->notices;
 	comparison->more = more;
 	comparison->named = setup->text[PIPESIM_SET_SCHEDULE] != NULL;
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(

@@ -61,12 +61,11 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 			       setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
 			       setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_auto(Findings) found = {
 		.diagnosis = diagnosis, .what_if = pipesim_what_if(diagnosis->record, NULL)};
 
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	/* Where nobody asked, what forwards tell of their layers. */
 	found.balance =
 		pipesim_balance_new(diagnosis, setup->layers, setup->layers > 0 ? error : NULL);

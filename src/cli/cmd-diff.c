@@ -237,7 +237,7 @@ static gboolean write_page(const Pair *pair, PipesimComparison *comparison,
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimComparison) comparison = NULL; /* owns both */
@@ -248,7 +248,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;
 	if (setup->n_operands != 2)
 		return pipesim_refuse(error,

@@ -349,7 +349,7 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimStyle style = pipesim_terminal_style(NULL);
+	PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	const PipesimSchedule *const *schedules = pipesim_schedule_list();
 	const PipesimSchedule *one[2] = {NULL};
 	PipesimScenario given;

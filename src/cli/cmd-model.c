@@ -299,7 +299,7 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 		}
 		g_string_append_printf(
 			out, "\n%s, %" G_GINT64_FORMAT "\n", pipesim_part_name(part), n);
-		pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
+		pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 	}
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < sources->len; i++)
@@ -334,7 +334,7 @@ static void append_parts(const Answer *answer, const PipesimStyle *style, GStrin
 			COUNT(sum.of[PIPESIM_TERM_W]));
 	}
 	g_string_append(out, "\nOne of each part, on one rank, for one micro-batch:\n");
-	pipesim_table_print(table, WIDTH, G_MAXUINT, style, out);
+	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 }
 
 /* Dropless routing is a guess: which one, and what another costs. */
@@ -578,7 +578,7 @@ static gboolean run(
 	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimRun) one = NULL;
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	guint format = PIPESIM_AS_TEXT;
 	gboolean ok;
 
@@ -595,7 +595,6 @@ static gboolean run(
 	answer.megatron = setup->memory_model == 1;
 	if (!pipesim_check_full(setup, ((const char *[]){NULL, "json", "csv"})[format], error))
 		return FALSE;
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = format == PIPESIM_AS_TEXT;
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_refuse(

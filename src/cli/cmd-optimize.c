@@ -400,7 +400,7 @@ static gboolean write_all(
 {
 	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
 	const char *picture = o->setup->text[PIPESIM_SET_LINES];
-	PipesimStyle style = pipesim_terminal_style(NULL);
+	const PipesimStyle style = pipesim_terminal_style(o->setup, NULL);
 	g_autoptr(GString) out = g_string_new(NULL), csv = g_string_new(NULL);
 
 	if (o->curve != NULL)
@@ -411,7 +411,6 @@ static gboolean write_all(
 		pipesim_schedule_write_csv(o->found->program, csv);
 	if (path != NULL && !pipesim_print(path, csv, error))
 		return FALSE;
-	style.full = o->setup->flag[PIPESIM_SET_FULL];
 	if (o->format == AS_JSON)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else if (o->format == AS_PYTHON)

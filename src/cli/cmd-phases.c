@@ -114,7 +114,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const char *layers = setup->text[PIPESIM_SET_CHUNK_LAYERS];
 	const gboolean early = setup->flag[PIPESIM_SET_EARLY_ATTN];
 	g_auto(GStrv) parts = g_strsplit(layers != NULL ? layers : "1", "+", 2);
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(GArray) ops = NULL, forward = NULL, backward = NULL;
 	Pair pair = {.measured = PIPESIM_NOTHING};
@@ -137,7 +137,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	pair.ops = ops = pipesim_phases_new(&times[1], pair.forward, pair.backward, early);
 	pair.together = pipesim_phases_end(ops);
 	pair.alone = pipesim_phases_end(forward) + pipesim_phases_end(backward);
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (format == PIPESIM_AS_JSON)
 		pipesim_command_json(&pipesim_command_phases, &pair, out);
 	else if (format == PIPESIM_AS_CSV)

@@ -483,7 +483,7 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	guint as;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimStyle style = pipesim_terminal_style(NULL);
+	const PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	const PipesimPlanning *last;
 	guint64 explained = 0;
 	gboolean ok;
@@ -492,7 +492,6 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 		(explain != NULL && !pipesim_parse_count(explain, "--explain", 1,
 					    PIPESIM_MOST_ROWS, &explained, error)))
 		return FALSE;
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
 		return pipesim_refuse(
 			error, "--report -: a plan's page goes into a file; name one");

@@ -212,7 +212,7 @@ static PipesimEngineRanks *make_ranks(
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	g_autoptr(GArray) chunks = NULL, prompts = NULL, rules = NULL;
 	g_autoptr(PipesimEngineRanks) ranks = NULL;
 	g_autoptr(GPtrArray) runs =
@@ -239,7 +239,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			return FALSE;
 		g_ptr_array_add(runs, made);
 	}
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	found.ranks = ranks;
 	found.device = setup->text[PIPESIM_SET_DEVICE];
 	if (format == PIPESIM_AS_JSON)

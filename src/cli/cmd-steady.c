@@ -322,14 +322,13 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint json;
 
 	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
-	style.full = setup->flag[PIPESIM_SET_FULL];
 	setup->told = !json;
 	if (setup->n_operands == 0)
 		pipesim_choices_add_list(choices, NULL, NULL);

@@ -149,10 +149,9 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 	PipesimSweepRun *run = &sweep->run;
 
 	if (run->file == NULL && run->kept->len > 0) {
-		PipesimStyle style = pipesim_terminal_style(run->output);
+		const PipesimStyle style = pipesim_terminal_style(sweep->setup, run->output);
 		g_autoptr(GString) out = g_string_new(NULL);
 
-		style.full = sweep->setup->flag[PIPESIM_SET_FULL];
 		pipesim_rows_table(&sweep->titles, run->kept, &style, out);
 		if (!pipesim_print(run->output, out, error))
 			return FALSE;

@@ -178,10 +178,11 @@ static gboolean report(
 }
 
 /* Of several files. */
-static void write_screen(Validation *validation, guint n, GString *out)
+static void write_screen(const PipesimSetup *setup, Validation *validation, GString *out)
 {
-	const PipesimStyle style = pipesim_terminal_style(NULL);
+	const PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	const guint n = setup->n_operands;
 
 	g_string_append_printf(screen->asked, "%u schedule files, under %s", n,
 		validation->all ? "all message rules" : validation->runtime->name);
@@ -229,7 +230,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		}
 	}
 	if (few && *error == NULL)
-		write_screen(&validation, setup->n_operands, out);
+		write_screen(setup, &validation, out);
 	pipesim_table_free(validation.table);
 	return pipesim_print(NULL, few ? out : lines, *error == NULL ? error : NULL) &&
 	       *error == NULL;

@@ -35,7 +35,7 @@ PipesimExit pipesim_exit_status(const GError *error)
 	g_return_val_if_reached(PIPESIM_EXIT_USAGE);
 }
 
-PipesimStyle pipesim_terminal_style(const char *path)
+PipesimStyle pipesim_terminal_style(const PipesimSetup *setup, const char *path)
 {
 	const char *no_color = g_getenv("NO_COLOR"), *columns = g_getenv("COLUMNS");
 	const gboolean shown = isatty(STDOUT_FILENO) == 1;
@@ -43,7 +43,7 @@ PipesimStyle pipesim_terminal_style(const char *path)
 	guint64 width = 0; /* nothing limits it: a file or a pipe */
 
 	if (pipesim_console() != NULL)
-		return (PipesimStyle){.unicode = TRUE};
+		return (PipesimStyle){.unicode = TRUE, .full = setup->flag[PIPESIM_SET_FULL]};
 	if ((columns == NULL ||
 		    !pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL)) &&
 		shown && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
@@ -52,6 +52,7 @@ PipesimStyle pipesim_terminal_style(const char *path)
 		.colour = path == NULL && shown && (no_color == NULL || *no_color == '\0') &&
 			  g_strcmp0(g_getenv("TERM"), "dumb") != 0,
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.full = setup->flag[PIPESIM_SET_FULL],
 		.width = (guint)width,
 	};
 }
@@ -67,7 +68,7 @@ gboolean pipesim_print_drawn(const PipesimSetup *setup, const PipesimComparison 
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const char *trace = setup->text[PIPESIM_SET_CHROME_TRACE];
 	const char *page = setup->text[PIPESIM_SET_REPORT];
-	const PipesimStyle style = pipesim_terminal_style(path);
+	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	PipesimStyle plain = style;
 
 	plain.colour = FALSE;

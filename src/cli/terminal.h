@@ -18,8 +18,8 @@ typedef enum {
 PipesimExit pipesim_exit_status(const GError *error);
 
 /** pipesim_terminal_style: how to write to @path, or to standard output where that is NULL: from
- * isatty, NO_COLOR, TERM, COLUMNS and the locale. A file has no colour. */
-PipesimStyle pipesim_terminal_style(const char *path);
+ * isatty, NO_COLOR, TERM, COLUMNS and the locale, and as much as @setup asks for. A file has no colour. */
+PipesimStyle pipesim_terminal_style(const PipesimSetup *setup, const char *path);
 
 /** pipesim_print: @text to @path, or to standard output where @path is NULL. FALSE with
  * PIPESIM_ERROR_WRITE. */
