@@ -117,7 +117,7 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	screen->table = make_table(costs, style.full, setup->flag[PIPESIM_SET_FIGURES]);
 	if (style.full)
 		note_fits(costs, screen->notes);
-	pipesim_screen_note(screen, setup->notices);
+	pipesim_lines_add(screen->notes, setup->notices);
 	screen->appendix = g_string_new(NULL);
 	pipesim_effects_text(
 		effects, costs, setup->flag[PIPESIM_SET_FIGURES], screen->appendix);

@@ -157,7 +157,7 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 			pipesim_ms(pair->a->report->bubble.max_idle),
 			pipesim_ms(pair->b->report->bubble.max_idle));
 	say_messages(pair, screen->notes);
-	pipesim_screen_note(screen, pair->notices);
+	pipesim_lines_add(screen->notes, pair->notices);
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }

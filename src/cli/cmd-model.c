@@ -9,8 +9,6 @@
 #include "transformer/theory.h"
 #include <string.h>
 
-#define WIDTH 100
-
 /* Sums of a rank over its stages, bytes. */
 typedef struct {
 	gint64 elements, parameters, gradients, optimizer, fixed;
@@ -378,7 +376,7 @@ static void append_theory(const Answer *answer, GString *out)
 		(theory->weights + theory->whole_activations) / mib);
 }
 
-#define GIB(bytes) pipesim_fixed((double)(bytes) / PIPESIM_GIB, 2)
+#define GIB(bytes) pipesim_gib(bytes, 2)
 
 /* What each rank holds at its fullest; with @full what a micro-batch leaves there too. */
 static PipesimTable *make_table(const Answer *answer, gboolean full)
@@ -461,7 +459,7 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 	}
 	if (style->full)
 		note_model(answer, screen->notes);
-	pipesim_screen_note(screen, setup->notices);
+	pipesim_lines_add(screen->notes, setup->notices);
 	if (style->full && !answer->megatron)
 		append_parts(answer, style, screen->appendix);
 	if (setup->flag[PIPESIM_SET_TERMS])

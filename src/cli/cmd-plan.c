@@ -6,6 +6,7 @@
 #include "cli/mpi.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
+#include "output/gnuplot.h"
 #include "plan/plan-picture.h"
 #include "plan/plan.h"
 #include "setup/choice.h"
@@ -495,7 +496,7 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
 		return pipesim_refuse(
 			error, "--report -: a plan's page goes into a file; name one");
-	if (!pipesim_plan_picture_check(pareto, error) ||
+	if (!pipesim_gnuplot_check(pareto, error) ||
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error))
 		return FALSE;
 	pipesim_begin_progress("candidates");

@@ -208,7 +208,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 			"micro-batches per repetition; exactly: length of a period / its "
 			"micro-batches; bubble: share of all ranks' time, and of the rank that "
 			"idles most");
-	pipesim_screen_note(screen, setup->notices);
+	pipesim_lines_add(screen->notes, setup->notices);
 	pipesim_screen_print(screen, style, out);
 }
 

@@ -112,9 +112,7 @@ gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **erro
 		g_string_append_printf(picture->data, "%u %s %s\n", point->activations,
 			pipesim_fixed(100 * point->bubble, 4), pipesim_fixed(100 * left, 4));
 	}
-	pipesim_gnuplot_files(picture);
-	g_string_append(picture->script, "width = 800\nheight = 500\n");
-	pipesim_gnuplot_terminal(picture);
+	pipesim_gnuplot_begin(picture, 800, 500);
 	g_string_append(picture->script,
 		"set xlabel 'activations that a rank may hold'\n"
 		"set ylabel 'bubble, %'\nset yrange [0:*]\nset grid\n"

@@ -394,7 +394,7 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 			packed ? "packing" : "order", path);
 	else
 		pipesim_screen_say(screen->more, "-o FILE.csv");
-	pipesim_screen_note(screen, ordered->setup->notices);
+	pipesim_lines_add(screen->notes, ordered->setup->notices);
 	pipesim_screen_print(screen, style, out);
 }
 

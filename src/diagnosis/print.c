@@ -430,7 +430,7 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 	screen->table = make_table(diagnosis);
 	if (balance != NULL)
 		note_balance(diagnosis, balance, screen->notes);
-	pipesim_screen_note(screen, notices);
+	pipesim_lines_add(screen->notes, notices);
 	note_losses(diagnosis, screen->notes);
 	if (diagnosis->spread != NULL)
 		note_spread(diagnosis, screen->notes);

@@ -19,9 +19,7 @@ static void append_script(
 
 	g_string_append(out, "# Spread of measured times. To draw it again, in this folder, "
 			     "run gnuplot on this file.\n");
-	pipesim_gnuplot_files(picture);
-	g_string_append_printf(out, "\nwidth = 900.0\nheight = %u.0\n", 130 + 26 * n);
-	pipesim_gnuplot_terminal(picture);
+	pipesim_gnuplot_begin(picture, 900, 130 + 26 * n);
 	pipesim_gnuplot_quote(out, "\nset title ", costs->source != NULL ? costs->source : "",
 		"\nset xlabel 'against the median, %% (box: quarters; line: 5 to 95 %%; dots: "
 		"extremes)'\n"

@@ -48,6 +48,15 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 	return picture;
 }
 
+gboolean pipesim_gnuplot_check(const char *path, GError **error)
+{
+	g_autoptr(PipesimGnuplot) picture =
+		path != NULL ? pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error)
+			     : NULL;
+
+	return path == NULL || picture != NULL;
+}
+
 void pipesim_gnuplot_free(PipesimGnuplot *picture)
 {
 	if (picture == NULL)
@@ -129,6 +138,13 @@ void pipesim_gnuplot_terminal(PipesimGnuplot *picture)
 		"set output picture\n",
 		picture->terminal->point, picture->terminal->name, picture->terminal->size,
 		picture->font, picture->paper);
+}
+
+void pipesim_gnuplot_begin(PipesimGnuplot *picture, guint width, guint height)
+{
+	pipesim_gnuplot_files(picture);
+	g_string_append_printf(picture->script, "width = %u.0\nheight = %u.0\n", width, height);
+	pipesim_gnuplot_terminal(picture);
 }
 
 /* Drawing ------------------------------------------------------------------------------------ */

@@ -27,6 +27,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGnuplot, pipesim_gnuplot_free)
 /* The extensions of all pictures but timelines, which may be text. */
 #define PIPESIM_GNUPLOT_EXTENSIONS ".svg, .png or .pdf"
 
+/** pipesim_gnuplot_check: FALSE as above where a picture of these cannot be drawn at @path; NULL is no picture. */
+gboolean pipesim_gnuplot_check(const char *path, GError **error);
+
 /** pipesim_gnuplot_files: appends to the script the names of the picture, which a caller of it
  * may set before, and of the data. */
 void pipesim_gnuplot_files(PipesimGnuplot *picture);
@@ -37,6 +40,9 @@ void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *pa
 /** pipesim_gnuplot_terminal: appends to the script terminal and output; it has set width and
  * height, in pixels. */
 void pipesim_gnuplot_terminal(PipesimGnuplot *picture);
+
+/** pipesim_gnuplot_begin: all of that of a picture of so many pixels. */
+void pipesim_gnuplot_begin(PipesimGnuplot *picture, guint width, guint height);
 
 /** pipesim_gnuplot_quote: appends @before, @text as a gnuplot string, in which control characters
  * become '?', and what @format makes. */

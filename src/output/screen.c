@@ -60,10 +60,10 @@ void pipesim_screen_say(GPtrArray *lines, const char *format, ...)
 	va_end(arguments);
 }
 
-void pipesim_screen_note(PipesimScreen *screen, const GPtrArray *notices)
+void pipesim_lines_add(GPtrArray *lines, const GPtrArray *more)
 {
-	for (guint i = 0; notices != NULL && i < notices->len; i++)
-		g_ptr_array_add(screen->notes, g_strdup(notices->pdata[i]));
+	for (guint i = 0; more != NULL && i < more->len; i++)
+		g_ptr_array_add(lines, g_strdup(more->pdata[i]));
 }
 
 /* Few digits -------------------------------------------------------------------------------- */

@@ -29,9 +29,9 @@ GPtrArray *pipesim_lines_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
 /** pipesim_screen_say: adds a line to @lines. */
 void pipesim_screen_say(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/** pipesim_screen_note: adds all of @notices (nullable), of char *, to the notes. What is of use only beside the whole
+/** pipesim_lines_add: copies of all of @more (nullable), of char *. Of notes what is of use only beside the whole
  * data, "left out of ...", is shown in full alone. */
-void pipesim_screen_note(PipesimScreen *screen, const GPtrArray *notices);
+void pipesim_lines_add(GPtrArray *lines, const GPtrArray *more);
 
 /** pipesim_screen_print: cuts the table to PIPESIM_SCREEN_LINES of all; with full of @style all rows and notes, on a page of
  * TABLE_WIDTH. */
@@ -57,7 +57,8 @@ const char *pipesim_screen_bytes(PipesimNumber out, gint64 bytes);
 #define pipesim_brief_number(value) pipesim_screen_number((PipesimNumber){0}, value)
 #define pipesim_brief_bytes(bytes)  pipesim_screen_bytes((PipesimNumber){0}, bytes)
 
-#define PIPESIM_GIB ((double)(1 << 30))
+#define PIPESIM_GIB                  ((double)(1 << 30))
+#define pipesim_gib(bytes, decimals) pipesim_fixed((double)(bytes) / PIPESIM_GIB, decimals)
 /* From here on times are in seconds, ns. */
 #define PIPESIM_IN_SECONDS G_GINT64_CONSTANT(10000000000)
 

@@ -576,7 +576,7 @@ static void note_runs(const Verdict *v)
 	if (hang->len > 0)
 		pipesim_screen_say(v->screen->notes,
 			"In its own runtime it deadlocks: %s (--runtime native).", hang->str);
-	pipesim_screen_note(v->screen, comparison->notices);
+	pipesim_lines_add(v->screen->notes, comparison->notices);
 	if (comparison->named || v->best == NULL)
 		pipesim_each_in (const PipesimRun, run, comparison->runs) {
 			g_autofree char *over =
@@ -608,12 +608,6 @@ static void note_runs(const Verdict *v)
 				"%s: has too many ops to say here how messages block each "
 				"other: see --runtime native",
 				name_of(run));
-}
-
-static void copy_lines(GPtrArray *to, const GPtrArray *from)
-{
-	for (guint i = 0; from != NULL && i < from->len; i++)
-		pipesim_screen_say(to, "%s", (const char *)from->pdata[i]);
 }
 
 /* Of runs that are as fast as @best that which holds least, as nobody pays for nothing. */
@@ -648,9 +642,9 @@ static void begin(Verdict *v, const PipesimComparison *comparison)
 	pipesim_each_in (const Row, row, v->rows)
 		if (MAX(row->run->report->makespan, row->run->native) >= PIPESIM_IN_SECONDS)
 			v->unit = 1e9;
-	copy_lines(v->screen->verdict, comparison->verdict);
-	copy_lines(v->screen->notes, comparison->remarks);
-	copy_lines(v->screen->more, comparison->more);
+	pipesim_lines_add(v->screen->verdict, comparison->verdict);
+	pipesim_lines_add(v->screen->notes, comparison->remarks);
+	pipesim_lines_add(v->screen->more, comparison->more);
 	if (comparison->verdict == NULL)
 		decide(v);
 }

@@ -1,37 +1,27 @@
 #include "config.h"
 
+#include "output/figures.h"
 #include "output/gnuplot.h"
+#include "output/screen.h"
 #include "plan/plan-picture.h"
 #include "schedule/schedule.h"
 #include "sweep/series.h"
 
 #define WIDTH  960
 #define HEIGHT 600
-#define GIB    1073741824.0
-
-gboolean pipesim_plan_picture_check(const char *path, GError **error)
-{
-	g_autoptr(PipesimGnuplot) picture =
-		path != NULL ? pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error)
-			     : NULL;
-
-	return path == NULL || picture != NULL;
-}
 
 /* "30.5 12.25  # 1f1b TP 8 PP 4 DP 2 size 1 M 16". */
 static void append_point(GString *data, const PipesimCandidate *candidate)
 {
 	const PipesimTraining *training = &candidate->training;
-	char memory[G_ASCII_DTOSTR_BUF_SIZE], step[G_ASCII_DTOSTR_BUF_SIZE];
 
-	g_ascii_formatd(memory, sizeof memory, "%.3f", (double)candidate->memory / GIB);
-	g_ascii_formatd(step, sizeof step, "%.6f", (double)candidate->step / 1e9);
 	g_string_append_printf(data,
 		"%s %s  # %s chunks %u TP %" G_GINT64_FORMAT " PP %u EP %" G_GINT64_FORMAT
 		" DP %" G_GINT64_FORMAT " size %" G_GINT64_FORMAT " M %u\n",
-		memory, step, candidate->schedule->name, candidate->chunks, training->tp,
-		candidate->ranks, training->ep, training->dp, training->microbatch,
-		candidate->microbatches);
+		pipesim_gib(candidate->memory, 3),
+		pipesim_fixed((double)candidate->step / 1e9, 6), candidate->schedule->name,
+		candidate->chunks, training->tp, candidate->ranks, training->ep, training->dp,
+		training->microbatch, candidate->microbatches);
 }
 
 /* Those of @schedule that fit, or do not; how many. A block that is never empty. */
@@ -56,22 +46,19 @@ static guint append_block(GString *data, const GArray *all, const PipesimSchedul
 static void begin_script(const PipesimWish *wish, gboolean fits, PipesimGnuplot *picture)
 {
 	GString *out = picture->script;
-	char limit[G_ASCII_DTOSTR_BUF_SIZE];
 
-	g_ascii_formatd(limit, sizeof limit, "%.3f", (double)wish->memory / GIB);
 	g_string_append(out,
 		"# gnuplot script; the candidates of the plan are in the .dat beside it\n");
-	pipesim_gnuplot_files(picture);
-	g_string_append_printf(
-		out, "width = %u.0\nheight = %u.0\nlimit = %s\n", WIDTH, HEIGHT, limit);
-	pipesim_gnuplot_terminal(picture);
-	g_string_append(out,
-		"set datafile missing 'NaN'\nset tics nomirror out scale 0.6\nset border 3\n"
+	pipesim_gnuplot_begin(picture, WIDTH, HEIGHT);
+	g_string_append_printf(out,
+		"limit = %s\nset datafile missing 'NaN'\nset tics nomirror out scale 0.6\nset "
+		"border 3\n"
 		"set key outside right top reverse Left\n"
 		"set xlabel 'memory of the fullest rank, GiB'\nset ylabel 'step, s'\n"
 		"set offsets 0, graph 0.02, graph 0.02, graph 0.02\n"
 		"set arrow from limit, graph 0 to limit, graph 1 nohead dashtype 2 lc rgb "
-		"'#808080'\n");
+		"'#808080'\n",
+		pipesim_gib(wish->memory, 3));
 	g_string_append(
 		out, fits ? "set xrange [0:2 * limit]\n"
 			  : ("set xrange [0:*]\n"

@@ -8,16 +8,6 @@
 #include "transformer/errors.h"
 #include <string.h>
 
-static char *percent(double share)
-{
-	return g_strdup(pipesim_fixed(100 * share, 1));
-}
-
-static char *gib(gint64 bytes)
-{
-	return g_strdup(pipesim_fixed((double)bytes / 1073741824, 1));
-}
-
 /* In few characters what is needed and reserved is one column. */
 #define COLUMNS                                                                \
 	"|for<|schedule<|TP|CP|PP|EP|DP|mbs|recompute<|step:s|MFU:%|bubble:%|" \
@@ -70,7 +60,7 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 {
 	const PipesimCandidate *candidate = row->candidate;
 	const PipesimTraining *training = &candidate->training;
-	g_autofree char *reserve = gib(candidate->reserve);
+	const gboolean experts = row->of->wish.model->experts > 0;
 	char room[64];
 	g_auto(GStrv) schedule =
 		g_strsplit(pipesim_plan_schedule(candidate, room, sizeof room), "-1f1b:", 2);
@@ -79,29 +69,28 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 		(double)g_array_index(plan->rows, PipesimPlanRow, plan->rows->len - 1)
 			.candidate->step /
 		1e9;
-	char *cells[] = {g_strdup_printf("%s%u", row->equal ? "=" : "", number),
-		plan->asked->len > 1 ? g_strdup(pipesim_framework(&row->of->wish)->name) : NULL,
-		g_strjoinv(few ? ":" : "-1f1b:", schedule),
-		g_strdup_printf("%" G_GINT64_FORMAT, training->tp),
-		training->cp > 1 ? g_strdup_printf("%" G_GINT64_FORMAT, training->cp) : NULL,
-		g_strdup_printf("%u", candidate->ranks),
-		row->of->wish.model->experts == 0 ? NULL
-		: training->etp > 1 ? g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT,
-					      training->ep, training->etp)
-				    : g_strdup_printf("%" G_GINT64_FORMAT, training->ep),
-		g_strdup_printf("%" G_GINT64_FORMAT "%s", training->dp,
-			training->zero == PIPESIM_ZERO_3 ? "*" : ""),
-		less < 3 ? g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch) : NULL,
-		short_recompute(training, few),
-		g_strdup(pipesim_fixed((double)candidate->step / 1e9, few && last >= 100  ? 1
-								      : few && last >= 10 ? 2
-											  : 3)),
-		candidate->mfu > 0 && less < 2 ? percent(candidate->mfu) : NULL,
-		less < 1 ? percent(candidate->bubble) : NULL,
-		gib(candidate->memory + (few ? candidate->reserve : 0)),
-		few ? NULL : g_strconcat("+ ", reserve, NULL)};
+	g_autofree char *name = g_strjoinv(few ? ":" : "-1f1b:", schedule);
+	g_autofree char *recompute = short_recompute(training, few);
 
-	pipesim_table_add(table, number == 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+#define OR_NOTHING(shown, value, decimals) \
+	((shown) ? pipesim_fixed((double)(value), decimals) : "")
+	pipesim_table_row(table, number == 1 ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+		"%s%u\t%s\t%s\t%" G_GINT64_FORMAT "\t%s\t%u\t%s%s%s\t%" G_GINT64_FORMAT
+		"%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s",
+		row->equal ? "=" : "", number,
+		plan->asked->len > 1 ? pipesim_framework(&row->of->wish)->name : "", name,
+		training->tp, OR_NOTHING(training->cp > 1, training->cp, 0), candidate->ranks,
+		OR_NOTHING(experts, training->ep, 0), experts && training->etp > 1 ? "x" : "",
+		OR_NOTHING(experts && training->etp > 1, training->etp, 0), training->dp,
+		training->zero == PIPESIM_ZERO_3 ? "*" : "",
+		OR_NOTHING(less < 3, training->microbatch, 0), recompute,
+		pipesim_fixed((double)candidate->step / 1e9, few && last >= 100  ? 1
+							     : few && last >= 10 ? 2
+										 : 3),
+		OR_NOTHING(candidate->mfu > 0 && less < 2, 100 * candidate->mfu, 1),
+		OR_NOTHING(less < 1, 100 * candidate->bubble, 1),
+		pipesim_gib(candidate->memory + (few ? candidate->reserve : 0), 1),
+		few ? "" : "+ ", few ? "" : pipesim_gib(candidate->reserve, 1));
 }
 
 /* As much as there is room for. */
@@ -236,13 +225,11 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 /* "rank 0 would need 91.2 GiB: 20.1 static, 66.0 activations, 5.1 while an op runs" */
 static char *memory_of(const PipesimCandidate *candidate, const char *verb)
 {
-	g_autofree char *all = gib(candidate->memory), *fixed = gib(candidate->parameters);
-	g_autofree char *held = gib(candidate->activations), *reserve = gib(candidate->reserve);
-	g_autofree char *moment = gib(candidate->transient);
-
 	return g_strdup_printf("rank %u %s %s GiB: %s parameters, optimizer and workspaces, %s "
 			       "activations, %s while an op runs; + %s reserve",
-		candidate->fullest, verb, all, fixed, held, moment, reserve);
+		candidate->fullest, verb, pipesim_gib(candidate->memory, 1),
+		pipesim_gib(candidate->parameters, 1), pipesim_gib(candidate->activations, 1),
+		pipesim_gib(candidate->transient, 1), pipesim_gib(candidate->reserve, 1));
 }
 
 /* Sentences -------------------------------------------------------------------------------- */
@@ -295,18 +282,18 @@ static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
 	const PipesimFramework *framework = pipesim_framework(&of->wish);
 	const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
 	g_autofree char *words = row != NULL ? words_of(row) : NULL;
-	g_autofree char *mfu = row != NULL ? percent(row->candidate->mfu) : NULL;
 	const char *who = strcmp(framework->name, "any") == 0 ? "Any order" : framework->words;
-	PipesimNumber rate;
+	PipesimNumber rate, mfu = "";
 
 	if (row == NULL)
-		return g_strdup_printf("%s: nothing fits in %.1f GiB.", who,
-			(double)of->wish.memory / PIPESIM_GIB);
+		return g_strdup_printf(
+			"%s: nothing fits in %s GiB.", who, pipesim_gib(of->wish.memory, 1));
+	if (row->candidate->mfu > 0)
+		pipesim_figure_fixed(mfu, 100 * row->candidate->mfu, 1);
 	return g_strdup_printf("%s: %s: %s a step, %s tokens/s%s%s%s.", who, words,
 		pipesim_brief_time(row->candidate->step),
-		short_rate(rate, row->candidate->tokens),
-		row->candidate->mfu > 0 ? ", MFU " : "", row->candidate->mfu > 0 ? mfu : "",
-		row->candidate->mfu > 0 ? "%" : "");
+		short_rate(rate, row->candidate->tokens), *mfu != '\0' ? ", MFU " : "", mfu,
+		*mfu != '\0' ? "%" : "");
 }
 
 /* What else would be shorter, and what that needs; @full: by parts. */
@@ -339,16 +326,15 @@ static char *smallest_of(const PipesimAdvice *plan)
 		}
 	}
 	g_autofree char *recompute = pipesim_plan_recompute(&smallest->training, "+");
-	g_autofree char *least = gib(smallest->least);
-	g_autofree char *reserve = gib(pipesim_planner_reserved(
-		&of->wish, &smallest->training, smallest->ranks, smallest->least));
+	const gint64 reserve = pipesim_planner_reserved(
+		&of->wish, &smallest->training, smallest->ranks, smallest->least);
 
 	return g_strdup_printf(
 		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
 		" and recompute %s a rank still has %s GiB of parameters, optimizer and one "
 		"micro-batch, + %s reserve; give more GPUs%s",
-		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute, least,
-		reserve,
+		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute,
+		pipesim_gib(smallest->least, 1), pipesim_gib(reserve, 1),
 		shares ? "" : ", or --framework torchtitan, which shares parameters too");
 }
 

@@ -293,10 +293,7 @@ static void begin_script(const Drawing *drawing)
 
 	g_string_append(
 		out, "# gnuplot script; the rows of the sweep are in the .dat beside it\n");
-	pipesim_gnuplot_files(drawing->picture);
-	g_string_append_printf(out, "width = %u.0\nheight = %u.0\n", drawing->whole_width,
-		drawing->whole_height);
-	pipesim_gnuplot_terminal(drawing->picture);
+	pipesim_gnuplot_begin(drawing->picture, drawing->whole_width, drawing->whole_height);
 	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out scale 0.6\n"
 			     "unset key\nset multiplot\n");
 	pipesim_gnuplot_quote(out, "set label 1 ", title,
@@ -380,7 +377,6 @@ gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSwee
 	const char *path, GError **error)
 {
 	static const char *const names[] = {"heat map", NULL, "map of winners"};
-	g_autoptr(PipesimGnuplot) picture = NULL;
 	Drawing drawing;
 
 	if (path == NULL)
@@ -399,8 +395,7 @@ gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSwee
 				? "schedule and third number"
 				: "combination of all swept numbers but those of the axes",
 			MAX_PANELS);
-	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
-	return picture != NULL;
+	return pipesim_gnuplot_check(path, error);
 }
 
 /* Maps ----------------------------------------------------------------------------------- */

@@ -395,7 +395,7 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	if (titles->room > 0)
 		pipesim_screen_say(screen->notes, "Left out is what a GPU of %s does not hold.",
 			pipesim_bytes(titles->room));
-	pipesim_screen_note(screen, titles->notices);
+	pipesim_lines_add(screen->notes, titles->notices);
 	pipesim_screen_say(screen->more, "-o rows.csv");
 	pipesim_screen_say(screen->more, "--winners FILE.svg");
 	pipesim_screen_say(screen->more, "--report FILE.html");
