@@ -21,6 +21,8 @@ static const guint32 reaches[] = {2, 3, 5, 9, 17};
 #define MOST_TRIED (1u << 22)
 /* Supersteps without which the shortest stretches are not compared. */
 #define LEAST_KEPT (2 * 2 + 1 + MARGIN)
+/* Supersteps in which what comes to a stop before its loops does so where all do. */
+#define FEWEST 2
 /* What all periods divide. */
 #define COMMON 12
 
@@ -360,7 +362,8 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GEr
 	return TRUE;
 }
 
-gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
+gboolean pipesim_ruled_leap(
+	PipesimStep *step, gboolean may_stop, gboolean *done, GError **error)
 {
 	const PipesimOrder *order = step->job.order;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
@@ -371,6 +374,7 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
 	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
 	guint64 all = G_MAXUINT64, kept, next;
+	gboolean few;
 	GError *stopped = NULL;
 	guint n_stops = 0;
 	guint32 of_each;
@@ -389,12 +393,14 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 		return TRUE;
 	/* One short try before, unless it is to be told after how many micro-batches all repeats. */
 	next = LEAST_KEPT + 2 * order->shape.ranks / of_each;
-	kept = step->job.period ? next : LEAST_KEPT;
-	for (; !*done && worth * kept < all; next *= kept < next ? 1 : 3, kept = next) {
+	few = may_stop && worth * LEAST_KEPT >= all;
+	kept = step->job.period ? next : few ? FEWEST : LEAST_KEPT;
+	for (; !*done && (kept == FEWEST ? kept < all : worth * kept < all);
+		next *= kept < next ? 1 : 3, kept = next) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
 		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};
 
-		if (try.cut >= COMMON)
+		if (try.cut >= COMMON && kept > FEWEST)
 			try.cut -= try.cut % COMMON;
 		cut_short(&try, order, of_each, own);
 		if (try.order.loops == NULL ||

@@ -245,12 +245,15 @@ static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
 	const PipesimJob *job = &step->job;
 	const gboolean told = job->order->n_ops <= job->most_ops;
 	const gboolean first = told && !job->period && job->order->n_ops <= MOST_TOLD;
-	gboolean ok = TRUE;
+	gboolean ok = TRUE, may_stop;
 
 	if (first)
 		ok = pipesim_ruled_flow(step, TRUE, done, error);
+	/* What is told between two ops ends, as a rule, unless it comes to a stop. */
+	may_stop =
+		first && job->runtime->between != NULL && !pipesim_order_has_pairs(job->order);
 	if (ok && !*done)
-		ok = pipesim_ruled_leap(step, done, error);
+		ok = pipesim_ruled_leap(step, may_stop, done, error);
 	if (ok && !*done && told && !first)
 		ok = pipesim_ruled_flow(step, TRUE, done, error);
 	if (ok && !*done && told)
