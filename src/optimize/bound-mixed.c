@@ -116,6 +116,14 @@ typedef struct {
 	gint64 until; /* g_get_monotonic_time() at which no more n is tried; 0: none */
 } Spared;
 
+/* The limit of bytes with as much as @n activations of a chunk above it; 0: there is none. */
+static gint64 bytes_above(const Spared *s, guint n)
+{
+	const gint64 limit = s->of->scenario->memory_limit;
+
+	return limit == 0 ? 0 : n == G_MAXUINT ? MOST_BYTES : limit + n * s->held;
+}
+
 /* What may hold as much as @n activations of a chunk above the limit; G_MAXUINT: any number. */
 static PipesimInstance *instance_above(const Spared *s, guint n, GError **error)
 {
@@ -137,15 +145,14 @@ static PipesimInstance *instance_above(const Spared *s, guint n, GError **error)
 			most.num * chunks * slices + n * most.den, most.den * chunks};
 	if (slices > 1) {
 		parts.max_activations = most;
+		parts.memory_limit = bytes_above(s, n);
 		x = pipesim_instance_new(&parts, error);
 		if (x != NULL)
 			x->together = (guint)slices;
 		return x;
 	}
 	scenario.max_activations = most;
-	if (scenario.memory_limit > 0)
-		scenario.memory_limit =
-			n == G_MAXUINT ? MOST_BYTES : scenario.memory_limit + n * s->held;
+	scenario.memory_limit = bytes_above(s, n);
 	of.scenario = &scenario;
 	return pipesim_search_instance(&of, error);
 }
@@ -221,6 +228,56 @@ static gint64 bound_spared(const Spared *s)
 	return best;
 }
 
+/* Where stages are alike: the first of each rank has its parameters. The report rounds what slices hold, each or all. */
+static void fill_even_bytes(Spared *s, gint64 tokens, gint64 all)
+{
+	const PipesimCosts *costs = s->of->costs;
+	const PipesimShape *shape = s->shape;
+	const gint64 even[] = {costs->bytes_until_input, costs->bytes_until_weight};
+	gint64 **own = s->shortest->bytes;
+
+	own[PIPESIM_PARAMETERS] = g_new0(gint64, shape->stages);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		own[PIPESIM_PARAMETERS][pipesim_shape_stage(shape, rank, 0)] =
+			costs->parameter_bytes;
+	for (guint sort = 0; sort < G_N_ELEMENTS(even); sort++) {
+		const gint64 least =
+			pipesim_time_scale(even[sort], tokens, all * shape->chunks);
+
+		own[sort] = g_new(gint64, shape->stages);
+		for (guint stage = 0; stage < shape->stages; stage++)
+			own[sort][stage] = MAX(least - 1, 0);
+	}
+}
+
+/* What the shortest slice holds. */
+static void shorten_bytes(Spared *s)
+{
+	const guint slices = pipesim_shape_slices(s->shape);
+	const gint64 *tokens = s->times->tokens;
+	gint64 least = G_MAXINT64, all = 0;
+
+	for (guint i = 0; i < slices; i++) {
+		const gint64 own = tokens != NULL ? tokens[i] : 1;
+
+		least = MIN(least, own);
+		all += own;
+	}
+	if (s->times->bytes[PIPESIM_PARAMETERS] == NULL) {
+		fill_even_bytes(s, least, all);
+		return;
+	}
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++) {
+		const gint64 *of = s->times->bytes[sort];
+		gint64 *own = s->shortest->bytes[sort];
+
+		for (guint stage = 0; own != NULL && stage < s->shape->stages; stage++)
+			own[stage] = sort == PIPESIM_PARAMETERS ? of[stage]
+								: pipesim_time_scale(of[stage],
+									  least * slices, all);
+	}
+}
+
 /* The same times, but each op as short as the shortest of its stage and kind. */
 static gboolean make_parts(Spared *s)
 {
@@ -235,6 +292,7 @@ static gboolean make_parts(Spared *s)
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
 			s->shortest->stage[kind][stage] =
 				least_time(s->shape, s->times, stage, kind);
+	shorten_bytes(s);
 	return TRUE;
 }
 

@@ -34,7 +34,8 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error);
  *
  * Slices: from when the first of them can have come to a rank, that runs all of its ops, and when the last backward
  * is over, its gradient goes on to the first stage. Within a limit of activations, as above, each is besides taken for a
- * micro-batch of its own, as short as the shortest (PipesimInstance.together); one of bytes does not count.
+ * micro-batch of its own, as short as the shortest (PipesimInstance.together), and so within one of bytes, where gradients
+ * of keys and values that wait for earlier slices are not counted.
  */
 gint64 pipesim_mixed_bound(
 	const PipesimSearchOf *of, const PipesimShape *shape, const PipesimTimes *times);

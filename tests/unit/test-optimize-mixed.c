@@ -47,27 +47,36 @@ static PipesimSearchOf make_search(
 		.seed = seed};
 }
 
-/* Most that a rank holds that runs @n ops @op, in chunks of a part. */
-static guint most_held(const PipesimOp *op, guint n)
+/* Most that a rank holds that runs @n ops @op, in chunks of a part, or of @tokens of each of two slices. */
+static guint most_held(const PipesimOp *op, guint n, const guint *tokens)
 {
 	guint held = 0, most = 0;
 
 	for (; n > 0; n--, op++) {
-		held += op->kind == PIPESIM_F ? op->b_chunk != PIPESIM_RECOMPUTED
-					      : pipesim_op_rows[op->kind].takes;
+		const guint of = tokens != NULL ? tokens[op->microbatch % 2] : 1;
+
+		held += of * (op->kind == PIPESIM_F ? op->b_chunk != PIPESIM_RECOMPUTED
+						    : pipesim_op_rows[op->kind].takes);
 		most = MAX(most, held);
-		held -= op->kind == PIPESIM_W || pipesim_op_rows[op->kind].frees > 0 ||
-			op->kind == PIPESIM_OP_OFFLOAD_END;
+		held -= of * (op->kind == PIPESIM_W || pipesim_op_rows[op->kind].frees > 0 ||
+				     op->kind == PIPESIM_OP_OFFLOAD_END);
 	}
 	return most;
 }
+
+/* Of the two slices of a sequence of SEQUENCE, where bytes are limited. */
+#define SEQUENCE 60
+static guint slice_tokens[2];
 
 static gboolean rank_fits(const PipesimScenario *scenario, const PipesimShape *shape,
 	const PipesimOp *op, guint n)
 {
 	const PipesimFraction *limit = &scenario->max_activations;
 
-	return (gint64)most_held(op, n) * limit->den <=
+	/* Bytes are tokens here. */
+	if (limit->num == 0)
+		return most_held(op, n, slice_tokens) <= scenario->memory_limit;
+	return (gint64)most_held(op, n, NULL) * limit->den <=
 	       limit->num * shape->chunks * pipesim_shape_slices(shape);
 }
 
@@ -367,10 +376,51 @@ START_TEST(no_order_is_below_the_bound)
 }
 END_TEST
 
+/* Slices of two sequences, of which one is held or a bit more, between ranks that are far apart: by bytes too no order
+ * is below the bound, and where no more than one fits the bound is above what ranks have to run and hand on. */
+START_TEST(bytes_of_slices_are_bound)
+{
+	PipesimScenario scenario = {.ranks = 2,
+		.microbatches = 2,
+		.slices = 2,
+		.recompute = (guint)_i % 2,
+		.memory_limit = SEQUENCE + 20 * ((guint)_i / 2 % 3)};
+	g_autoptr(PipesimCosts) costs =
+		grid_costs(10000, 13500, 10500, 34000, 30000 * (1 + _i / 6));
+	const PipesimSearchOf of = {
+		.scenario = &scenario, .costs = costs, .chunks = 1, .whole = TRUE};
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+	gint64 best, bound, unbound;
+
+	slice_tokens[0] = _i < 6 ? 40 : 30;
+	slice_tokens[1] = SEQUENCE - slice_tokens[0];
+	costs->bytes_until_weight = SEQUENCE;
+	costs->slicing = g_new0(PipesimSlicing, 1);
+	costs->slicing->how = PIPESIM_SLICES_LIST;
+	costs->slicing->n = 2;
+	for (guint i = 0; i < 2; i++)
+		costs->slicing->length[i] = slice_tokens[i];
+	costs->slicing->tokens = SEQUENCE;
+	pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL);
+	shape.sliced = TRUE;
+	shape.parts = 2;
+	shape.microbatches *= 2;
+	times = pipesim_times_new(costs, &shape);
+	best = find_best(&of, &shape, times);
+	bound = pipesim_mixed_bound(&of, &shape, times);
+	scenario.memory_limit = 0;
+	unbound = pipesim_mixed_bound(&of, &shape, times);
+	ck_assert_int_lt(best, G_MAXINT64);
+	ck_assert_int_le(bound, best);
+	ck_assert_int_ge(bound, unbound + (_i % 6 == 0));
+}
+END_TEST
+
 /* Of 16 micro-batches no more than one and a half fit: 56.9 ms is what ranks have to run. */
 START_TEST(slices_wait_for_memory)
 {
-	const PipesimScenario scenario = {
+	PipesimScenario scenario = {
 		.ranks = 6, .microbatches = 16, .slices = 2, .max_activations = {3, 2}};
 	g_autoptr(PipesimCosts) costs = grid_costs(10000, 13500, 10500, 34000, 0);
 	const PipesimSearchOf of = {.scenario = &scenario, .costs = costs, .chunks = 1};
@@ -382,6 +432,12 @@ START_TEST(slices_wait_for_memory)
 	shape.parts = 2;
 	shape.microbatches *= 2;
 	times = pipesim_times_new(costs, &shape);
+	ck_assert_int_eq(pipesim_mixed_bound(&of, &shape, times), 855250);
+	/* The same in bytes. */
+	costs->bytes_until_weight = 1000000;
+	costs->parameter_bytes = 500000;
+	scenario.max_activations = (PipesimFraction){0};
+	scenario.memory_limit = 2000000;
 	ck_assert_int_eq(pipesim_mixed_bound(&of, &shape, times), 855250);
 }
 END_TEST
@@ -395,6 +451,7 @@ Suite *optimize_mixed_suite(void)
 	tcase_add_loop_test(
 		mixed, never_above_what_is_known, 0, (WAYS - 1) * (int)G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(mixed, no_order_is_below_the_bound, 0, 36);
+	tcase_add_loop_test(mixed, bytes_of_slices_are_bound, 0, 12);
 	tcase_add_test(mixed, slices_wait_for_memory);
 	suite_add_tcase(suite, mixed);
 	return suite;
