@@ -134,9 +134,8 @@ static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError 
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
-	const char *text = setup->text[PIPESIM_SET_STEP];
-	PipesimPatient patient = {0};
-	guint64 step = 0;
+	PipesimPatient patient = {
+		.step = setup->text[PIPESIM_SET_STEP] != NULL ? (gint64)setup->step : -1};
 	guint format;
 
 	if (setup->n_operands == 0)
@@ -144,13 +143,10 @@ static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError 
 			error, "no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) ||
 		!pipesim_format(setup, "text json csv", &format, error) ||
-		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
-		(text != NULL &&
-			!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &step, error)))
+		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error))
 		return FALSE;
 	if (setup->text[PIPESIM_SET_SHARD] != NULL)
 		return write_part(setup, error);
-	patient.step = text != NULL ? (gint64)step : -1;
 	traces = pipesim_setup_traces(setup, peers, &rules, error);
 	if (traces == NULL || peers->rank > 0)
 		return traces != NULL;

@@ -104,14 +104,12 @@ static gboolean read_placement(Optimize *o, GError **error)
 static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **error)
 {
 	const char *time = o->setup->text[PIPESIM_SET_TIME];
-	const char *moves = o->setup->text[PIPESIM_SET_MOVES];
+	const gboolean moves = o->setup->text[PIPESIM_SET_MOVES] != NULL;
 	const PipesimScenario *scenario = &o->setup->scenario;
 	const guint64 ops = (guint64)scenario->ranks * scenario->microbatches * o->chunks * 3;
 	gint64 ns = 0;
 
-	if (moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
-				     G_GUINT64_CONSTANT(1) << 50, &of->moves, error))
-		return FALSE;
+	of->moves = o->setup->moves;
 	if (time != NULL && !pipesim_parse_time(time, "--time", &ns, error))
 		return FALSE;
 	/* Times are ms without a unit; who asks for 10 here means seconds. */
@@ -121,7 +119,7 @@ static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **err
 	if (time != NULL && ns == 0 && of->moves > 0)
 		return pipesim_refuse(
 			error, "--time 0 leaves no moves; leave out --moves or --time");
-	if (time == NULL && moves == NULL)
+	if (time == NULL && !moves)
 		of->moves = MAX(USUAL_WORK / MAX(ops, LEAST_OPS), LEAST_MOVES);
 	if (ns > 0)
 		of->deadline = g_get_monotonic_time() + ns / 1000;
@@ -549,16 +547,13 @@ static gboolean choose_ordered(const Optimize *o, GPtrArray *choices, GError **e
 static gboolean find_ordered(Optimize *o, GPtrArray *choices, GError **error)
 {
 	PipesimSetup *setup = o->setup;
-	const char *moves = setup->text[PIPESIM_SET_MOVES];
-	guint64 n =
-		MAX(ORDERED_WORK / MAX((guint64)setup->scenario.ranks *
-						   setup->scenario.microbatches * o->chunks * 3,
-					   1u),
-			1000);
+	const guint64 ops =
+		(guint64)setup->scenario.ranks * setup->scenario.microbatches * o->chunks * 3;
+	const guint64 n = setup->text[PIPESIM_SET_MOVES] != NULL
+				  ? setup->moves
+				  : MAX(ORDERED_WORK / MAX(ops, 1u), 1000);
 
-	if (!check_ordered(setup, error) || !choose_ordered(o, choices, error) ||
-		(moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
-					  G_GUINT64_CONSTANT(1) << 50, &n, error)))
+	if (!check_ordered(setup, error) || !choose_ordered(o, choices, error))
 		return FALSE;
 	o->ordered = (setup->text[PIPESIM_SET_PACK] != NULL
 			      ? pipesim_packed_new

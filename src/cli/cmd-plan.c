@@ -480,18 +480,14 @@ static gboolean find(PipesimAdvice *plan, gboolean frontier, GError **error)
 static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 {
 	const PipesimSetup *setup = plan->setup;
-	const char *explain = setup->text[PIPESIM_SET_EXPLAIN];
 	guint as;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	const PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	const PipesimPlanning *last;
-	guint64 explained = 0;
 	gboolean ok;
 
-	if (!pipesim_format(setup, "text json csv jsonl", &as, error) ||
-		(explain != NULL && !pipesim_parse_count(explain, "--explain", 1,
-					    PIPESIM_MOST_ROWS, &explained, error)))
+	if (!pipesim_format(setup, "text json csv jsonl", &as, error))
 		return FALSE;
 	if (g_strcmp0(setup->text[PIPESIM_SET_REPORT], "-") == 0)
 		return pipesim_refuse(
@@ -511,9 +507,9 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	/* The others have shared the work. */
 	if (last->wish.peers.rank > 0)
 		return TRUE;
-	if (explained > plan->rows->len)
-		return pipesim_refuse(
-			error, "--explain: '%s', but %u fit", explain, plan->rows->len);
+	if (setup->explained > plan->rows->len)
+		return pipesim_refuse(error, "--explain: '%u', but %u fit", setup->explained,
+			plan->rows->len);
 	if (plan->rows->len == 0)
 		*status = PIPESIM_EXIT_NO;
 	if (as == PIPESIM_AS_JSON)
@@ -521,7 +517,7 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	else if (as == PIPESIM_AS_CSV)
 		pipesim_plan_csv(plan, out);
 	else
-		pipesim_plan_text(plan, (guint)explained, &style, out);
+		pipesim_plan_text(plan, setup->explained, &style, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->rows->len == 0 ||
 		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
 	       pipesim_plan_page(plan, setup->text[PIPESIM_SET_REPORT], error) &&

@@ -16,7 +16,6 @@
 /* A sweep under way. */
 typedef struct {
 	const PipesimSetup *setup;
-	guint metric; /* by the words of --metric */
 	const GPtrArray *choices;
 	PipesimGrid *grid;
 	/* Costs before options change them, by the text of --layers: files are read once. */
@@ -160,7 +159,8 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 		return *answer == PIPESIM_EXIT_STOPPED;
 	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
 		if (!pipesim_sweep_picture_draw((PipesimSweepPicture)i, &sweep->titles,
-			    run->kept, sweep->metric, sweep->setup->text[pictures[i]], error))
+			    run->kept, sweep->setup->metric, sweep->setup->text[pictures[i]],
+			    error))
 			return FALSE;
 	return write_page(sweep, error);
 }
@@ -303,7 +303,6 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	/* Of other --layers than those of the first point more may be said while rows are written. */
 	g_autoptr(GPtrArray) notices = NULL;
-	const char *metric = sweep->setup->text[PIPESIM_SET_METRIC];
 	gboolean ok;
 
 	sweep->run.processes = pipesim_mpi_start();
@@ -318,9 +317,6 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 		ok = pipesim_refuse(error,
 			"--resume computes only the missing rows, and a picture needs all of "
 			"them; leave out one of the two");
-	if (ok && metric != NULL)
-		ok = pipesim_word_find(pipesim_settings[PIPESIM_SET_METRIC].values, metric,
-			"unknown metric", &sweep->metric, error);
 	ok = ok && pipesim_check_page(sweep->setup->text[PIPESIM_SET_REPORT], error) &&
 	     pipesim_sweep_run_share(&sweep->run, sweep->grid->points, error);
 	if (ok) {
@@ -374,6 +370,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	     pipesim_choices_prepare(choices, &first, error);
 	if (ok) {
 		setup->threads = first.threads;
+		setup->metric = first.metric;
 		sweep.titles.power =
 			first.costs->power != NULL || first.costs->contention != NULL;
 		sweep.titles.host = first.costs->launch != NULL;

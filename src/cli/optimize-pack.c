@@ -272,18 +272,14 @@ static void compare_ways(PipesimOrdered *packed, const Try *best)
 PipesimOrdered *pipesim_packed_new(
 	PipesimSetup *setup, const GPtrArray *choices, guint64 moves, GError **error)
 {
-	const char *text = setup->text[PIPESIM_SET_PACK];
 	g_autoptr(PipesimOrdered) packed = g_new0(PipesimOrdered, 1);
 	g_autoptr(GArray) tries = g_array_new(FALSE, FALSE, sizeof(Try));
-	guint64 limit;
 	const Try *best;
 
 	g_array_set_clear_func(tries, clear_try);
 	packed->setup = setup;
 	packed->n_ways = N_WAYS;
-	if (!pipesim_parse_count(text, "--pack", 1, PIPESIM_MAX_SLICED, &limit, error))
-		return NULL;
-	packed->of.limit = (gint64)limit;
+	packed->of.limit = setup->pack;
 	if (!read_tokens(packed, error) || !read_cost(packed, error))
 		return NULL;
 	if (!search_all(packed, choices, moves / choices->len / MOST_SEARCHED, tries, error))

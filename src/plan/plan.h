@@ -32,9 +32,8 @@ typedef struct {
 	GArray *rows, *misses;
 } PipesimAdvice;
 
-/* Rows of each of several frameworks, and of a plan, at most. */
+/* Rows of each of several frameworks, at most. */
 #define PIPESIM_OF_SEVERAL 3
-#define PIPESIM_MOST_ROWS  12
 
 /** pipesim_advice_new: of nothing. */
 PipesimAdvice *pipesim_advice_new(PipesimSetup *setup);

@@ -6,7 +6,7 @@
  * SETTING(id, name, letter, argument, help, group, topic, how it is read, more fields of PipesimSetting ...), of
  * which PATH, SWEPT and USED are words for .path, .sweep and .users
  *
- * How it is read, and where to: a FLAG, a COUNT of PipesimSetup, a WORD of .values, an AMOUNT of time, bytes or
+ * How it is read, and where to: a FLAG, a COUNT of PipesimSetup from 1, a WIDE one from 0, a WORD of .values, an AMOUNT of time, bytes or
  * bandwidth; READ by a function of setting.c; or nothing: then whoever takes it reads PipesimSetup.text or flag. */
 
 /* The shape of the job. */
@@ -448,7 +448,7 @@ SETTING(INTERFERENCE, "--interference", 0, "FACTOR",
 SETTING(SAMPLES, "--samples", 0, "N", "also simulate N steps with random op times", ALL_SAMPLES,
 	TIMES, COUNT(scenario.samples, PIPESIM_MAX_SAMPLES))
 SETTING(SEED, "--seed", 0, "N", "seed of the random numbers (default: 1)", ALL_SAMPLES, TIMES,
-	READ(Setup, seed))
+	WIDE(scenario.seed, G_MAXUINT64))
 SETTING(JITTER, "--jitter", 0, "SD",
 	"relative standard deviation of random op times, such as 3% (default: as measured)",
 	ALL_SAMPLES, TIMES, READ(Setup, jitter))
@@ -470,7 +470,7 @@ SETTING(WINNERS, "--winners", 0, "FILE",
 SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept option (.svg, .png, .pdf)",
 	NO_GROUP, PICTURES, PATH(DRAWN), .values = "svg png pdf")
 SETTING(METRIC, "--metric", 0, "NAME", "what pictures show (default: bubble)", NO_GROUP,
-	PICTURES, .values = "bubble makespan microbatch activations")
+	PICTURES, WORD(Setup, metric), .values = "bubble makespan microbatch activations")
 
 /* Of optimize. */
 SETTING(PLACEMENT, "--placement", 0, "WHERE",
@@ -489,7 +489,7 @@ SETTING(LENGTHS, "--lengths", 0, "FILE",
 	NO_GROUP, TIMES, PATH(READ), .values = "csv")
 SETTING(PACK, "--pack", 0, "N",
 	"pack the sequences of --lengths into micro-batches of at most N tokens", NO_GROUP,
-	SEARCH)
+	SEARCH, COUNT(pack, PIPESIM_MAX_SLICED))
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"what to shorten: the makespan or a percentile of --samples (default: makespan)",
 	NO_GROUP, SEARCH, WORD(Setup, objective), .values = "makespan p5 median p95 p99")
@@ -497,7 +497,7 @@ SETTING(TIME, "--time", 0, "TIME", "time budget, e.g. 10s; 0: known schedules on
 	SEARCH)
 SETTING(MOVES, "--moves", 0, "N",
 	"budget of search moves, for the same result everywhere (default: 10 s of them)",
-	NO_GROUP, SEARCH)
+	NO_GROUP, SEARCH, WIDE(moves, G_GUINT64_CONSTANT(1) << 50))
 SETTING(EXPLAIN_BOUND, "--explain-bound", 0, NULL, "prove the lower bound, step by step",
 	NO_GROUP, SEARCH)
 
@@ -535,7 +535,7 @@ SETTING(TERMS, "--terms", 0, NULL, "also print every term, its formula and its s
 
 /* Of diagnose. */
 SETTING(STEP, "--step", 0, "N", "step to diagnose (default: the one of median length)",
-	NO_GROUP, OUTPUT)
+	NO_GROUP, OUTPUT, WIDE(step, G_MAXINT32))
 
 /* Of plan. */
 SETTING(GPUS, "--gpus", 0, "N", "GPUs of the whole job", NO_GROUP, SEARCH,
@@ -552,7 +552,7 @@ SETTING(RESERVE, "--reserve", 0, "N",
 SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", NO_GROUP, SEARCH,
 	COUNT(global_batch, 1u << 30))
 SETTING(EXPLAIN, "--explain", 0, "N", "also print how to run row N of the table", NO_GROUP,
-	SEARCH)
+	SEARCH, COUNT(explained, 1000))
 
 /* Of phases. */
 SETTING(PHASE_TIMES, "--phase-times", 0, "LIST",

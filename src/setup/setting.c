@@ -2,6 +2,7 @@
 
 #include "measure/interference.h"
 #include "model/jitter.h"
+#include "model/slice-plan.h"
 #include "model/slices.h"
 #include "runtime/runtime.h"
 #include "schedule/schedule.h"
@@ -35,6 +36,12 @@ READER(count)
 		return FALSE;
 	*(guint *)place_of(to, setting) = (guint)count;
 	return TRUE;
+}
+
+READER(wide)
+{
+	return pipesim_parse_count(
+		text, setting->name, 0, setting->most, place_of(to, setting), error);
 }
 
 static gboolean is_within(PipesimFraction x, double least, double most)
@@ -185,12 +192,6 @@ READER(memory_limit)
 	       pipesim_refuse(error,
 		       "%s: nothing fits into 0 bytes; give a size, for example 80GB",
 		       setting->name);
-}
-
-READER(seed)
-{
-	return pipesim_parse_count(
-		text, setting->name, 0, G_MAXUINT64, &to->setup->scenario.seed, error);
 }
 
 READER(jitter)
@@ -561,6 +562,8 @@ typedef PipesimNetwork Network;
 #define FLAG(where, field) PLACE(where, field, sizeof(gboolean))
 #define COUNT(field, limit) \
 	PLACE(Setup, field, sizeof(guint)), .read = read_count, .most = (limit)
+#define WIDE(field, limit) \
+	PLACE(Setup, field, sizeof(guint64)), .read = read_wide, .most = (limit)
 #define WORD(where, field)         PLACE(where, field, sizeof(guint)), .read = read_word
 #define AMOUNT(where, field, unit) PLACE(where, field, sizeof(gint64)), .read = read_##unit
 #define FRACTION(field)            PLACE(Setup, field, sizeof(PipesimFraction)), .read = read_fraction

@@ -41,13 +41,15 @@ struct _PipesimSetup {
 	} prefill;                                       /* 0 = not given */
 	gint64 memory;  /* of a GPU of a plan, bytes; 0 = not given */
 	gint64 reserve; /* of that not for tensors, bytes */
-	guint memory_model, placement, objective, order; /* words of their settings, from 0 */
-	guint pair_time;                                 /* PipesimPairTime */
-	guint resident_sms, threads;                     /* 0 = not given */
-	PipesimView view;                                /* of timelines; borrows the texts */
-	PipesimTransformer *model;                       /* pipesim_setup_load_model(); owned */
-	PipesimDevice *device; /* pipesim_setup_load_device(); owned */
-	guint32 *ahead;        /* of the scenario's issuing, by rank; owned */
+	/* Words of their settings, from 0. */
+	guint memory_model, placement, objective, order, metric;
+	guint pair_time;                              /* PipesimPairTime */
+	guint64 moves, step;                          /* 0 where not given too */
+	guint resident_sms, threads, pack, explained; /* 0 = not given */
+	PipesimView view;                             /* of timelines; borrows the texts */
+	PipesimTransformer *model;                    /* pipesim_setup_load_model(); owned */
+	PipesimDevice *device;                        /* pipesim_setup_load_device(); owned */
+	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
@@ -107,6 +109,10 @@ gboolean pipesim_setup_layout_is_file(const char *text);
 /** pipesim_setup_model: the model of --model, trained and cut as the settings say, into @costs, with what one of the ranks of the scenario holds
  * in the mean, where that is given; FALSE as above, or with PIPESIM_ERROR_CONSTRAINT. */
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error);
+
+/** pipesim_setup_check_modelled: FALSE with PIPESIM_ERROR_USAGE where a setting is given that is nothing without --model, and
+ * that is not. */
+gboolean pipesim_setup_check_modelled(const PipesimSetup *setup, GError **error);
 
 /** pipesim_setup_read: what was written into the scenario and the counts. FALSE with
  * PIPESIM_ERROR_USAGE. */
