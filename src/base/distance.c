@@ -24,3 +24,13 @@ guint pipesim_distance(const char *a, const char *b)
 	}
 	return row[n];
 }
+
+void pipesim_nearer(const char *word, const char *name, guint *least, const char **best)
+{
+	const guint distance = pipesim_distance(name, word);
+
+	if (distance < *least) {
+		*least = distance;
+		*best = name;
+	}
+}

@@ -176,13 +176,8 @@ static PipesimEngineRanks *make_ranks(
 	if (model && text != NULL)
 		return pipesim_refuse_null(error, "--prefill-times and --model both say what a "
 						  "chunk takes; give one of them");
-	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
-		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
-			pipesim_setup_given(setup, id))
-			return pipesim_refuse_null(error,
-				"%s is of --model, which is missing; for example --model "
-				"llama-3-70b",
-				pipesim_settings[id].name);
+	if (!pipesim_setup_check_modelled(setup, error))
+		return NULL;
 	if (text == NULL && setup->text[PIPESIM_SET_DEVICE] == NULL)
 		return pipesim_refuse_null(error,
 			"nothing says what a chunk takes; give --prefill-times "

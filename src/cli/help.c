@@ -166,17 +166,6 @@ static GString *help_option(PipesimSettingId id)
 	return out;
 }
 
-/* @name in place of *@best where it is nearer to @word. */
-static void nearer(const char *word, const char *name, guint *least, const char **best)
-{
-	const guint distance = pipesim_distance(name, word);
-
-	if (distance < *least) {
-		*least = distance;
-		*best = name;
-	}
-}
-
 GString *pipesim_help_on(const char *word, GError **error)
 {
 	const PipesimCommand *command = pipesim_command_find(word);
@@ -194,9 +183,9 @@ GString *pipesim_help_on(const char *word, GError **error)
 		return help_option(id);
 	if (strlen(word) < 64) {
 		for (guint topic = 0; topic < PIPESIM_N_TOPICS; topic++)
-			nearer(word, pipesim_topics[topic].name, &least, &best);
+			pipesim_nearer(word, pipesim_topics[topic].name, &least, &best);
 		for (guint i = 0; pipesim_commands[i] != NULL; i++)
-			nearer(word, pipesim_commands[i]->name, &least, &best);
+			pipesim_nearer(word, pipesim_commands[i]->name, &least, &best);
 	}
 	append_topics(topics);
 	pipesim_refuse(error, "no help on '%.64s'; %s%s%sthe topics are %s", word,

@@ -108,28 +108,23 @@ static void suggest_option(const PipesimCommand *command, GError *error)
 	const char *begin = strstr(error->message, "--");
 	g_autofree char *name = begin != NULL ? g_strndup(begin, strcspn(begin, "="))
 					      : name_of_letter(error->message);
-	const PipesimSetting *best = NULL;
+	const char *best = NULL;
 	guint least; /* more letters make another word */
 
 	if (name == NULL || strlen(name) >= 64 || tell_owners(command, name, error))
 		return;
 	least = MIN(3, (guint)strlen(name) - 2);
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const guint distance = pipesim_distance(pipesim_settings[id].name, name);
-
-		if (pipesim_command_takes(command, id) && distance < least) {
-			least = distance;
-			best = &pipesim_settings[id];
-		}
-	}
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_command_takes(command, id))
+			pipesim_nearer(name, pipesim_settings[id].name, &least, &best);
 	for (guint id = 1; best == NULL && id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_command_takes(command, id) &&
 			shortens(pipesim_settings[id].name, name))
-			best = &pipesim_settings[id];
+			best = pipesim_settings[id].name;
 	if (best != NULL) {
 		g_autofree char *message = error->message;
 
-		error->message = g_strdup_printf("%s; did you mean %s?", message, best->name);
+		error->message = g_strdup_printf("%s; did you mean %s?", message, best);
 	}
 }
 

@@ -263,10 +263,8 @@ gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
 	comparison->answer = g_strdup(answer);
 	run = pipesim_run_schedule(row->candidate->schedule, &scenario, costs);
 	g_ptr_array_add(comparison->runs, run);
-	if (run->error != NULL) {
-		g_propagate_error(error, g_error_copy(run->error));
+	if (!pipesim_run_check(run, error))
 		return FALSE;
-	}
 	if (csv != NULL)
 		pipesim_schedule_write_csv(run->step->whole, csv);
 	return write == NULL || write(comparison, path, error);

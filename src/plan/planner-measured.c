@@ -162,10 +162,8 @@ static gboolean compute(
 		if (costs == NULL)
 			return FALSE;
 		run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-		if (run->error != NULL) {
-			g_propagate_error(error, g_error_copy(run->error));
+		if (!pipesim_run_check(run, error))
 			return FALSE;
-		}
 		off[i] = log((double)run->report->training.step / (double)step->step);
 	}
 	return TRUE;

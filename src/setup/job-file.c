@@ -184,14 +184,8 @@ static char *suggest(const char *key)
 	const char *best = NULL;
 	guint least = 3;
 
-	for (guint id = 1; strlen(key) < 64 && id < PIPESIM_N_SETTINGS; id++) {
-		const guint distance = pipesim_distance(pipesim_settings[id].name + 2, key);
-
-		if (distance < least) {
-			least = distance;
-			best = pipesim_settings[id].name + 2;
-		}
-	}
+	for (guint id = 1; strlen(key) < 64 && id < PIPESIM_N_SETTINGS; id++)
+		pipesim_nearer(key, pipesim_settings[id].name + 2, &least, &best);
 	return best != NULL ? g_strdup_printf("; did you mean '%s'?", best)
 			    : g_strdup("; 'pipesim help' shows where they stand");
 }

@@ -384,6 +384,23 @@ static gboolean pair_phases(
 
 /* Into the costs ------------------------------------------------------------------------- */
 
+gboolean pipesim_setup_check_modelled(const PipesimSetup *setup, GError **error)
+{
+	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
+
+	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
+		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
+			    pipesim_settings[id].group == PIPESIM_ALL_ENCODER ||
+			    id == PIPESIM_SET_VOCAB_PARALLEL ||
+			    id == PIPESIM_SET_RECOMPUTE_AS_OPS) &&
+			pipesim_setup_given(setup, id))
+			return pipesim_refuse(error,
+				"%s is of --model, which is missing; for example --model "
+				"llama-3-70b",
+				pipesim_settings[id].name);
+	return TRUE;
+}
+
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
@@ -396,16 +413,8 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 			     PIPESIM_SET_STAGE_BYTES, PIPESIM_SET_ACTIVATION_BYTES,
 			     PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT))
 		return FALSE;
-	for (guint id = 1; !model && id < PIPESIM_N_SETTINGS; id++)
-		if ((pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
-			    pipesim_settings[id].group == PIPESIM_ALL_ENCODER ||
-			    id == PIPESIM_SET_VOCAB_PARALLEL ||
-			    id == PIPESIM_SET_RECOMPUTE_AS_OPS) &&
-			pipesim_setup_given(setup, id))
-			return pipesim_refuse(error,
-				"%s is of --model, which is missing; for example --model "
-				"llama-3-70b",
-				pipesim_settings[id].name);
+	if (!pipesim_setup_check_modelled(setup, error))
+		return FALSE;
 	cutter = model ? make_cutter(setup, costs, error) : NULL;
 	if (cutter == NULL)
 		return !model;
