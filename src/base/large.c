@@ -10,9 +10,8 @@
 #include <sys/mman.h>
 
 #define PAGE ((gsize)2 << 20)
-/* Just so much that the heap gives it, and what of it is left in small pages. */
-#define HEAP  ((gsize)31 << 20)
-#define SMALL ((gsize)2 << 20)
+/* Just so much that the heap gives it. */
+#define HEAP ((gsize)31 << 20)
 
 gpointer pipesim_try_large(gsize n, gsize size)
 {
@@ -39,12 +38,12 @@ void pipesim_keep_memory(void)
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 #ifdef MADV_HUGEPAGE
-	/* The next stretch of it stays too when it is given back: in large pages behind what a small run takes. */
+	/* The next stretch of it stays too when it is given back: in large pages, behind what is left of a page. */
 	char *heap = malloc(HEAP);
 
 	if (heap != NULL)
-		(void)madvise(heap + SMALL + (PAGE - (uintptr_t)heap % PAGE),
-			HEAP - SMALL - PAGE, MADV_HUGEPAGE);
+		(void)madvise(
+			heap + (PAGE - (uintptr_t)heap % PAGE), HEAP - PAGE, MADV_HUGEPAGE);
 	free(heap);
 #endif
 #endif

@@ -10,6 +10,6 @@ gpointer pipesim_try_large(gsize n, gsize size);
 
 /** pipesim_keep_memory: for programs whose runs follow on each other: memory that one gives
  * back (up to 256 MB) serves the next, where it would be fetched from the system again, at a
- * page fault for every 4 kB. What the heap comes to behind its first 2 MB has large pages, where the system has
+ * page fault for every 4 kB. The heap has large pages from the first whole one on, where the system has
  * them. Of the whole process, hence for main() alone. */
 void pipesim_keep_memory(void);
