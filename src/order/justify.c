@@ -460,3 +460,95 @@ void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 			} while (op != first);
 		}
 }
+
+/* Of an order by itself --------------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimInstance *x;
+	gint64 *start;       /* [op] */
+	guint32 *done;       /* [code of all lanes] */
+	guint *at;           /* [rank]: ops so far */
+	gint64 *begin, *end; /* [rank] */
+} Run;
+
+/* When what the next op of @code waits for is there; -1: it has not run. */
+static gint64 input_at(const Run *run, guint32 code)
+{
+	const guint32 count = run->x->count, k = run->done[code];
+	gint64 hop;
+	const guint32 from = pipesim_instance_input(run->x, code, &hop);
+
+	if (from == PIPESIM_NO_LANE)
+		return 0;
+	if (run->done[from] <= k)
+		return -1;
+	return run->start[from * count + k] +
+	       run->x->time[from % run->x->kinds][from / run->x->kinds] + hop;
+}
+
+/* Runs @codes, which come to an end. */
+static void run_codes(Run *run, const guint8 *codes, gint64 *makespan, gint64 *span)
+{
+	const PipesimInstance *x = run->x;
+	const guint per_code = x->chunks * x->kinds;
+	gboolean more;
+
+	memset(run->done, 0, sizeof *run->done * x->lanes * x->kinds);
+	memset(run->at, 0, sizeof *run->at * x->ranks);
+	memset(run->end, 0, sizeof *run->end * x->ranks);
+	do {
+		more = FALSE;
+		for (guint rank = 0; rank < x->ranks; rank++)
+			for (guint *at = &run->at[rank]; *at < x->per_rank; (*at)++) {
+				const guint32 code = rank * per_code +
+						     codes[(gsize)rank * x->per_rank + *at];
+				const gint64 ready = input_at(run, code);
+				const gint64 start = MAX(ready, run->end[rank]);
+
+				if (ready < 0)
+					break;
+				if (*at == 0)
+					run->begin[rank] = start;
+				run->start[code * x->count + run->done[code]++] = start;
+				run->end[rank] =
+					start + x->time[code % x->kinds][code / x->kinds];
+				more = TRUE;
+			}
+	} while (more);
+	*makespan = *span = 0;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		*makespan = MAX(*makespan, run->end[rank]);
+		*span = MAX(*span, run->end[rank] - run->begin[rank]);
+	}
+}
+
+void pipesim_justify(
+	const PipesimInstance *x, guint8 *codes, guint times, gint64 *makespan, gint64 *span)
+{
+	const gsize n = (gsize)x->ranks * x->per_rank;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Run run = {.x = x,
+		.start = pipesim_arena_array(arena, gint64, n),
+		.done = pipesim_arena_array(arena, guint32, (gsize)x->lanes * x->kinds),
+		.at = pipesim_arena_array(arena, guint, x->ranks),
+		.begin = pipesim_arena_array(arena, gint64, x->ranks),
+		.end = pipesim_arena_array(arena, gint64, x->ranks)};
+	guint8 *anew = pipesim_arena_array(arena, guint8, n);
+	PipesimJustifier j;
+
+	if (!pipesim_justifier_init(&j, x, 0, 0, arena) ||
+		!pipesim_arena_check(arena, NULL, "ops"))
+		return;
+	run_codes(&run, codes, makespan, span);
+	pipesim_justifier_begin(&j, codes, run.start, *makespan);
+	for (guint i = 0; i < times; i++)
+		pipesim_justifier_run(&j, i > 0);
+	if (j.makespan >= *makespan)
+		return;
+	pipesim_justifier_codes(&j, anew);
+	/* It may not fit where codes hold more than rooms say. */
+	if (!pipesim_instance_all_fit(x, anew))
+		return;
+	memcpy(codes, anew, n);
+	run_codes(&run, codes, makespan, span);
+}

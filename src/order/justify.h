@@ -79,3 +79,10 @@ gboolean pipesim_justifier_run(PipesimJustifier *justifier, gboolean noise);
 
 /** pipesim_justifier_codes: the order as it is now. */
 void pipesim_justifier_codes(PipesimJustifier *justifier, guint8 *codes);
+
+/** pipesim_justify: puts @codes, which fit and have no flags, together anew so many @times, the first by their own times.
+ * They stay as they are where that is not shorter.
+ * @makespan, @span: (out): what the order then takes, and the longest time between a rank's first start and its last
+ *   end, ns; as they were where memory does not suffice */
+void pipesim_justify(const PipesimInstance *instance, guint8 *codes, guint times,
+	gint64 *makespan, gint64 *span);

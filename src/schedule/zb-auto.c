@@ -1,6 +1,7 @@
 /* The zero-bubble automatic search as a schedule. */
 #include "config.h"
 
+#include "model/costs.h"
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 #include "schedule/search/zb-search.h"
@@ -51,13 +52,21 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, gbool
 static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
 	GError **error)
 {
+	static const PipesimCosts none = {0};
+	const PipesimInstanceOf of = {.shape = shape,
+		.times = times,
+		.costs = &none,
+		.max_activations = shape->max_activations};
 	const gsize per_rank = PIPESIM_PROBLEM_KINDS * (gsize)shape->microbatches;
+	g_autoptr(PipesimInstance) x = NULL;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	PipesimProblem problem;
 	PipesimZbResult result;
 
-	if (!pipesim_problem_init(&problem, arena, shape, times, error) ||
-		!pipesim_zb_search(arena, &problem, &result, error))
+	if (!pipesim_problem_init(&problem, arena, shape, times, error))
+		return FALSE;
+	x = pipesim_instance_new(&of, error);
+	if (x == NULL || !pipesim_zb_search(arena, &problem, x, &result, error))
 		return FALSE;
 	pipesim_emit_sequences(out, result.order, shape->ranks, per_rank, verbs);
 	note(shape, &result, problem.by_span, out);
@@ -136,7 +145,10 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		 "one F and one I per rank, with W where it fits before an arrival, and three "
 		 "binary decisions. It then tries orders that run whatever can run first, and "
 		 "rounds with a target for the idle time, found by bisection between the best "
-		 "result so far and a lower bound. An order replaces the best one if its span "
+		 "result so far and a lower bound. Below PP the best is put together anew by "
+		 "its own times, every op as late and then as early as can be, also with times "
+		 "that are a little off at random, always the same. An order replaces the best "
+		 "one if its span "
 		 "or its makespan is shorter and neither is longer. The search ends when both "
 		 "lower bounds are reached or after a fixed number of ops, so the same costs "
 		 "give the same order on every machine. A larger limit is not always used "

@@ -9,6 +9,7 @@ typedef struct {
 	const PipesimSchedule *schedule;
 	PipesimShape shape;
 	PipesimTimes *times;
+	PipesimInstance *x;
 	PipesimArena *arena; /* of the problem */
 	PipesimProblem problem;
 	PipesimZbResult result; /* of the last run */
@@ -32,17 +33,23 @@ static Case begin(const char *name, guint ranks, guint microbatches, guint quart
 		.microbatches = microbatches,
 		.max_activations = {(gint64)ranks * quarters, 4}};
 	g_autoptr(PipesimCosts) costs = authors_costs();
+	PipesimInstanceOf of = {.costs = costs, .max_activations = scenario.max_activations};
 	Case at = {.schedule = pipesim_schedule_find(name, NULL), .arena = pipesim_arena_new()};
 
 	g_assert(pipesim_schedule_shape(at.schedule, &scenario, &at.shape, NULL));
 	at.times = pipesim_times_new(costs, &at.shape);
 	g_assert(pipesim_problem_init(&at.problem, at.arena, &at.shape, at.times, NULL));
+	of.shape = &at.shape;
+	of.times = at.times;
+	at.x = pipesim_instance_new(&of, NULL);
+	g_assert(at.x != NULL);
 	return at;
 }
 
 static void end(Case *at)
 {
 	pipesim_arena_free(at->arena);
+	pipesim_instance_free(at->x);
 	pipesim_times_free(at->times);
 }
 
@@ -51,7 +58,7 @@ static void run_search(gpointer data)
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Case *at = data;
 
-	g_assert(pipesim_zb_search(arena, &at->problem, &at->result, NULL));
+	g_assert(pipesim_zb_search(arena, &at->problem, at->x, &at->result, NULL));
 }
 
 static void run_order(gpointer data)

@@ -14,6 +14,7 @@
 #include "config.h"
 
 #include "base/tournament.h"
+#include "order/justify.h"
 #include "schedule/search/zb-search.h"
 
 /* What the rounds cost beyond the authors' own attempts: so many ops, or so many per op. */
@@ -21,6 +22,9 @@
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
+/* Ops put where an order is put together anew, and most times that it is. */
+#define PUTS  (1u << 17)
+#define TIMES 30
 /* Shares of the idle time to spare that targeted rounds try in the warm-up. */
 #define SHARES 5
 
@@ -616,9 +620,25 @@ static gboolean is_shorter(const PipesimZbResult *a, const PipesimZbResult *b, g
 	return first[0] < first[1] || (first[0] == first[1] && second[0] < second[1]);
 }
 
+/* Below what 1F1B holds rules leave up to a tenth, which orders put together anew by their own times do not. */
+static void justify(const Search *s, PipesimInstance *x, PipesimZbResult *found)
+{
+	const PipesimProblem *rung = s->problem;
+	PipesimRoom *room = &x->room[0];
+	const guint times = CLAMP(PUTS / (KINDS * s->p * s->m), 1, TIMES);
+
+	if (rung->limit >= rung->held * s->p || rung->by_span ||
+		found->makespan == found->makespan_bound)
+		return;
+	for (guint r = 0; r < x->ranks; r++)
+		room->limit[r] = rung->limit * room->held[0] / rung->held;
+	pipesim_justify(x, found->order, times, &found->makespan, &found->span);
+}
+
 /* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
  * is found at a rung does not depend on those before. @spare: room for a second order. */
-static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spare)
+static void search_rungs(
+	Search *s, PipesimInstance *x, PipesimZbResult *best, PipesimZbResult *spare)
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
 	const gboolean by_span = s->problem->by_span;
@@ -639,6 +659,8 @@ static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spar
 		tighten(s, &s->best->span, s->best->span_bound);
 		if (!by_span)
 			tighten(s, &s->best->makespan, s->best->makespan_bound);
+		if (s->best->makespan < G_MAXINT64 / 2)
+			justify(s, x, s->best);
 		if (is_shorter(s->best, best, by_span)) {
 			guint8 *order = best->order;
 
@@ -651,7 +673,7 @@ static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spar
 }
 
 gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
-	PipesimZbResult *result, GError **error)
+	PipesimInstance *instance, PipesimZbResult *result, GError **error)
 {
 	const gsize ops = KINDS * (gsize)problem->microbatches * problem->ranks;
 	const guint slots = pipesim_problem_in_flight(problem);
@@ -689,7 +711,7 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 		lane->forward_there = rings + 2 * (gsize)(s.mask + 1) * j;
 		lane->input_there = lane->forward_there + s.mask + 1;
 	}
-	search_rungs(&s, result, &spare);
+	search_rungs(&s, instance, result, &spare);
 	pipesim_tournament_clear(&s.queue);
 	return TRUE;
 }

@@ -2,6 +2,7 @@
  * least within a limit of memory, with a bound that no order is below. */
 #pragma once
 #include "base/arena.h"
+#include "order/instance.h"
 #include "schedule/search/problem.h"
 
 typedef struct {
@@ -24,8 +25,9 @@ typedef struct {
  * shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
  * depends on the number of ops alone: the same input gives the same order everywhere.
  * @problem: one chunk a rank, rank r holding stage r
+ * @instance: the same, whose limits change; below what 1F1B holds orders are put together anew by its times
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. The order lives in @arena.
  */
 gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
-	PipesimZbResult *result, GError **error);
+	PipesimInstance *instance, PipesimZbResult *result, GError **error);
