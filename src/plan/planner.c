@@ -158,8 +158,7 @@ static int compare_families(gconstpointer a, gconstpointer b)
 	const Item *y = *(const Item *const *)b;
 
 	/* Those of one family as they come. */
-	return x->family != y->family ? (x->family > y->family) - (x->family < y->family)
-				      : (x > y) - (x < y);
+	return pipesim_compare(x->family, y->family) ?: pipesim_compare(x, y);
 }
 
 /* Into @first the first of each bundle of at most PIPESIM_TOGETHER of one family, by which it sorts
@@ -291,10 +290,9 @@ static gboolean simulate(
 
 static int compare_bounds(gconstpointer a, gconstpointer b)
 {
-	const PipesimCandidate *x = &((const Item *)a)->candidate;
-	const PipesimCandidate *y = &((const Item *)b)->candidate;
+	const Item *x = a, *y = b;
 
-	return (x->bound > y->bound) - (x->bound < y->bound);
+	return pipesim_compare(x->candidate.bound, y->candidate.bound);
 }
 
 /* Whether @candidate, which does not fit, needs hardly more than there is. */
@@ -304,21 +302,25 @@ static gboolean is_near(const PipesimWish *wish, const PipesimCandidate *candida
 	       PIPESIM_NEAR * (double)wish->memory;
 }
 
+/* @candidate, which has a step, among the best, or the near misses. */
+static void enter(Planner *planner, const PipesimCandidate *candidate)
+{
+	if (candidate->fits) {
+		pipesim_plan_insert(planner->planned->best, candidate, wanted(planner->wish));
+		g_array_append_vals(planner->found, candidate, 1);
+	} else if (is_near(planner->wish, candidate)) {
+		pipesim_plan_insert(planner->planned->misses, candidate, MISSES);
+	}
+}
+
 static void take(Planner *planner, const PipesimCandidate *candidate)
 {
-	PipesimPlanned *planned = planner->planned;
-
-	planned->simulated++;
+	planner->planned->simulated++;
 	if (candidate->step == 0)
 		return;
 	if (candidate->fits && planner->wish->frontier)
-		pipesim_plan_add_to_frontier(planned->frontier, candidate);
-	if (candidate->fits) {
-		pipesim_plan_insert(planned->best, candidate, wanted(planner->wish));
-		g_array_append_vals(planner->found, candidate, 1);
-	} else if (is_near(planner->wish, candidate)) {
-		pipesim_plan_insert(planned->misses, candidate, MISSES);
-	}
+		pipesim_plan_add_to_frontier(planner->planned->frontier, candidate);
+	enter(planner, candidate);
 }
 
 /* Whether @candidate is worth a simulation. */
@@ -402,7 +404,7 @@ static int compare_least_steps(gconstpointer a, gconstpointer b)
 	const gint64 left = MAX(x->candidate.bound, x->candidate.step);
 	const gint64 right = MAX(y->candidate.bound, y->candidate.step);
 
-	return left != right ? (left > right) - (left < right) : (x > y) - (x < y);
+	return pipesim_compare(left, right) ?: pipesim_compare(x, y);
 }
 
 /* @n of @items under a runtime whose messages wait: with messages that wait for nothing first, which is many times as fast and
@@ -532,9 +534,7 @@ static int compare_steps(gconstpointer a, gconstpointer b)
 {
 	const PipesimCandidate *x = a, *y = b;
 
-	if (x->fits != y->fits)
-		return x->fits ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
+	return (y->fits - x->fits) ?: pipesim_compare(x->step, y->step);
 }
 
 /* Adds to @all those of the shortest that recompute stage by stage that it lacks: balanced layers leave stages that
@@ -567,7 +567,6 @@ static void add_each(const Planner *planner, GArray *all)
 static GArray *to_lay_out(const Planner *planner)
 {
 	const PipesimPlanned *planned = planner->planned;
-	const GArray *items = planner->candidates->items;
 	GArray *all;
 
 	if (!planner->wish->layouts) {
@@ -577,12 +576,11 @@ static GArray *to_lay_out(const Planner *planner)
 		add_each(planner, all);
 	} else {
 		all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	}
-	for (guint i = 0; i < items->len && planner->wish->layouts; i++)
-		if (g_array_index(items, Item, i).candidate.step > 0)
-			g_array_append_val(all, g_array_index(items, Item, i).candidate);
-	if (planner->wish->layouts)
+		pipesim_each (const Item, item, planner->candidates->items)
+			if (item->candidate.step > 0)
+				g_array_append_val(all, item->candidate);
 		g_array_append_vals(all, planner->each->data, planner->each->len);
+	}
 	g_array_sort(all, compare_steps);
 	return all;
 }
@@ -613,12 +611,7 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 			if (block[i].step == 0)
 				continue;
 			planned->laid_out++;
-			if (block[i].fits) {
-				pipesim_plan_insert(planned->best, &block[i], wanted(wish));
-				g_array_append_val(planner->found, block[i]);
-			} else if (is_near(wish, &block[i])) {
-				pipesim_plan_insert(planned->misses, &block[i], MISSES);
-			}
+			enter(planner, &block[i]);
 		}
 		if (wish->progress != NULL)
 			wish->progress(next, all->len, wish->data);
@@ -697,26 +690,19 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->candidates = candidates->items->len;
-	for (guint i = 0; i < candidates->items->len; i++) {
-		const PipesimCandidate *candidate =
-			&g_array_index(candidates->items, Item, i).candidate;
-
-		if (i == 0 || candidate->least < planned->smallest.least)
-			planned->smallest = *candidate;
-	}
+	planned->smallest = g_array_index(candidates->items, Item, 0).candidate;
+	pipesim_each (const Item, item, candidates->items)
+		if (item->candidate.least < planned->smallest.least)
+			planned->smallest = item->candidate;
 	if (!wish->every)
 		g_array_sort(candidates->items, compare_bounds); /* stable */
 	planner.found = found;
 	planner.each = each;
 	if (!simulate_all(&planner, error) || !fit_all(&planner, error))
 		return NULL;
-	for (guint i = 0; i < candidates->items->len; i++) {
-		const PipesimCandidate *candidate =
-			&g_array_index(candidates->items, Item, i).candidate;
-
-		if (wish->every || (wish->frontier && candidate->step > 0))
-			g_array_append_vals(planned->all, candidate, 1);
-	}
+	pipesim_each (const Item, item, candidates->items)
+		if (wish->every || (wish->frontier && item->candidate.step > 0))
+			g_array_append_val(planned->all, item->candidate);
 	drop_misses(planned);
 	if (!wish->every && !lay_out_all(&planner, error))
 		return NULL;
