@@ -4,6 +4,7 @@
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
 #include "output/figures.h"
+#include "output/screen.h"
 #include "setup/choice.h"
 #include "sweep/picture.h"
 #include <string.h>
@@ -293,16 +294,11 @@ static void tell_what_is_held(Sweep *sweep)
 	tell_layers(sweep, 0, 0, &(guint){MAX_TOLD});
 }
 
-static gpointer copy_text(gconstpointer text, gpointer data G_GNUC_UNUSED)
-{
-	return g_strdup(text);
-}
-
 /* What the options of the sweep itself say, and running it. */
 static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	/* Of other --layers than those of the first point more may be said while rows are written. */
-	g_autoptr(GPtrArray) notices = NULL;
+	g_autoptr(GPtrArray) notices = pipesim_lines_new(NULL, NULL);
 	gboolean ok;
 
 	sweep->run.processes = pipesim_mpi_start();
@@ -322,9 +318,8 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	if (ok) {
 		sweep->run.rows = pipesim_rows_of_sweep(&sweep->titles);
 		tell_what_is_held(sweep);
-		sweep->titles.notices = notices =
-			g_ptr_array_copy(sweep->setup->notices, copy_text, NULL);
-		g_ptr_array_set_free_func(notices, g_free);
+		pipesim_lines_add(notices, sweep->setup->notices);
+		sweep->titles.notices = notices;
 		ok = open_results(sweep, error) && pipesim_sweep_run(&sweep->run, error) &&
 		     (sweep->run.processes.rank > 0 || finish(sweep, answer, error));
 	}

@@ -220,16 +220,12 @@ static gint64 run_way(PipesimOrdered *packed, const PipesimChoice *choice,
 	return pipesim_pack_search(deals->pdata[*m], of, DRAWN_MOVES, seed, place, &all);
 }
 
-static void free_deal(gpointer deal)
-{
-	pipesim_deal_free(deal);
-}
-
 /* The rules beside what was found, and all of them for batches drawn from the same lengths, with repetition. */
 static void compare_ways(PipesimOrdered *packed, const Try *best)
 {
 	const guint n = packed->of.n, samples = packed->setup->scenario.samples;
-	g_autoptr(GPtrArray) deals = g_ptr_array_new_with_free_func(free_deal);
+	g_autoptr(GPtrArray) deals =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_deal_free);
 	g_autofree gint64 *values = g_new(gint64, samples + 1), *tokens = g_new(gint64, n);
 	PipesimSequences drawn = packed->of;
 

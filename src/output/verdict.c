@@ -649,12 +649,6 @@ static void begin(Verdict *v, const PipesimComparison *comparison)
 		decide(v);
 }
 
-static void end(Verdict *v)
-{
-	g_ptr_array_unref(v->rows);
-	pipesim_screen_free(v->screen);
-}
-
 void pipesim_text_answer(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
@@ -692,5 +686,6 @@ void pipesim_text_answer(
 			pipesim_text_critical(
 				comparison, run, PIPESIM_SCREEN_WIDTH, screen->appendix);
 	pipesim_screen_print(screen, style, out);
-	end(&v);
+	g_ptr_array_unref(v.rows);
+	pipesim_screen_free(screen);
 }
