@@ -48,12 +48,13 @@ static inline void pipesim_tournament_set(
 	match[at] = winner;
 	for (; at > 1; at /= 2) {
 		const PipesimMatch other = match[at ^ 1];
-		/* Of equals the left one, which has the lower ranks. All ones where the other wins:
-		 * a branch, which no compiler makes of this, would often be guessed wrong. */
-		const gint64 other_wins = -(gint64)(winner.time >= other.time + !(at & 1));
+		/* Of equals the left one, which has the lower ranks. Moves, for a branch would often
+		 * be guessed wrong. */
+		const gboolean other_wins = __builtin_expect_with_probability(
+			other.time < winner.time + (at & 1), 1, 0.5);
 
-		winner.time ^= (winner.time ^ other.time) & other_wins;
-		winner.rank ^= (winner.rank ^ other.rank) & (guint32)other_wins;
+		winner.time = other_wins ? other.time : winner.time;
+		winner.rank = other_wins ? other.rank : winner.rank;
 		match[at / 2] = winner;
 	}
 }
