@@ -207,16 +207,20 @@ gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint
 	pace->resident = (Work)moving.num * waiting.den;
 	pace->from = start;
 	pace->left = duration * pace->alone;
-	return foresee(pace);
+	return pace->end = foresee(pace);
 }
 
 gint64 pipesim_pace_reach(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
 {
-	advance(pace, &pace->left, now);
+	/* Where no message moved since its start it was foreseen. */
+	if (pace->first == pace->n)
+		pace->left = 0;
+	else
+		advance(pace, &pace->left, now);
 	pace->from = now;
 	if (pace->left > 0) {
 		forget(pace, now);
-		return foresee(pace);
+		return pace->end = foresee(pace);
 	}
 	if (now < pace->launched)
 		pipesim_pace_end(pace, rules, now);
@@ -232,13 +236,17 @@ void pipesim_pace_end(PipesimPace *pace, const PipesimPaceRules *rules, gint64 n
 gint64 pipesim_pace_wait(
 	PipesimPace *pace, const PipesimPaceRules *rules, gint64 now, gboolean more)
 {
+	const guint waiting = pace->waiting + (more ? 1 : -1u);
 	const gboolean runs = pace->left > 0;
 
 	count(pace, rules, now);
-	if (runs) {
+	/* Several slow down no more than one. */
+	if (runs && (waiting > 0) != (pace->waiting > 0)) {
 		advance(pace, &pace->left, now);
 		pace->from = now;
+		pace->waiting = waiting;
+		return pace->end = foresee(pace);
 	}
-	pace->waiting += more ? 1 : -1u;
-	return runs ? foresee(pace) : MAX(now, pace->launched);
+	pace->waiting = waiting;
+	return runs ? pace->end : MAX(now, pace->launched);
 }

@@ -43,6 +43,7 @@ typedef struct {
 	 * waits. */
 	__extension__ __int128 alone, moving, resident;
 	gint64 from;                 /* up to when its work is counted, ns */
+	gint64 end;                  /* as foreseen */
 	__extension__ __int128 left; /* work from then on */
 	/* Where power counts: the state of the chip, up to when it is counted, and its load
 	 * since, -1: no op runs. */
