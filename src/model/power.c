@@ -184,7 +184,7 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	const gint64 load = to_load(power->load[kind]);
 
 	if (power->full_speed[kind] == power->sustained[kind])
-		return take(power, state, kind, sustained);
+		return pipesim_time_scale(sustained, power->full_speed[kind], PIPESIM_PPM);
 	for (guint i = 0; i < power->n_constants; i++)
 		piece = MIN(piece, power->time_constant[i] / PIPESIM_POWER_PIECES);
 	piece = MAX(piece, PIPESIM_POWER_PIECE_NS);
