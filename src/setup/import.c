@@ -291,21 +291,21 @@ static void read_recompute(Reading *reading)
 			g_strdelimit(text, " ,", '+'));
 }
 
-/* The precision of products, fp8 where the recipe is not known here, delayed scaling where none is said; NULL: BF16. */
-static const char *precision_of(Reading *reading, gboolean fp16)
+/* The precision of products, fp8 where the recipe is not known here, delayed scaling where none is said, and whether
+ * parameters are kept so; owned, NULL: BF16. */
+static char *precision_of(Reading *reading, gboolean fp16)
 {
-	const PipesimMegatronWord *word;
+	const PipesimMegatronWord *word =
+		find_word(reading, pipesim_megatron_precisions, PIPESIM_NVFP4);
+	const char *recipe = !has(reading, RECIPE) ? "fp8-ds"
+			     : word != NULL        ? word->value
+						   : "fp8";
 
 	if (has(reading, "fp4-format") || has(reading, "fp4"))
-		return "nvfp4";
+		return g_strdup("nvfp4");
 	if (!has(reading, "fp8-format") && !has(reading, "fp8"))
-		return fp16 ? "fp16" : NULL;
-	if (has(reading, "fp8-param-gather"))
-		return "fp8-params";
-	if (!has(reading, RECIPE))
-		return "fp8-ds";
-	word = find_word(reading, pipesim_megatron_precisions, PIPESIM_NVFP4);
-	return word != NULL ? word->value : "fp8";
+		return fp16 ? g_strdup("fp16") : NULL;
+	return g_strconcat(recipe, has(reading, "fp8-param-gather") ? "-params" : NULL, NULL);
 }
 
 static void read_optimizer(Reading *reading)
@@ -314,7 +314,7 @@ static void read_optimizer(Reading *reading)
 	const gboolean bf16 = has(reading, "bf16"), fp16 = has(reading, "fp16");
 	const gboolean small =
 		is(reading, "main-grads-dtype", "bf16") && is(reading, "exp-avg-dtype", "bf16");
-	const char *precision = precision_of(reading, fp16);
+	g_autofree char *precision = precision_of(reading, fp16);
 
 	set(reading, PIPESIM_SET_OPTIMIZER, "optimizer",
 		is(reading, "optimizer", "sgd") ? "sgd"

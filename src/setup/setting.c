@@ -354,10 +354,10 @@ READER(modules)
 	return TRUE;
 }
 
-/* In the order of PipesimPrecision; behind them, kept in FP8. */
-#define PRECISIONS                                                                           \
-	"bf16 fp16 fp8 fp8-cs fp8-ds fp8-mx fp8-block fp8-tensorwise fp8-rowwise nvfp4 fp8-" \
-	"params"
+/* In the order of PipesimPrecision; behind them TransformerEngine's, from fp8 on, with parameters kept so. */
+#define PRECISIONS                                                                       \
+	"bf16 fp16 fp8 fp8-cs fp8-ds fp8-mx fp8-block fp8-tensorwise fp8-rowwise nvfp4 " \
+	"fp8-params fp8-cs-params fp8-ds-params fp8-mx-params fp8-block-params"
 #define PARAMETERS (PIPESIM_NVFP4 + 1)
 
 READER(precision)
@@ -367,9 +367,11 @@ READER(precision)
 
 	if (!find_word(setting, text, &word, error))
 		return FALSE;
-	training->precision = word == PARAMETERS ? PIPESIM_FP8 : (PipesimPrecision)word;
 	training->fp8 = word >= PIPESIM_FP8;
-	training->fp8_parameters = word == PARAMETERS;
+	training->fp8_parameters = word >= PARAMETERS;
+	training->precision =
+		(PipesimPrecision)(training->fp8_parameters ? word - PARAMETERS + PIPESIM_FP8
+							    : word);
 	return TRUE;
 }
 
