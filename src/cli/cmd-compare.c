@@ -72,10 +72,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	comparison->more = more;
 	comparison->named = setup->text[PIPESIM_SET_SCHEDULE] != NULL;
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
-	for (guint i = 0; i < choices->len; i++)
+	pipesim_each_in (const PipesimChoice, choice, choices)
 		g_ptr_array_add(
-			comparison->runs, pipesim_choice_run(g_ptr_array_index(choices, i),
-						  scenario, setup->costs));
+			comparison->runs, pipesim_choice_run(choice, scenario, setup->costs));
 	if (!any_result(comparison, error) ||
 		(setup->text[PIPESIM_SET_TIMELINE] != NULL &&
 			!pipesim_layout_check(comparison, &setup->view, error)))

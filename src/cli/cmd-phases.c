@@ -97,9 +97,7 @@ static gboolean read_times(
 	if (costs == NULL || !pipesim_node_times_measured(&times[0], costs, FALSE, error) ||
 		!pipesim_node_times_measured(&times[1], costs, TRUE, error))
 		return FALSE;
-	for (guint i = 0; i < costs->components->len; i++) {
-		const PipesimComponent *one = costs->components->pdata[i];
-
+	pipesim_each_in (const PipesimComponent, one, costs->components) {
 		/* Captures have a layer a chunk. */
 		if (g_strcmp0(one->component, "chunk") == 0 && pair->forward == 1 &&
 			pair->backward == 1)

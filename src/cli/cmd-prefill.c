@@ -182,11 +182,9 @@ static PipesimEngineRanks *make_ranks(
 		return pipesim_refuse_null(error,
 			"nothing says what a chunk takes; give --prefill-times "
 			"a=3e-7,b=0.006,c=26 in ms, or --model and --device");
-	for (guint i = 0; i < prompts->len; i++) {
-		const gint64 tokens = g_array_index(prompts, PipesimPrompt, i).tokens;
-
-		longest = MAX(longest, tokens);
-		all += (double)tokens;
+	pipesim_each (const PipesimPrompt, prompt, prompts) {
+		longest = MAX(longest, prompt->tokens);
+		all += (double)prompt->tokens;
 	}
 	ranks->in_flight = MAX(setup->prefill.in_flight, 1u);
 	if (!(model ? describe(setup, ranks, longest, chunk, error)
@@ -226,9 +224,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		(ranks = make_ranks(setup, prompts, g_array_index(chunks, gint64, 0), error)) ==
 			NULL)
 		return FALSE;
-	for (guint i = 0; i < rules->len; i++) {
-		PipesimPrefillRun *made = pipesim_prefill_run(
-			ranks, &g_array_index(rules, PipesimChunkRule, i), prompts, error);
+	pipesim_each (const PipesimChunkRule, rule, rules) {
+		PipesimPrefillRun *made = pipesim_prefill_run(ranks, rule, prompts, error);
 
 		if (made == NULL)
 			return FALSE;

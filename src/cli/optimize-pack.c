@@ -161,8 +161,7 @@ static gboolean search_all(PipesimOrdered *packed, const GPtrArray *choices, gui
 	const guint fewest = pipesim_pack_fewest(&packed->of);
 	g_autoptr(GError) fault = NULL;
 
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = choices->pdata[i];
+	pipesim_each_in (const PipesimChoice, choice, choices) {
 		const guint m = choice->file != NULL ? choice->file->order->shape.microbatches
 				: given              ? setup->scenario.microbatches
 						     : 0;
@@ -282,8 +281,8 @@ PipesimOrdered *pipesim_packed_new(
 		return NULL;
 	best = &g_array_index(tries, Try, 0);
 	packed->bound = best->makespan;
-	for (guint i = 0; i < tries->len; i++)
-		packed->bound = MIN(packed->bound, g_array_index(tries, Try, i).bound);
+	pipesim_each (const Try, try, tries)
+		packed->bound = MIN(packed->bound, try->bound);
 	packed->schedule = pipesim_choice_name(best->choice);
 	compare_ways(packed, best);
 	setup->scenario.microbatches = best->microbatches;

@@ -46,17 +46,15 @@ static int compare_rows(gconstpointer a, gconstpointer b)
 
 void pipesim_advice_collect(PipesimAdvice *plan)
 {
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanning *of = plan->asked->pdata[i];
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
 		const PipesimPlanned *planned = of->planned;
 		const PipesimTraining *training = &of->wish.training;
 		const double error = pipesim_step_error(
 			training, of->wish.model->experts > 0, of->wish.capture != NULL);
 
-		for (guint k = 0; k < planned->best->len; k++) {
-			const PipesimPlanRow row = {.of = of,
-				.candidate = &g_array_index(planned->best, PipesimCandidate, k),
-				.error = error};
+		pipesim_each (const PipesimCandidate, candidate, planned->best) {
+			const PipesimPlanRow row = {
+				.of = of, .candidate = candidate, .error = error};
 
 			g_array_append_val(plan->rows, row);
 		}
@@ -75,13 +73,12 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 	}
 	g_array_sort(plan->rows, compare_rows); /* stable */
 	g_array_sort(plan->misses, compare_rows);
-	for (guint i = 0; i < plan->rows->len; i++) {
-		PipesimPlanRow *row = &g_array_index(plan->rows, PipesimPlanRow, i);
+	pipesim_each (PipesimPlanRow, row, plan->rows) {
 		const PipesimPlanRow *first = &g_array_index(plan->rows, PipesimPlanRow, 0);
 
-		row->equal = i > 0 && (double)row->candidate->step <=
-					      (1 + MAX(row->error, first->error)) *
-						      (double)first->candidate->step;
+		row->equal = row > first && (double)row->candidate->step <=
+						    (1 + MAX(row->error, first->error)) *
+							    (double)first->candidate->step;
 	}
 }
 

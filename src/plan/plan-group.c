@@ -38,11 +38,10 @@ static PipesimCandidate put_together(
 	PipesimCandidate row;
 	char room[64];
 
-	for (guint i = 0; i < members->len; i++)
-		if (complexity(wish, members->pdata[i]) < complexity(wish, simplest))
-			simplest = members->pdata[i];
-	for (guint i = 0; i < members->len; i++) {
-		const PipesimCandidate *other = members->pdata[i];
+	pipesim_each_in (const PipesimCandidate, other, members)
+		if (complexity(wish, other) < complexity(wish, simplest))
+			simplest = other;
+	pipesim_each_in (const PipesimCandidate, other, members) {
 		g_autofree char *recompute = pipesim_plan_recompute(&other->training, "+");
 		const gboolean same =
 			other->training.full == simplest->training.full &&
@@ -79,9 +78,8 @@ GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint m
 
 			if (!pipesim_plan_same_way(first, one))
 				continue;
-			for (guint k = 0; k < row->len; k++)
-				has |= ((PipesimCandidate *)row->pdata[k])->schedule ==
-				       one->schedule;
+			pipesim_each_in (const PipesimCandidate, other, row)
+				has |= other->schedule == one->schedule;
 			if (near)
 				g_ptr_array_add(row, (gpointer)one);
 			if (near || has)
@@ -92,8 +90,7 @@ GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint m
 		g_ptr_array_add(rows, g_ptr_array_new());
 		g_ptr_array_add(rows->pdata[at], (gpointer)one);
 	}
-	for (guint i = 0; i < rows->len; i++) {
-		GPtrArray *row = rows->pdata[i];
+	pipesim_each_in (GPtrArray, row, rows) {
 		const PipesimCandidate one = put_together(wish, row->pdata[0], row);
 
 		g_array_append_val(grouped, one);

@@ -112,8 +112,8 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 		}
 	}
 	g_string_append(picture->data, "# none beats these in both\n");
-	for (guint i = 0; i < frontier->len; i++)
-		append_point(picture->data, &g_array_index(frontier, PipesimCandidate, i));
+	pipesim_each (const PipesimCandidate, candidate, frontier)
+		append_point(picture->data, candidate);
 	if (frontier->len > 0)
 		g_string_append_printf(picture->script,
 			"%s  data index %u with fsteps lc rgb '#000000' title 'best at each "

@@ -102,8 +102,8 @@ PipesimPlanned pipesim_advice_sum(const PipesimAdvice *plan)
 {
 	PipesimPlanned sum = {0};
 
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanned *one = ((PipesimPlanning *)plan->asked->pdata[i])->planned;
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
+		const PipesimPlanned *one = of->planned;
 
 		sum.candidates += one->candidates;
 		sum.too_large += one->too_large;
@@ -179,13 +179,9 @@ void pipesim_plan_csv(const PipesimAdvice *plan, GString *out)
 {
 	g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(PipesimPlanRow));
 
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanning *of = plan->asked->pdata[i];
-
-		for (guint k = 0; k < of->planned->frontier->len; k++) {
-			const PipesimPlanRow row = {.of = of,
-				.candidate = &g_array_index(
-					of->planned->frontier, PipesimCandidate, k)};
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
+		pipesim_each (const PipesimCandidate, candidate, of->planned->frontier) {
+			const PipesimPlanRow row = {.of = of, .candidate = candidate};
 
 			g_array_append_val(rows, row);
 		}
@@ -273,9 +269,8 @@ gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
 /* Into @out a line for each framework of @plan: who runs what. */
 static void append_commands(const PipesimAdvice *plan, GString *out)
 {
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimFramework *framework =
-			pipesim_framework(&((PipesimPlanning *)plan->asked->pdata[i])->wish);
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
+		const PipesimFramework *framework = pipesim_framework(&of->wish);
 		const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
 
 		if (row == NULL)

@@ -117,8 +117,8 @@ static char *errors_of(const PipesimAdvice *plan, guint digits)
 	g_autoptr(GString) out = g_string_new(NULL);
 	double told = 0;
 
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimWish *wish = &((PipesimPlanning *)plan->asked->pdata[i])->wish;
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
+		const PipesimWish *wish = &of->wish;
 		const double error = pipesim_step_error(
 			&wish->training, wish->model->experts > 0, wish->capture != NULL);
 
@@ -315,9 +315,7 @@ static char *smallest_of(const PipesimAdvice *plan)
 	const PipesimCandidate *smallest = &of->planned->smallest;
 	gboolean shares = FALSE; /* FSDP was tried */
 
-	for (guint i = 0; i < plan->asked->len; i++) {
-		const PipesimPlanning *other = plan->asked->pdata[i];
-
+	pipesim_each_in (const PipesimPlanning, other, plan->asked) {
 		shares |= other->wish.training.eager;
 
 		if (other->planned->smallest.least < smallest->least) {
@@ -404,8 +402,8 @@ void pipesim_plan_text(
 	g_autofree char *decision = pipesim_advice_decision(plan);
 
 	append_asked(plan, screen->asked);
-	for (guint i = 0; i < plan->asked->len; i++) {
-		g_autofree char *verdict = verdict_of(plan, plan->asked->pdata[i]);
+	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
+		g_autofree char *verdict = verdict_of(plan, of);
 
 		pipesim_screen_say(screen->verdict, "%s", verdict);
 	}

@@ -181,9 +181,8 @@ static double mean_off(const double *off, guint n)
 /* @pace of all @steps. */
 static void set_pace(GArray *steps, const double pace[2])
 {
-	for (guint i = 0; i < steps->len; i++)
-		memcpy(g_array_index(steps, Step, i).candidate.training.pace, pace,
-			2 * sizeof *pace);
+	pipesim_each (Step, step, steps)
+		memcpy(step->candidate.training.pace, pace, 2 * sizeof *pace);
 }
 
 /* How much of each step changes with factor @which of @pace, in @slopes: the logarithm of a step by that of a factor. */

@@ -113,10 +113,8 @@ PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 	planner->families = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_family_free);
 	g_mutex_init(&planner->lock);
 	pipesim_each (PipesimPlanWay, way, ways) {
-		for (guint k = 0; k < way->candidates->len; k++) {
-			const Item item = {.candidate = g_array_index(
-						   way->candidates, PipesimCandidate, k),
-				.way = way};
+		pipesim_each (const PipesimCandidate, candidate, way->candidates) {
+			const Item item = {.candidate = *candidate, .way = way};
 
 			g_array_append_val(planner->items, item);
 		}
@@ -644,8 +642,8 @@ static gboolean find_remedies(Planner *planner, GError **error)
 		}
 		if (!run_block(planner, (Item **)tried->pdata, tried->len, 0, error))
 			return FALSE;
-		for (guint i = 0; i < tried->len; i++) {
-			const PipesimCandidate *one = &((Item *)tried->pdata[i])->candidate;
+		pipesim_each_in (const Item, item, tried) {
+			const PipesimCandidate *one = &item->candidate;
 
 			if (one->fits && one->step > 0 &&
 				(best.step == 0 || one->step < best.step))
