@@ -77,19 +77,21 @@ static void check_pairs(
 {
 	const PipesimOpRow *row = &pipesim_op_rows[kind];
 	const guint32 then = *slot(linker, kind, place, microbatch);
-	PipesimNumber unit;
 
-	pipesim_shape_unit(&linker->program->shape, microbatch, unit);
 	for (guint i = 0; i < G_N_ELEMENTS(row->behind) && row->behind[i] > 0; i++) {
 		const PipesimOpRow *other = &pipesim_op_rows[row->behind[i]];
 		const guint32 first = *slot(linker, row->behind[i], place, microbatch);
+		PipesimNumber unit;
 
 		check_behind(linker, rank, first, then);
-		if (first == PIPESIM_NO_OP && then != PIPESIM_NO_OP)
+		if ((first == PIPESIM_NO_OP) == (then == PIPESIM_NO_OP))
+			continue;
+		pipesim_shape_unit(&linker->program->shape, microbatch, unit);
+		if (first == PIPESIM_NO_OP)
 			pipesim_fault(linker->places, then,
 				"%u%s%s without %u%s%s before it; add it", place, row->word,
 				unit, place, other->word, unit);
-		else if (first != PIPESIM_NO_OP && then == PIPESIM_NO_OP)
+		else
 			pipesim_fault(linker->places, first,
 				"%u%s%s without %u%s%s behind it%s; add it", place, other->word,
 				unit, place, row->word, unit,
