@@ -299,10 +299,11 @@ gboolean pipesim_flow_between(PipesimFlow *flow, gboolean *done, GError **error)
 		leap = pipesim_leap_new(
 			flow, (PipesimLeapState){
 				      .visit = visit, .data = &t, .limits = TRUE, .behind = 1});
-		do {
+		for (gboolean goes = leap != NULL || !flow->leaps; goes;
+			goes = pipesim_leap_next(leap)) {
 			pipesim_rounds_call_all(&t.rounds);
 			pipesim_rounds_run(&t.rounds, act, &t);
-		} while (pipesim_leap_next(leap));
+		}
 		pipesim_leap_free(leap);
 		*done = !t.faulty;
 	}

@@ -397,10 +397,11 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 					      .limits = TRUE,
 					      .ahead = pipesim_megatron_ahead(&all) + 1,
 					      .behind = 3});
-	do {
+	for (gboolean goes = leap != NULL || !flow->leaps; goes;
+		goes = pipesim_leap_next(leap)) {
 		pipesim_rounds_call_all(&t.rounds);
 		pipesim_rounds_run(&t.rounds, act, &t);
-	} while (pipesim_leap_next(leap));
+	}
 	pipesim_leap_free(leap);
 	*done = !t.other;
 	return TRUE;

@@ -193,7 +193,8 @@ gboolean pipesim_flow_rounds(PipesimFlow *flow, gboolean *done, GError **error)
 	if (pipesim_flow_lay(flow, 0) && begin(&t, &own)) {
 		t.leap = pipesim_leap_new(
 			flow, (PipesimLeapState){.visit = visit, .data = &t, .behind = 1});
-		pipesim_rounds_run(&t.rounds, act, &t);
+		if (t.leap != NULL || !flow->leaps)
+			pipesim_rounds_run(&t.rounds, act, &t);
 		pipesim_leap_free(t.leap);
 		*done = !t.faulty;
 	}

@@ -37,6 +37,7 @@ typedef struct {
 
 typedef struct {
 	gboolean counts;         /* verbs count their micro-batches */
+	gboolean leaps;          /* it is told only where what repeats can be left out */
 	PipesimProgram *program; /* shape and stages; where they do not also the ops */
 	/* The verbs of rank r are those of loops[loop_begin[r]] to loops[loop_begin[r + 1] - 1]. */
 	const PipesimOp *verbs;

@@ -94,7 +94,8 @@ static void clear(PipesimFlow *flow)
 	g_clear_pointer(&flow->program, pipesim_program_unref);
 }
 
-gboolean pipesim_ruled_flow(PipesimStep *step, gboolean verbs, gboolean *done, GError **error)
+gboolean pipesim_ruled_flow(
+	PipesimStep *step, gboolean verbs, gboolean leaps, gboolean *done, GError **error)
 {
 	const PipesimJob *job = &step->job;
 	const PipesimTimes *times = job->times;
@@ -115,6 +116,7 @@ gboolean pipesim_ruled_flow(PipesimStep *step, gboolean verbs, gboolean *done, G
 	}
 	if (!verbs || (order->is_closed && order->program == NULL)) {
 		PipesimFlow flow = {.step = step,
+			.leaps = leaps,
 			.per_chunk = pipesim_shape_per_chunk(&order->shape),
 			.slices = pipesim_shape_slices(&order->shape),
 			.p2p = times->p2p};

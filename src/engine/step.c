@@ -248,16 +248,16 @@ static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
 	gboolean ok = TRUE, may_stop;
 
 	if (first)
-		ok = pipesim_ruled_flow(step, TRUE, done, error);
+		ok = pipesim_ruled_flow(step, TRUE, TRUE, done, error);
 	/* What is told between two ops ends, as a rule, unless it comes to a stop. */
 	may_stop =
 		first && job->runtime->between != NULL && !pipesim_order_has_pairs(job->order);
 	if (ok && !*done)
 		ok = pipesim_ruled_leap(step, may_stop, done, error);
-	if (ok && !*done && told && !first)
-		ok = pipesim_ruled_flow(step, TRUE, done, error);
 	if (ok && !*done && told)
-		ok = pipesim_ruled_flow(step, FALSE, done, error);
+		ok = pipesim_ruled_flow(step, TRUE, FALSE, done, error);
+	if (ok && !*done && told)
+		ok = pipesim_ruled_flow(step, FALSE, FALSE, done, error);
 	return ok;
 }
 
