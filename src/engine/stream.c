@@ -37,6 +37,7 @@ typedef struct {
 	PipesimSteady steady;
 	PipesimLongLoops loops;
 	guint32 *structure; /* of the superstep before: positions and messages on their way */
+	gboolean equal;     /* as many of all messages are on their way as then */
 } Runner;
 
 /* Numbers come out where every chunk has each micro-batch once. @count: room for its forwards and
@@ -132,7 +133,7 @@ static gboolean note(Runner *run, gsize *at, guint32 value)
 static gboolean repeats(Runner *run)
 {
 	const PipesimStreaming *s = &run->s;
-	gboolean same = TRUE;
+	gboolean same = TRUE, equal = TRUE;
 	gsize at = 0;
 
 	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
@@ -156,63 +157,43 @@ static gboolean repeats(Runner *run)
 		const gboolean none_sent = note(run, &at, communicator->produced);
 		const gboolean none_taken = note(run, &at, communicator->consumed);
 
+		equal &= communicator->produced - communicator->consumed == before;
 		same &= none_sent || none_taken ||
 			communicator->produced - communicator->consumed == before;
 	}
+	run->equal = same && equal;
 	return same;
 }
 
-/* Where ranks stand and how many messages are on their way, *@n_words in all, then when; NULL where some were leapt
- * over. (transfer full) */
-static GArray *note_moments(const Runner *run, guint *n_words)
+/* When ranks and messages on their way are; NULL where some were leapt over. (transfer full) */
+static GArray *note_moments(const Runner *run)
 {
 	const PipesimStreaming *s = &run->s;
-	const guint ranks = s->order->shape.ranks;
-	g_autoptr(GArray) state = g_array_new(FALSE, FALSE, sizeof(gint64));
+	g_autoptr(GArray) moments = g_array_new(FALSE, FALSE, sizeof(gint64));
 
-	for (guint rank = 0; rank < ranks; rank++) {
-		const PipesimStreamRank *r = &s->ranks[rank];
-		const PipesimCommunicator *pending = &r->pending;
-		gint64 words[] = {r->loop - r->long_loop, r->verb,
-			(gint64)(r->limit - r->n_ran), PIPESIM_HASH_START};
-
-		for (guint32 i = pending->consumed; i != pending->produced; i++)
-			words[3] = pipesim_hash_add(
-				(guint32)words[3], (guint32)pending->ring[i & pending->mask]);
-		g_array_append_vals(state, words, G_N_ELEMENTS(words));
-	}
-	for (guint i = 0; i < 2 * s->n_places; i++) {
-		const gint64 n = (gint64)pipesim_communicator_waiting(&s->communicators[i]);
-
-		if (s->communicators[i].stretch != NULL)
-			return NULL;
-		g_array_append_val(state, n);
-	}
-	*n_words = state->len;
-	for (guint rank = 0; rank < ranks; rank++)
-		g_array_append_val(state, s->ranks[rank].time);
+	for (guint rank = 0; rank < s->order->shape.ranks; rank++)
+		g_array_append_val(moments, s->ranks[rank].time);
 	for (guint i = 0; i < 2 * s->n_places; i++) {
 		const PipesimCommunicator *c = &s->communicators[i];
 
+		if (c->stretch != NULL)
+			return NULL;
 		for (guint32 at = c->consumed; at != c->produced; at++)
-			g_array_append_val(state, c->ring[at & c->mask]);
+			g_array_append_val(moments, c->ring[at & c->mask]);
 	}
-	return g_steal_pointer(&state);
+	return g_steal_pointer(&moments);
 }
 
-/* How much later all moments of @now are than those of @then; 0: they differ in more. */
-static gint64 later_by(const GArray *then, const GArray *now, guint n_words)
+/* How much later all moments of @now are than those of @then, as many; 0: they differ in more. */
+static gint64 later_by(const GArray *then, const GArray *now)
 {
 	const gint64 *a = (const gint64 *)(gconstpointer)then->data;
 	const gint64 *b = (const gint64 *)(gconstpointer)now->data;
-	const gint64 later = b[n_words] - a[n_words];
 
-	if (then->len != now->len || memcmp(a, b, n_words * sizeof *a) != 0)
-		return 0;
-	for (guint i = n_words; i < now->len; i++)
-		if (b[i] - a[i] != later)
+	for (guint i = 1; i < now->len; i++)
+		if (b[i] - a[i] != b[0] - a[0])
 			return 0;
-	return later;
+	return b[0] - a[0];
 }
 
 /* Phases ----------------------------------------------------------------------------------- */
@@ -248,7 +229,6 @@ static void run_few(Runner *run)
 	const gsize size = 2 * run->s.n_places * sizeof *run->s.done;
 	g_autofree guint32 *done = g_malloc(MAX(size, 1));
 	g_autoptr(GArray) then = NULL;
-	guint n_words = 0;
 	guint64 n_ops = 0;
 	gint64 later = 0;
 
@@ -261,15 +241,12 @@ static void run_few(Runner *run)
 
 		memcpy(done, run->s.done, size);
 		superstep(run);
-		now = note_moments(run, &n_words);
-		if (then != NULL && now != NULL)
-			later = later_by(then, now, n_words);
+		now = note_moments(run);
+		if (repeats(run) && run->equal && then != NULL && now != NULL)
+			later = later_by(then, now);
 		g_clear_pointer(&then, g_array_unref);
 		then = g_steal_pointer(&now);
 	}
-	for (guint rank = 0; rank < ranks; rank++)
-		if (run->s.ranks[rank].loop != run->s.ranks[rank].long_loop)
-			return;
 	if (later > 0 && supersteps_left(run) > 1)
 		leave_out(run, (gint64)supersteps_left(run) - 1, later, done);
 }
