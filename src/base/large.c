@@ -31,14 +31,10 @@ gpointer pipesim_try_large(gsize n, gsize size)
 	return data;
 }
 
-void pipesim_keep_memory(void)
+void pipesim_keep_heap(void)
 {
-#ifdef __GLIBC__
-	/* Arrays of up to the largest size allowed come from the heap, and its end stays. */
-	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
-#ifdef MADV_HUGEPAGE
-	/* The next stretch of it stays too when it is given back: in large pages, behind what is left of a page. */
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+	/* It stays when it is given back: in large pages, behind what is left of a page. */
 	char *heap = malloc(HEAP);
 
 	if (heap != NULL)
@@ -46,5 +42,14 @@ void pipesim_keep_memory(void)
 			heap + (PAGE - (uintptr_t)heap % PAGE), HEAP - PAGE, MADV_HUGEPAGE);
 	free(heap);
 #endif
+}
+
+void pipesim_keep_memory(void)
+{
+#ifdef __GLIBC__
+	/* Arrays of up to the largest size allowed come from the heap, and its end stays. */
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+	pipesim_keep_heap();
 #endif
 }

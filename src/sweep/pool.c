@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/large.h"
 #include "sweep/pool.h"
 
 /* Blocks that threads may be ahead of the one who takes them, for each thread: a slow point
@@ -78,6 +79,7 @@ static gpointer run_thread(gpointer data)
 	PipesimPool *pool = data;
 	guint batch = MAX(pool->work->together, 1);
 
+	pipesim_keep_heap();
 	g_mutex_lock(&pool->lock);
 	for (;;) {
 		PipesimSweepBlock *block;
