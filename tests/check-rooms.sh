@@ -97,7 +97,7 @@ find "$built" -name '*.o' -exec nm -A -P -g {} + 2>/dev/null | awk -v rooms="$ro
 if grep . "$scratch/arrows"; then fail "files use each other in circles, or what is to their right"; else pass; fi
 # Kinds of ops beyond PipesimKind are rows of model/op-kinds.c. These alone name one: what makes and links such
 # ops, what they cost, and where one kind is asked for by its name. A file that names none any more leaves the list.
-naming='cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h optimize/bound-mixed.c optimize/mixed.c
+naming='cli/cmd-optimize.c engine/mixed.c model/op-kinds.c model/op-kinds.h optimize/bound-mixed.c optimize/mixed-spare.c
 order/offload.c output/verdict.c schedule/v-half-vocab.c schedule/vocab.c transformer/cutter.c'
 # shellcheck disable=SC2086 # several files
 printf '%s\n' $naming | sort >"$scratch/naming"
