@@ -127,7 +127,9 @@ static gint64 bytes_above(const Spared *s, guint n)
 /* What may hold as much as @n activations of a chunk above the limit; G_MAXUINT: any number. */
 static PipesimInstance *instance_above(const Spared *s, guint n, GError **error)
 {
-	const gint64 chunks = s->shape->chunks, slices = pipesim_shape_slices(s->shape);
+	const gint64 slices = pipesim_shape_slices(s->shape);
+	/* Of an activation, as limits count it. */
+	const gint64 chunks = s->shape->copies > 1 ? 1 : s->shape->chunks;
 	PipesimScenario scenario = *s->of->scenario;
 	PipesimSearchOf of = *s->of;
 	PipesimFraction most = scenario.max_activations;
@@ -228,7 +230,7 @@ static gint64 bound_spared(const Spared *s)
 	return best;
 }
 
-/* Where stages are alike: the first of each rank has its parameters. The report rounds what slices hold, each or all. */
+/* Where stages are alike: the first of each rank, or the one of each copy, has its parameters. The report rounds what slices hold, each or all. */
 static void fill_even_bytes(Spared *s, gint64 tokens, gint64 all)
 {
 	const PipesimCosts *costs = s->of->costs;
@@ -241,8 +243,8 @@ static void fill_even_bytes(Spared *s, gint64 tokens, gint64 all)
 		own[PIPESIM_PARAMETERS][pipesim_shape_stage(shape, rank, 0)] =
 			costs->parameter_bytes;
 	for (guint sort = 0; sort < G_N_ELEMENTS(even); sort++) {
-		const gint64 least =
-			pipesim_time_scale(even[sort], tokens, all * shape->chunks);
+		const gint64 least = pipesim_time_scale(
+			even[sort], tokens, all * (shape->stages / shape->ranks));
 
 		own[sort] = g_new(gint64, shape->stages);
 		for (guint stage = 0; stage < shape->stages; stage++)
@@ -328,7 +330,8 @@ gint64 pipesim_mixed_bound(
 	if (of->deadline > 0)
 		s.until = now + MAX(of->deadline - now, 0) / TIME_PART;
 	if (pipesim_shape_slices(shape) > 1) {
-		all = bound_of_slices(shape, times, of->whole);
+		if (shape->copies == 1)
+			all = bound_of_slices(shape, times, of->whole);
 		if (!make_parts(&s))
 			return all;
 	}

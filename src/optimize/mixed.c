@@ -6,6 +6,9 @@
 #include "optimize/within.h"
 #include "order/more.h"
 
+/* The part of the effort that is for orders with nothing spared. */
+#define PLAIN_PART 4
+
 /* Where it begins -------------------------------------------------------------------------- */
 
 /* Whether @program is of the shape, and has full backwards alone where no others are to be. */
@@ -131,6 +134,15 @@ static void add_spared(Mixed *m, const PipesimSchedule *schedule, PipesimScenari
 		}
 	}
 	add_schedule(m, schedule, &scenario, plain);
+	/* Both, one behind the other. */
+	for (guint way = 0; way < WAYS; way++)
+		if ((schedule->takes & takes[way]) == 0)
+			return;
+	for (scenario.offload = 1; scenario.offload <= m->spared[HOST]; scenario.offload++)
+		for (scenario.recompute = 1;
+			scenario.offload + scenario.recompute <= m->spared[AGAIN];
+			scenario.recompute++)
+			add_schedule(m, schedule, &scenario, FALSE);
 }
 
 /* Every schedule of the placement, and those that search with more memory than there is. */
@@ -166,7 +178,10 @@ static void add_schedules(Mixed *m)
 static void add_one_by_one(Mixed *m)
 {
 	const PipesimShape *shape = &m->shape;
-	const guint slices = pipesim_shape_slices(shape), chunks = shape->chunks;
+	const guint slices = pipesim_shape_slices(shape),
+		    count = pipesim_shape_per_chunk(shape);
+	/* In two directions a micro-batch runs on one of them. */
+	const guint chunks = shape->copies > 1 ? 1 : shape->chunks;
 	PipesimProgram *program = pipesim_program_new(
 		shape, (guint64)shape->stages * shape->microbatches * 3, NULL);
 
@@ -181,7 +196,7 @@ static void add_one_by_one(Mixed *m)
 				const guint at = back ? 2 * chunks * slices - 1 - i : i;
 				PipesimOp op = {.microbatch = b + at % slices,
 					.kind = PIPESIM_F,
-					.chunk = (guint8)(at / slices)};
+					.chunk = (guint8)(at / slices + b / count)};
 
 				if (back)
 					op.kind = m->of->whole ? PIPESIM_B : PIPESIM_I;
@@ -195,6 +210,38 @@ static void add_one_by_one(Mixed *m)
 	if (pipesim_program_link(program, NULL, NULL, NULL))
 		add(m, program, NULL);
 	pipesim_program_unref(program);
+}
+
+/* What is found of whole sequences with nothing spared, with a part of the effort; where something may be, with more memory
+ * than there is. In other placements schedules that search are begun from. */
+static void add_plain(Mixed *m)
+{
+	PipesimScenario scenario = *m->of->scenario;
+	PipesimSearchOf of = *m->of;
+	const gint64 now = g_get_monotonic_time();
+	g_autoptr(PipesimFound) found = NULL;
+	g_autoptr(PipesimProgram) parts = NULL;
+
+	if (m->of->placement != PIPESIM_BIDIRECTIONAL)
+		return;
+	if (m->spared[AGAIN] + m->spared[HOST] > 0) {
+		scenario.memory_limit = 0;
+		scenario.max_activations = (PipesimFraction){m->shape.ranks, 1};
+	}
+	scenario.recompute = scenario.offload = scenario.slices = 0;
+	of.scenario = &scenario;
+	of.programs = NULL;
+	of.moves /= PLAIN_PART;
+	if (of.deadline > 0)
+		of.deadline = now + (of.deadline - now) / PLAIN_PART;
+	found = pipesim_search(&of, NULL);
+	if (found == NULL)
+		return;
+	parts = m->shape.sliced ? cut(m, found->program) : pipesim_program_ref(found->program);
+	if (parts != NULL)
+		add(m, parts, NULL);
+	m->found->moves += found->moves;
+	m->found->stopped |= found->stopped;
 }
 
 /* What is found without one of the ways, with a part of the effort each. */
@@ -244,12 +291,6 @@ static gboolean check(const PipesimSearchOf *of, GError **error)
 			   : of->explain                ? "--explain-bound"
 							: NULL;
 
-	if (of->placement == PIPESIM_BIDIRECTIONAL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: such orders are searched where every micro-batch runs on all "
-			"chunks of a rank, and in two directions it runs on one of them; "
-			"leave out --placement bidirectional",
-			what);
 	if (none != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: such orders are searched on their own, with messages that arrive "
@@ -312,6 +353,7 @@ static gboolean search(Mixed *m, GError **error)
 	add_less(m);
 	add_schedules(m);
 	add_one_by_one(m);
+	add_plain(m);
 	for (guint i = 0; programs != NULL && i < programs->len; i++)
 		if (!add(m, programs->pdata[i], NULL))
 			g_array_append_val(m->found->left_out, i);

@@ -16,7 +16,7 @@ static inline gboolean pipesim_mixed_wanted(const PipesimScenario *scenario)
  * activations may wait on the host, each of them micro-batch by micro-batch, one way or the other; and with every
  * micro-batch in so many slices, of which each may be spared by itself. The result is never longer than that without
  * recomputation, or without copies, in a part of the moves: a half, or a third where there are both; nor than any
- * schedule of the placement with as much of one of them or less, that fits; none of found->starts has less. Where there
+ * schedule of the placement with as much of one of them or less, or with both, that fits; none of found->starts has less. Where there
  * are slices, of a schedule that does not cut sequences each op is cut. The bound is
  * pipesim_mixed_bound().
  *
@@ -32,8 +32,8 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error);
  * activations above the limit: it is not below the bound of that (bound.h). An order of which some rank has more runs
  * some of these forwards once more on it, and has its engine of copies move the rest. Of all n the best counts.
  *
- * Slices: from when the first of them can have come to a rank, that runs all of its ops, and when the last backward
- * is over, its gradient goes on to the first stage. Within a limit of activations, as above, each is besides taken for a
+ * Slices: where all go one way, from when the first of them can have come to a rank, that runs all of its ops, and when
+ * the last backward is over, its gradient goes on to the first stage. Within a limit of activations, as above, each is besides taken for a
  * micro-batch of its own, as short as the shortest (PipesimInstance.together), and so within one of bytes, where gradients
  * of keys and values that wait for earlier slices are not counted.
  */
