@@ -273,7 +273,7 @@ static gboolean add_step(
 	const GArray *found = building->found;
 	const gint64 number = found_at(found, *next)->number;
 	g_autoptr(GPtrArray) pipelines = g_ptr_array_new_with_free_func(free_pipeline);
-	PipesimRecordStep step = {number, G_MAXINT64, G_MININT64, 0};
+	PipesimRecordStep step = {.number = number}; /* pipesim_clocks_set() measures it */
 	gboolean whole = TRUE;
 
 	while (*next < found->len && found_at(found, *next)->number == number) {
@@ -295,8 +295,6 @@ static gboolean add_step(
 		if (missing != NULL && *lacks == NULL)
 			*lacks = g_strdup_printf(
 				"step %" G_GINT64_FORMAT " lacks %s", number, missing);
-		step.start = MIN(step.start, pipeline->start);
-		step.end = MAX(step.end, pipeline->end);
 	}
 	if (whole && pipelines->len < record->n_replicas && *lacks == NULL)
 		*lacks = g_strdup_printf("step %" G_GINT64_FORMAT " has %u of %u replicas",
@@ -403,14 +401,11 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 	g_array_sort(all, compare_spans);
 	pipesim_each (const FoundSpan, found, all) {
 		PipesimRecordPipeline *pipeline = record->pipelines->pdata[found->pipeline];
-		PipesimRecordStep *step = pipesim_record_step(record, pipeline->step);
 
 		g_array_append_val(pipeline->spans, found->span);
 		for (guint rank = found->rank; rank < record->joined.ranks; rank++)
 			pipeline->span_begin[rank + 1] = pipeline->spans->len;
 		record->has_messages |= found->span.message;
-		step->start = MIN(step->start, found->span.start);
-		step->end = MAX(step->end, found->span.end);
 	}
 }
 

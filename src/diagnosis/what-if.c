@@ -67,8 +67,9 @@ typedef struct {
 	guint32 *first; /* stages * N_TYPES + 1 */
 	Node *nodes;
 	GArray *order; /* guint32: the first node of each group, each behind what it waits for */
-	/* ns, [(step * replicas + replica) * n + node]: recorded, and without waiting for others */
-	gint64 *start, *end, *real;
+	/* ns, [(step * replicas + replica) * n + node]: when it started; when it ended, from
+	 * measure_durations() on what it took without waiting for others */
+	gint64 *start, *real;
 	gint64 ideal[N_TYPES];
 	gint64 *ends; /* of one step, [replica * n + node] */
 } Graph;
@@ -175,7 +176,7 @@ static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, 
 		place = place_of(graph, pipeline->step, pipeline->replica,
 			node_of(graph, stage, seen->type, (guint32)at));
 		graph->start[place] = seen->start;
-		graph->end[place] = seen->end;
+		graph->real[place] = seen->end;
 	}
 	for (guint type = 0; type < N_TYPES; type++)
 		if (n[type] != count_of(graph, stage, type))
@@ -188,11 +189,9 @@ static gboolean read_nodes(Graph *graph, GError **error)
 	const gsize all = (gsize)graph->steps * graph->replicas * graph->n;
 
 	graph->start = g_try_new0(gint64, all);
-	graph->end = g_try_new0(gint64, all);
 	graph->real = g_try_new0(gint64, all);
 	graph->ends = g_try_new0(gint64, (gsize)graph->replicas * graph->n);
-	if (graph->start == NULL || graph->end == NULL || graph->real == NULL ||
-		graph->ends == NULL)
+	if (graph->start == NULL || graph->real == NULL || graph->ends == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"what-if: %" G_GSIZE_FORMAT " ops do not fit in memory", all);
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, graph->record->pipelines)
@@ -366,12 +365,12 @@ static void measure_durations(Graph *graph)
 			for (guint32 node = 0; node < graph->n; node++) {
 				const gsize at = place_of(graph, step, replica, node);
 				const gboolean group = types[graph->nodes[node].type].group;
-				const gint64 took =
-					graph->end[at] -
-					(group ? latest_start(graph, node, step, replica)
-					       : graph->start[at]);
 
-				graph->real[at] = group && took <= NO_TRANSFER ? 0 : took;
+				graph->real[at] -=
+					group ? latest_start(graph, node, step, replica)
+					      : graph->start[at];
+				if (group && graph->real[at] <= NO_TRANSFER)
+					graph->real[at] = 0;
 			}
 }
 
@@ -600,7 +599,6 @@ static void clear_graph(Graph *graph)
 	g_free(graph->nodes);
 	g_array_unref(graph->order);
 	g_free(graph->start);
-	g_free(graph->end);
 	g_free(graph->real);
 	g_free(graph->ends);
 }
