@@ -17,11 +17,10 @@ typedef struct {
 	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
 	PipesimCosts *costs;
 	GPtrArray *notices;
-	guint long_pair; /* as in PipesimCalibration */
+	PipesimCalibration *out;
 	const PipesimJoined *joined;
 	/* Times of every stage, ns, by stage and PipesimKind; NULL: stages are not told apart. */
 	GArray *parts;
-	gboolean means; /* of stages, in place of medians */
 } Calibrating;
 
 void pipesim_calibration_free(PipesimCalibration *calibration)
@@ -251,7 +250,7 @@ static gboolean add_up(Calibrating *c, GError **error)
 
 	pipesim_each_in (const PipesimTraceGroup, group, c->chosen) {
 		const PipesimMeasured *what = &group->what;
-		const gint64 figure = c->means && what->stage >= 0
+		const gint64 figure = c->out->means && what->stage >= 0
 					      ? pipesim_trace_group_mean(group)
 					      : group->figures.median;
 		const gint64 time = MIN(time_of(c, group, figure), PIPESIM_MAX_TIME_NS + 1);
@@ -374,7 +373,7 @@ static gboolean add_pair(Calibrating *c, GError **error)
 		pipesim_each_in (const PipesimTraceGroup, group, groups)
 			record(c, group, &group->figures);
 		return pipesim_stage_times_pair(
-			c->joined, c->parts, groups, c->means, c->costs, error);
+			c->joined, c->parts, groups, c->out->means, c->costs, error);
 	}
 	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
 		return FALSE;
@@ -598,7 +597,7 @@ static gboolean run(Calibrating *c, GError **error)
 				c->layers);
 	}
 	pipesim_stage_times_notice(c->joined, c->notices);
-	if (!pipesim_stage_times_figure(c->traces, c->n_traces, &c->means, error) ||
+	if (!pipesim_stage_times_figure(c->traces, c->n_traces, &c->out->means, error) ||
 		!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
 		(c->parts != NULL && !pipesim_stage_times_set(c->joined, c->parts,
 					     c->traces[0]->path, c->costs, c->notices, error)))
@@ -614,7 +613,7 @@ static gboolean run(Calibrating *c, GError **error)
 			"the overlapped pair takes longer than F and B one after the other: %s "
 			"against %s ms",
 			pipesim_ms_fixed(time[PIPESIM_FB], 3), pipesim_ms_fixed(both, 3));
-		c->long_pair = c->notices->len;
+		c->out->long_pair = c->notices->len;
 	}
 	/* Whole chunks that nobody counted the layers of have an unknown number. */
 	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
@@ -637,7 +636,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 {
 	g_autoptr(PipesimCalibration) result = g_new0(PipesimCalibration, 1);
 	g_auto(PipesimJoined) joined = {0};
-	Calibrating c = {.traces = traces, .n_traces = n, .joined = &joined};
+	Calibrating c = {.traces = traces, .n_traces = n, .joined = &joined, .out = result};
 	gboolean ok;
 
 	result->chosen = c.chosen = g_ptr_array_new();
@@ -678,8 +677,6 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	result->stages = c.parts != NULL ? joined.stages : 0;
 	result->ranks = joined.ranks;
 	result->message_bytes = message_bytes(&c);
-	result->means = c.means;
-	result->long_pair = c.long_pair;
 	g_clear_pointer(&c.parts, g_array_unref);
 	return ok ? g_steal_pointer(&result) : NULL;
 }

@@ -15,12 +15,9 @@
 /* The event being read. */
 typedef struct {
 	char phase;
-	guint category;        /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
-	GString *name, *group; /* of ranks that take part, and in what; "" = not told */
-	GString *process;      /* its number, as it stands there */
-	GString *label;        /* that an event gives its process */
-	guint32 thread;        /* by its hash */
-	gint64 rank;           /* that it is tagged with; PIPESIM_UNKNOWN = none */
+	guint category; /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
+	guint32 thread; /* by its hash */
+	gint64 rank;    /* that it is tagged with; PIPESIM_UNKNOWN = none */
 	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
 	gint64 correlation;             /* <= 0 = none */
 } Event;
@@ -30,6 +27,9 @@ typedef struct {
 	PipesimProfile *profile;
 	PipesimTrace *trace;
 	Event event;
+	/* Of the event: its name; ranks that take part, and in what, "" = not told; the number
+	 * of its process, as it stands there; the label that it gives that. */
+	GString *name, *group, *process, *label;
 	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
 	GHashTable *
 		processes; /* gint64, of number and tag -> index in those of the profile, and 1 */
@@ -113,7 +113,7 @@ static gboolean keep_member(Reader *reader, guint member)
 				event->category = categories[i].category;
 		return TRUE;
 	case NAME:
-		g_string_assign(event->name, pipesim_json_text(reader->json));
+		g_string_assign(reader->name, pipesim_json_text(reader->json));
 		return TRUE;
 	case START:
 		return read_number(reader, 3, &event->start);
@@ -125,13 +125,13 @@ static gboolean keep_member(Reader *reader, guint member)
 		return event->stream != PIPESIM_UNKNOWN || !g_ascii_isdigit(value[0]) ||
 		       read_number(reader, 0, &event->stream);
 	case PROCESS:
-		g_string_assign(event->process, pipesim_json_text(reader->json));
+		g_string_assign(reader->process, pipesim_json_text(reader->json));
 		return TRUE;
 	case RANK:
 		value = pipesim_json_text(reader->json);
 		return !g_ascii_isdigit(value[0]) || read_number(reader, 0, &event->rank);
 	case LABEL:
-		g_string_assign(event->label, pipesim_json_text(reader->json));
+		g_string_assign(reader->label, pipesim_json_text(reader->json));
 		return TRUE;
 	case CORRELATION:
 		return read_number(reader, 0, &event->correlation);
@@ -139,8 +139,8 @@ static gboolean keep_member(Reader *reader, guint member)
 		return read_number(reader, 0, &event->stream);
 	default: /* the description first, which is for people too */
 		value = pipesim_json_text(reader->json);
-		g_string_insert(event->group, member == DESCRIPTION ? 0 : -1, "\n");
-		g_string_insert(event->group, member == DESCRIPTION ? 0 : -1, value);
+		g_string_insert(reader->group, member == DESCRIPTION ? 0 : -1, "\n");
+		g_string_insert(reader->group, member == DESCRIPTION ? 0 : -1, value);
 		return TRUE;
 	}
 }
@@ -160,8 +160,7 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 			member++;
 		*token = pipesim_json_next(reader->json, reader->error);
 		if (arguments && *token == PIPESIM_JSON_OPEN_OBJECT) {
-			const gboolean collective =
-				strstr(reader->event.name->str, "nccl") != NULL;
+			const gboolean collective = strstr(reader->name->str, "nccl") != NULL;
 
 			if (!read_members(reader, FIRST_ARGUMENT,
 				    collective ? N_MEMBERS : FIRST_OF_GROUP, &inner))
@@ -181,7 +180,7 @@ static guint32 find_process(Reader *reader)
 {
 	const Event *event = &reader->event;
 	GArray *all = reader->profile->processes;
-	const gint64 key = (gint64)g_str_hash(event->process->str) << 31 ^ event->rank;
+	const gint64 key = (gint64)g_str_hash(reader->process->str) << 31 ^ event->rank;
 	const guint found = GPOINTER_TO_UINT(g_hash_table_lookup(reader->processes, &key));
 	PipesimProcess process = {NULL, event->rank, PIPESIM_UNKNOWN};
 
@@ -195,7 +194,7 @@ static guint32 find_process(Reader *reader)
 		return G_MAXUINT32;
 	}
 	process.number =
-		g_string_chunk_insert_const(reader->trace->strings, event->process->str);
+		g_string_chunk_insert_const(reader->trace->strings, reader->process->str);
 	g_array_append_val(all, process);
 	g_hash_table_insert(
 		reader->processes, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(all->len));
@@ -205,11 +204,11 @@ static guint32 find_process(Reader *reader)
 /* Keeps the rank that "Rank 3" or "rank_3 GPU" tells, as those who merge files name processes. */
 static gboolean keep_label(Reader *reader)
 {
-	g_autofree char *label = g_ascii_strdown(reader->event.label->str, -1);
+	g_autofree char *label = g_ascii_strdown(reader->label->str, -1);
 	const char *rank = strstr(label, "rank");
 	guint32 process;
 
-	if (rank == NULL || !g_str_equal(reader->event.name->str, "process_name"))
+	if (rank == NULL || !g_str_equal(reader->name->str, "process_name"))
 		return TRUE;
 	rank += strcspn(rank, "0123456789");
 	process = rank[0] != '\0' ? find_process(reader) : 0;
@@ -297,10 +296,10 @@ static gboolean keep_event(Reader *reader)
 							  : (guint32)event->stream,
 		.thread = on_gpu ? reader->host : event->thread,
 		.process = process,
-		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
-		.group = event->group->len > 0
+		.name = g_string_chunk_insert_const(reader->trace->strings, reader->name->str),
+		.group = reader->group->len > 0
 				 ? g_string_chunk_insert_const(
-					   reader->trace->strings, event->group->str)
+					   reader->trace->strings, reader->group->str)
 				 : NULL,
 	};
 	g_array_append_val(array, one);
@@ -309,8 +308,7 @@ static gboolean keep_event(Reader *reader)
 
 static gboolean read_events(Reader *reader)
 {
-	GString *name = reader->event.name, *group = reader->event.group,
-		*process = reader->event.process, *label = reader->event.label;
+	GString *const texts[] = {reader->name, reader->group, reader->process, reader->label};
 	PipesimJsonToken token, end;
 
 	while ((token = pipesim_json_next(reader->json, reader->error)) !=
@@ -322,15 +320,9 @@ static gboolean read_events(Reader *reader)
 				return FALSE;
 			continue;
 		}
-		g_string_truncate(name, 0);
-		g_string_truncate(group, 0);
-		g_string_truncate(process, 0);
-		g_string_truncate(label, 0);
-		reader->event = (Event){.name = name,
-			.group = group,
-			.process = process,
-			.label = label,
-			.rank = PIPESIM_UNKNOWN,
+		for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+			g_string_truncate(texts[i], 0);
+		reader->event = (Event){.rank = PIPESIM_UNKNOWN,
 			.category = PIPESIM_N_EVENTS,
 			.start = PIPESIM_UNKNOWN,
 			.duration = PIPESIM_UNKNOWN,
@@ -416,8 +408,7 @@ static PipesimTrace *read_trace(
 			   process = g_string_new(NULL), label = g_string_new(NULL);
 	g_autoptr(GHashTable) processes =
 		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	Reader reader = {json, profile, trace,
-		{.name = name, .group = group, .process = process, .label = label}, open,
+	Reader reader = {json, profile, trace, {0}, name, group, process, label, open,
 		processes, G_MAXUINT32, error};
 	const PipesimJsonToken token = pipesim_json_next(json, error);
 
