@@ -54,12 +54,8 @@ static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
 {
 	PipesimTraceRow row;
 
-	pipesim_trace_row_init(&row);
-	row.what.component = "chunk";
-	row.what.phase = op->kind;
-	row.what.whole_chunk = TRUE;
-	row.what.stage = pipesim_op_stage(program, rank, op);
-	row.what.chunk = pipesim_stage_chunk(trace->strings, row.what.stage);
+	pipesim_trace_row_op(
+		&row, op->kind, pipesim_op_stage(program, rank, op), trace->strings);
 	row.run_id = "profile";
 	row.rank = rank;
 	row.rep = row.microbatch = op->microbatch;

@@ -85,6 +85,17 @@ static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
 	return &g_array_index(profile->events[PIPESIM_ACTIVITIES], PipesimEvent, i);
 }
 
+/* What launched @activity, of launches sorted by their correlation; NULL: it is not there. */
+static const PipesimEvent *launch_of(
+	const PipesimProfile *profile, const PipesimEvent *activity)
+{
+	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
+
+	return launches->len > 0 ? bsearch(activity, launches->data, launches->len,
+					   sizeof *activity, compare_launches)
+				 : NULL;
+}
+
 static MarkedRange *range_at(const GArray *ranges, guint i)
 {
 	return &g_array_index(ranges, MarkedRange, i);
@@ -123,22 +134,15 @@ static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean b
 {
 	const guint n_activities = profile->events[PIPESIM_ACTIVITIES]->len;
 	g_autofree Moment *queries = g_new(Moment, n_activities + (gsize)1); /* not NULL */
-	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
 	guint n = 0;
 
 	for (guint i = 0; i < n_activities; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
-		const PipesimEvent key = {.correlation = activity->correlation}, *launch;
+		const PipesimEvent *launch = by_launch ? launch_of(profile, activity) : NULL;
 
-		if (!by_launch) {
+		if (!by_launch)
 			queries[n++] = (Moment){activity->start, i, activity->stream};
-			continue;
-		}
-		if (launches->len == 0)
-			break;
-		launch = bsearch(
-			&key, launches->data, launches->len, sizeof key, compare_launches);
-		if (launch != NULL)
+		else if (launch != NULL)
 			queries[n++] = (Moment){launch->start, i, PIPESIM_ANY_STREAM};
 	}
 	qsort(queries, n, sizeof *queries, compare_moments);
@@ -323,18 +327,8 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		const PipesimEvent *range = &marked->range;
 		PipesimTraceRow row;
 
-		pipesim_trace_row_init(&row);
-		row.what.component = marked->meaning.component;
-		row.what.chunk = marked->meaning.chunk;
-		row.what.phase = marked->meaning.phase;
-		row.what.role = marked->meaning.role;
-		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
-		row.rep = row.microbatch = marked->meaning.rep;
-		row.what.stage = marked->meaning.stage;
+		pipesim_range_row(&marked->meaning, trace->strings, &row);
 		row.attentions = marked->attentions;
-		if (marked->meaning.b_rep >= 0)
-			pipesim_trace_row_pair(&row, marked->meaning.b_stage,
-				marked->meaning.b_rep, trace->strings);
 		if (!marked->meaning.counted ||
 			(!profile->projected && marked->activities == 0 &&
 				!row.what.whole_chunk))
@@ -405,11 +399,6 @@ static gint compare_ran(gconstpointer a, gconstpointer b)
 /* What took so much longer than the next shorter one of its name is of another size: clocks move less. */
 #define OTHER_SIZE 1.25
 
-static gboolean is_same_kernel(const PipesimTraceKernel *a, const PipesimTraceKernel *b)
-{
-	return a->phase == b->phase && strcmp(a->name, b->name) == 0;
-}
-
 /* Adds @kernel to @kernels, whose last ones may be other sizes of it: by what all of a size took, the most first. */
 static void add_size(GArray *kernels, PipesimTraceKernel *kernel)
 {
@@ -418,7 +407,7 @@ static void add_size(GArray *kernels, PipesimTraceKernel *kernel)
 	for (; at > 0; at--) {
 		PipesimTraceKernel *other = &g_array_index(kernels, PipesimTraceKernel, at - 1);
 
-		if (!is_same_kernel(other, kernel))
+		if (other->phase != kernel->phase || strcmp(other->name, kernel->name) != 0)
 			break;
 		if (other->n * other->mean < kernel->n * kernel->mean)
 			other->size++;
@@ -605,14 +594,10 @@ static gint compare_launched(gconstpointer a, gconstpointer b)
 /* What was launched, in that order. */
 static GArray *list_launched(const PipesimProfile *profile)
 {
-	const GArray *activities = profile->events[PIPESIM_ACTIVITIES];
-	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
 	GArray *list = g_array_new(FALSE, FALSE, sizeof(Launched));
 
-	for (guint i = 0; i < activities->len && launches->len > 0; i++) {
-		const PipesimEvent *activity = &g_array_index(activities, PipesimEvent, i);
-		const PipesimEvent *launch = bsearch(activity, launches->data, launches->len,
-			sizeof *activity, compare_launches);
+	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
+		const PipesimEvent *launch = launch_of(profile, activity);
 
 		if (launch != NULL)
 			g_array_append_val(

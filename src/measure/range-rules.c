@@ -208,3 +208,18 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 	}
 	return TRUE;
 }
+
+void pipesim_range_row(
+	const PipesimRangeMeaning *meaning, GStringChunk *strings, PipesimTraceRow *row)
+{
+	pipesim_trace_row_init(row);
+	row->what.component = meaning->component;
+	row->what.chunk = meaning->chunk;
+	row->what.phase = meaning->phase;
+	row->what.role = meaning->role;
+	row->what.whole_chunk = g_str_equal(meaning->component, "chunk");
+	row->what.stage = meaning->stage;
+	row->rep = row->microbatch = meaning->rep;
+	if (meaning->b_rep >= 0)
+		pipesim_trace_row_pair(row, meaning->b_stage, meaning->b_rep, strings);
+}

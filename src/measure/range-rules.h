@@ -61,4 +61,8 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *kind,
 	const char *name, GStringChunk *strings, PipesimRangeMeaning *out);
 
+/** pipesim_range_row: a row of what has the @meaning, or of the pair; nothing of it is measured yet. */
+void pipesim_range_row(
+	const PipesimRangeMeaning *meaning, GStringChunk *strings, PipesimTraceRow *row);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRangeRules, g_ptr_array_unref)

@@ -173,20 +173,11 @@ static PipesimTraceRow *row_of(Reader *reader, Node *node)
 			return NULL;
 		if (!meaning.counted)
 			return NULL;
-		pipesim_trace_row_init(&row);
-		row.what.component = meaning.component;
-		row.what.chunk = meaning.chunk;
-		row.what.phase = meaning.phase;
-		row.what.role = meaning.role;
-		row.what.stage = meaning.stage;
-		row.what.whole_chunk = g_str_equal(meaning.component, "chunk");
-		row.rep = meaning.rep >= 0 ? meaning.rep : (gint64)trace->rows->len;
-		row.microbatch = meaning.rep;
+		pipesim_range_row(&meaning, trace->strings, &row);
+		if (row.rep < 0)
+			row.rep = trace->rows->len;
 		row.run_id = "execution trace";
 		row.duration = row.busy = 0;
-		if (meaning.b_rep >= 0)
-			pipesim_trace_row_pair(
-				&row, meaning.b_stage, meaning.b_rep, trace->strings);
 		g_array_append_val(trace->rows, row);
 		node->row = (gint32)trace->rows->len;
 	}

@@ -65,12 +65,7 @@ static void add_row(Log *log, gint64 stage, gint64 replica, guint phase, gint64 
 {
 	PipesimTraceRow row;
 
-	pipesim_trace_row_init(&row);
-	row.what.component = "chunk";
-	row.what.whole_chunk = TRUE;
-	row.what.stage = stage;
-	row.what.chunk = pipesim_stage_chunk(log->trace->strings, stage);
-	row.what.phase = (guint8)phase;
+	pipesim_trace_row_op(&row, phase, stage, log->trace->strings);
 	row.run_id = "timers";
 	row.rep = log->blocks;
 	row.rank = stage % log->argument[PIPELINE];

@@ -120,12 +120,7 @@ static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
 	PipesimTable *table = &reader->table;
 	PipesimTraceRow row;
 
-	pipesim_trace_row_init(&row);
-	row.what.component = "chunk";
-	row.what.phase = kind;
-	row.what.whole_chunk = TRUE;
-	row.what.stage = span->stage;
-	row.what.chunk = pipesim_stage_chunk(table->trace->strings, span->stage);
+	pipesim_trace_row_op(&row, kind, span->stage, table->trace->strings);
 	row.run_id = "ops";
 	row.step = span->step;
 	row.replica = span->replica;

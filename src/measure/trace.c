@@ -117,6 +117,17 @@ const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage)
 	return g_string_chunk_insert_const(strings, text);
 }
 
+void pipesim_trace_row_op(
+	PipesimTraceRow *row, guint phase, gint64 stage, GStringChunk *strings)
+{
+	pipesim_trace_row_init(row);
+	row->what.component = "chunk";
+	row->what.whole_chunk = TRUE;
+	row->what.phase = (guint8)phase;
+	row->what.stage = stage;
+	row->what.chunk = pipesim_stage_chunk(strings, stage);
+}
+
 void pipesim_trace_row_pair(
 	PipesimTraceRow *row, gint64 b_stage, gint64 b_microbatch, GStringChunk *strings)
 {

@@ -158,6 +158,10 @@ void pipesim_trace_free(PipesimTrace *trace);
 /** pipesim_trace_row_init: every text "" and every number unknown; ok, compute, forward. */
 void pipesim_trace_row_init(PipesimTraceRow *row);
 
+/** pipesim_trace_row_op: the same, of an op @phase of @stage. */
+void pipesim_trace_row_op(
+	PipesimTraceRow *row, guint phase, gint64 stage, GStringChunk *strings);
+
 /** pipesim_trace_set: adds or replaces metadata. */
 void pipesim_trace_set(PipesimTrace *trace, const char *key, const char *value);
 /** pipesim_trace_tell_layer: the layer that was measured, where @trace tells all of it; else @told stays. */
