@@ -86,7 +86,7 @@ static gboolean fill_work(
 	return TRUE;
 }
 
-/* Frameworks cut sequences into equal slices of whole tokens. */
+/* Frameworks cut sequences into equal slices of whole tokens. More of them suit who needs as many as ranks. */
 static gboolean fail_uneven(guint tokens, guint n, GError **error)
 {
 	guint below = n, above = n;
@@ -98,7 +98,7 @@ static gboolean fail_uneven(guint tokens, guint n, GError **error)
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		"%u tokens cannot be cut into %u equal slices; nearest: --slices %u; "
 		"--slice-lengths gives unequal ones",
-		tokens, n, n - below <= above - n || tokens % above != 0 ? below : above);
+		tokens, n, tokens % above == 0 ? above : below);
 }
 
 gboolean pipesim_slicing_lengths(
