@@ -10,14 +10,39 @@ typedef struct {
 	const guint32 *forward, *backward;
 	const PipesimFaultPlaces *places;
 	guint32 *
-		at; /* [more * slots + slot]: the op of that kind, of its stage or rank and micro-batch */
+		at; /* [row * slots + slot]: the op of a kind, stage or rank, and micro-batch */
 	gsize slots, m1;
+	guint row[MORE]; /* 0: no op is of that kind; searches link many orders of few kinds */
+	guint n_kinds, kinds[MORE]; /* that are there, or stand behind one that is */
 } Linker;
+
+/* Returns the number of rows. */
+static guint find_kinds(Linker *linker)
+{
+	const PipesimProgram *program = linker->program;
+	gboolean there[PIPESIM_N_OPS] = {FALSE};
+	guint rows = 1;
+
+	for (guint32 i = 0; i < program->n_ops; i++)
+		there[program->ops[i].kind] = TRUE;
+	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+		const PipesimOpRow *row = &pipesim_op_rows[kind];
+		gboolean asked = there[kind];
+
+		for (guint i = 0; i < G_N_ELEMENTS(row->behind) && row->behind[i] > 0; i++)
+			asked |= there[row->behind[i]];
+		if (asked)
+			linker->kinds[linker->n_kinds++] = kind;
+		if (there[kind])
+			linker->row[kind - PIPESIM_N_KINDS] = rows++;
+	}
+	return rows;
+}
 
 static guint32 *slot(const Linker *linker, guint kind, guint place, guint32 microbatch)
 {
-	return &linker->at[(kind - PIPESIM_N_KINDS) * linker->slots + place * linker->m1 +
-			   microbatch];
+	return &linker->at[linker->row[kind - PIPESIM_N_KINDS] * linker->slots +
+			   place * linker->m1 + microbatch];
 }
 
 static guint place_of(const Linker *linker, guint rank, const PipesimOp *op)
@@ -107,7 +132,8 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 	const gsize at = (gsize)stage * linker->program->shape.microbatches + microbatch;
 	const guint32 before = linker->forward[at];
 
-	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+	for (guint i = 0; i < linker->n_kinds; i++) {
+		const guint kind = linker->kinds[i];
 		const PipesimOpRow *row = &pipesim_op_rows[kind];
 		const guint32 op = *slot(linker, kind, stage, microbatch);
 
@@ -128,9 +154,9 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 {
-	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++)
-		if (pipesim_op_rows[kind].of_rank)
-			check_pairs(linker, rank, kind, rank, microbatch);
+	for (guint i = 0; i < linker->n_kinds; i++)
+		if (pipesim_op_rows[linker->kinds[i]].of_rank)
+			check_pairs(linker, rank, linker->kinds[i], rank, microbatch);
 }
 
 /* All ranks or none take part in a collective, and pass over their part of the vocabulary. */
@@ -217,7 +243,8 @@ static void check_turns(const Linker *linker, guint kind)
 
 static void check_vocabulary(const Linker *linker)
 {
-	for (guint kind = PIPESIM_N_KINDS; kind < PIPESIM_N_OPS; kind++) {
+	for (guint i = 0; i < linker->n_kinds; i++) {
+		const guint kind = linker->kinds[i];
 		const gboolean meets = pipesim_op_rows[kind].resource == PIPESIM_ON_COLLECTIVE,
 			       cut = pipesim_op_rows[kind].everywhere;
 
@@ -290,14 +317,15 @@ gboolean pipesim_program_link_more(
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	const PipesimFaultPlaces places = {faults, locate, data};
 	Linker linker = {program, program->forward, program->backward, &places, NULL,
-		MAX(shape->stages, shape->ranks) * m1, m1};
+		MAX(shape->stages, shape->ranks) * m1, m1, {0}, 0, {0}};
+	const guint rows = find_kinds(&linker);
 
-	linker.at = g_try_new(guint32, MORE * linker.slots);
+	linker.at = g_try_new(guint32, rows * linker.slots);
 	if (linker.at == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u micro-batches do not fit in memory", shape->stages,
 			shape->microbatches);
-	memset(linker.at, 0xff, MORE * linker.slots * sizeof *linker.at);
+	memset(linker.at, 0xff, rows * linker.slots * sizeof *linker.at);
 	find_ops(&linker);
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		check_rank(&linker, rank);
