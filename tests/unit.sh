@@ -6,8 +6,8 @@
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/all"
-for suite in optimize-search plan-search engine-ruled optimize-mixed optimize-bound schedule-offload diagnosis-executed \
-	engine-equal schedule-search optimize-limits analysis-report layout-search; do
+for suite in plan-search optimize-search optimize-mixed engine-ruled engine-equal schedule-search schedule-offload \
+	diagnosis-executed optimize-bound layout-search analysis-report optimize-limits; do
 	grep -x "$suite" "$scratch/all"
 done >"$scratch/suites"
 grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
