@@ -105,7 +105,7 @@ static void fill_op(
 static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError **error)
 {
 	const PipesimProgram *program = doctor->out->program;
-	gint64 *busy = doctor->busy[level] = g_new0(gint64, program->shape.ranks);
+	gint64 *busy = doctor->busy[level];
 
 	for (guint32 i = 0; i < program->n_ops; i++)
 		set_op(doctor, level, i);
@@ -129,19 +129,18 @@ static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError *
 static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 {
 	const PipesimProgram *program = doctor->out->program;
-	gboolean fits = TRUE;
+	gint64 **const by_op[] = {&doctor->work, &doctor->rest, &doctor->usual};
 
-	for (guint level = 0; level < PIPESIM_N_LEVELS && fits; level++) {
-		doctor->level[level] = g_try_new0(gint64, program->n_ops);
-		fits = doctor->level[level] != NULL;
+	for (guint level = 0; level < PIPESIM_N_LEVELS; level++) {
+		doctor->level[level] =
+			pipesim_arena_array(doctor->arena, gint64, program->n_ops);
+		doctor->busy[level] =
+			pipesim_arena_array(doctor->arena, gint64, program->shape.ranks);
 	}
-	doctor->work = fits ? g_try_new0(gint64, program->n_ops) : NULL;
-	doctor->rest = fits ? g_try_new0(gint64, program->n_ops) : NULL;
-	doctor->usual = fits ? g_try_new0(gint64, program->n_ops) : NULL;
-	if (doctor->work == NULL || doctor->rest == NULL || doctor->usual == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-	if (!pipesim_doctor_moments(doctor, doctor->out->pipeline, error))
+	for (guint i = 0; i < G_N_ELEMENTS(by_op); i++)
+		*by_op[i] = pipesim_arena_array(doctor->arena, gint64, program->n_ops);
+	if (!pipesim_arena_check(doctor->arena, error, "%u ops", program->n_ops) ||
+		!pipesim_doctor_moments(doctor, doctor->out->pipeline, error))
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
@@ -386,11 +385,10 @@ static gboolean find_message(PipesimDoctor *doctor, GError **error)
 	const PipesimProgram *program = doctor->out->program;
 	g_autoptr(GArray) lags = g_array_new(FALSE, FALSE, sizeof(gint64));
 
-	doctor->moments = g_try_new(PipesimBegin, program->n_ops);
-	doctor->trial = g_try_new0(gint64, program->n_ops);
-	if (doctor->moments == NULL || doctor->trial == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
+	doctor->moments = pipesim_arena_array(doctor->arena, PipesimBegin, program->n_ops);
+	doctor->trial = pipesim_arena_array(doctor->arena, gint64, program->n_ops);
+	if (!pipesim_arena_check(doctor->arena, error, "%u ops", program->n_ops))
+		return FALSE;
 	for (guint s = 0; s < record->steps->len; s++) {
 		const PipesimRecordPipeline *pipeline = pipesim_record_slowest(record, s);
 
@@ -450,15 +448,7 @@ static gboolean simulate_steps(PipesimDoctor *doctor, GError **error)
 
 static void clear_doctor(PipesimDoctor *doctor)
 {
-	for (guint level = 0; level < PIPESIM_N_LEVELS; level++) {
-		g_free(doctor->level[level]);
-		g_free(doctor->busy[level]);
-	}
-	g_free(doctor->trial);
-	g_free(doctor->work);
-	g_free(doctor->rest);
-	g_free(doctor->usual);
-	g_free(doctor->moments);
+	pipesim_arena_free(doctor->arena);
 	pipesim_medians_free(doctor->medians);
 	pipesim_step_free(doctor->step);
 	pipesim_step_free(doctor->rules);
@@ -502,8 +492,10 @@ static gboolean diagnose(PipesimDoctor *doctor, GError **error)
 PipesimDiagnosis *pipesim_diagnose(const PipesimPatient *patient, GError **error)
 {
 	g_autoptr(PipesimDiagnosis) out = g_new0(PipesimDiagnosis, 1);
-	g_auto(PipesimDoctor) doctor = {
-		.patient = patient, .record = patient->record, .out = out};
+	g_auto(PipesimDoctor) doctor = {.patient = patient,
+		.record = patient->record,
+		.out = out,
+		.arena = pipesim_arena_new()};
 
 	out->record = patient->record;
 	out->others = g_array_new(FALSE, FALSE, sizeof(PipesimOther));

@@ -1,5 +1,6 @@
 /* What parts of a diagnosis share: the executed order, what its ops took by levels, and replays of it. */
 #pragma once
+#include "base/arena.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/medians.h"
 
@@ -34,6 +35,7 @@ typedef struct {
 	PipesimStep *step; /* the executed order with messages that take no time */
 	/* The same by the rules of the runtime; NULL: messages wait for nobody. */
 	PipesimStep *rules;
+	PipesimArena *arena; /* holds what is of each op and rank */
 	/* What each op takes, with the wait before it, ns; by itself sustained, where the governor is known. */
 	gint64 *level[PIPESIM_N_LEVELS];
 	gint64 *trial, *work, *rest, *usual; /* what is replayed: pipesim_governed_replay() */

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/arena.h"
 #include "base/number.h"
 #include "diagnosis/what-if.h"
 #include <math.h>
@@ -71,7 +72,8 @@ typedef struct {
 	 * measure_durations() on what it took without waiting for others */
 	gint64 *start, *real;
 	gint64 ideal[N_TYPES];
-	gint64 *ends; /* of one step, [replica * n + node] */
+	gint64 *ends;        /* of one step, [replica * n + node] */
+	PipesimArena *arena; /* holds these times */
 } Graph;
 
 static guint32 count_of(const Graph *graph, guint stage, guint type)
@@ -188,12 +190,12 @@ static gboolean read_nodes(Graph *graph, GError **error)
 {
 	const gsize all = (gsize)graph->steps * graph->replicas * graph->n;
 
-	graph->start = g_try_new0(gint64, all);
-	graph->real = g_try_new0(gint64, all);
-	graph->ends = g_try_new0(gint64, (gsize)graph->replicas * graph->n);
-	if (graph->start == NULL || graph->real == NULL || graph->ends == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"what-if: %" G_GSIZE_FORMAT " ops do not fit in memory", all);
+	graph->start = pipesim_arena_array(graph->arena, gint64, all);
+	graph->real = pipesim_arena_array(graph->arena, gint64, all);
+	graph->ends =
+		pipesim_arena_array(graph->arena, gint64, (gsize)graph->replicas * graph->n);
+	if (!pipesim_arena_check(graph->arena, error, "what-if: %" G_GSIZE_FORMAT " ops", all))
+		return FALSE;
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, graph->record->pipelines)
 		for (guint stage = 0; stage < graph->stages; stage++)
 			if (!read_stage(graph, pipeline, stage))
@@ -598,9 +600,7 @@ static void clear_graph(Graph *graph)
 	g_free(graph->first);
 	g_free(graph->nodes);
 	g_array_unref(graph->order);
-	g_free(graph->start);
-	g_free(graph->real);
-	g_free(graph->ends);
+	pipesim_arena_free(graph->arena);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Graph, clear_graph)
 
@@ -610,7 +610,8 @@ PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error)
 		.stages = record->joined.stages,
 		.replicas = record->n_replicas,
 		.steps = record->steps->len,
-		.order = g_array_new(FALSE, FALSE, sizeof(guint32))};
+		.order = g_array_new(FALSE, FALSE, sizeof(guint32)),
+		.arena = pipesim_arena_new()};
 
 	if (!check(record, error))
 		return NULL;
