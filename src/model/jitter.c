@@ -346,11 +346,9 @@ PipesimJitter *pipesim_jitter_measured(
 	g_autofree Part *parts = NULL;
 	PipesimJitter *jitter;
 
-	if (!pipesim_jitter_can_draw(costs)) {
-		pipesim_refuse(
+	if (!pipesim_jitter_can_draw(costs))
+		return pipesim_refuse_null(
 			error, "no distribution of times to draw from: nothing was measured");
-		return NULL;
-	}
 	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
 	/* Of more ranks than are told apart, evenly chosen ones. */
 	jitter->n_speeds = MIN(costs->n_measured_ranks, PIPESIM_MAX_SPEEDS);

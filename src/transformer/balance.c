@@ -198,13 +198,11 @@ PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apa
 			sum[i + 1] += (double)counts[part] * parts[part];
 	}
 
-	if (stages > items.n) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (stages > items.n)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%u stages, but %s has %" G_GINT64_FORMAT
 			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
 			stages, model->name, model->layers, model->layers);
-		return NULL;
-	}
 	ends = g_new(guint, stages);
 	most = shortest(&items, stages);
 	if (items.n <= MOST_ITEMS)

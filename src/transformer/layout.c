@@ -82,21 +82,17 @@ PipesimStages *pipesim_stages_even(
 	const guint behind = stages - MIN(ahead, stages);
 	PipesimStages *layout;
 
-	if (behind == 0 || (ahead > 0 && model->encoder->layers < ahead)) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (behind == 0 || (ahead > 0 && model->encoder->layers < ahead))
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%u of %u stages are for the encoder's %" G_GINT64_FORMAT
 			" layers; nearest: --encoder-stages %u",
 			ahead, stages, model->encoder->layers,
 			(guint)MIN(model->encoder->layers, MAX(stages, 2) - 1));
-		return NULL;
-	}
-	if (model->layers + (model->layers % behind == 0 ? 0 : 2) < behind) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	if (model->layers + (model->layers % behind == 0 ? 0 : 2) < behind)
+		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%u stages, but %s has %" G_GINT64_FORMAT
 			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
 			stages, model->name, model->layers, model->layers + ahead);
-		return NULL;
-	}
 	layout = g_new0(PipesimStages, 1);
 	layout->stages = stages;
 	layout->cut = g_new0(PipesimCut, stages);
@@ -317,13 +313,41 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	return TRUE;
 }
 
+/* Whether all that the model has was given a stage. */
+static gboolean check_whole(const Cutting *cutting, GError **error)
+{
+	const PipesimTransformer *model = cutting->model;
+	const char *what = cutting->letters->what;
+	const guint end = column_of(cutting->letters, (guint)cutting->letters->letters->len);
+	const gboolean layers = cutting->layers != model->layers;
+
+	if (g_array_index(cutting->cuts, PipesimCut, cutting->cuts->len - 1).losses == 0)
+		return fail_at(what, end, error, "the last letter is L, head and loss");
+	if (layers || cutting->mtp != model->mtp)
+		return fail_at(what, end, error,
+			"%" G_GINT64_FORMAT " %s, but %s has %" G_GINT64_FORMAT,
+			layers ? cutting->layers : cutting->mtp,
+			layers ? "layers (t)" : "layers for multi-token prediction (m)",
+			model->name, layers ? model->layers : model->mtp);
+	if (pipesim_transformer_encodes(model) && cutting->encoders != model->encoder->layers)
+		return fail_at(what, end, error,
+			"%" G_GINT64_FORMAT
+			" layers of the encoder (v), but that of %s has %" G_GINT64_FORMAT,
+			cutting->encoders, model->name, model->encoder->layers);
+	return cutting->heads <= 1 || cutting->losses == 1 + model->mtp ||
+	       fail_at(what, end, error,
+		       "%" G_GINT64_FORMAT
+		       " losses (L) in %u stages, but %s has %" G_GINT64_FORMAT
+		       ": its own and one for each m",
+		       cutting->losses, cutting->heads, model->name, 1 + model->mtp);
+}
+
 static PipesimStages *cut(
 	const PipesimTransformer *model, gboolean next, const Letters *letters, GError **error)
 {
 	const PipesimCut none = {0};
 	g_autoptr(GArray) cuts = g_array_new(FALSE, FALSE, sizeof(PipesimCut));
 	Cutting cutting = {.model = model, .letters = letters, .cuts = cuts, .next = next};
-	const guint end = column_of(letters, (guint)letters->letters->len);
 	PipesimStages *layout;
 	PipesimCut *last;
 
@@ -331,35 +355,8 @@ static PipesimStages *cut(
 	for (guint at = 0; at < letters->letters->len; at++)
 		if (!cut_letter(&cutting, at, error))
 			return NULL;
-	if (g_array_index(cuts, PipesimCut, cuts->len - 1).losses == 0) {
-		fail_at(letters->what, end, error, "the last letter is L, head and loss");
+	if (!check_whole(&cutting, error))
 		return NULL;
-	}
-	if (cutting.layers != model->layers || cutting.mtp != model->mtp) {
-		const gboolean layers = cutting.layers != model->layers;
-
-		fail_at(letters->what, end, error,
-			"%" G_GINT64_FORMAT " %s, but %s has %" G_GINT64_FORMAT,
-			layers ? cutting.layers : cutting.mtp,
-			layers ? "layers (t)" : "layers for multi-token prediction (m)",
-			model->name, layers ? model->layers : model->mtp);
-		return NULL;
-	}
-	if (pipesim_transformer_encodes(model) && cutting.encoders != model->encoder->layers) {
-		fail_at(letters->what, end, error,
-			"%" G_GINT64_FORMAT
-			" layers of the encoder (v), but that of %s has %" G_GINT64_FORMAT,
-			cutting.encoders, model->name, model->encoder->layers);
-		return NULL;
-	}
-	if (cutting.heads > 1 && cutting.losses != 1 + model->mtp) {
-		fail_at(letters->what, end, error,
-			"%" G_GINT64_FORMAT
-			" losses (L) in %u stages, but %s has %" G_GINT64_FORMAT
-			": its own and one for each m",
-			cutting.losses, cutting.heads, model->name, 1 + model->mtp);
-		return NULL;
-	}
 	layout = g_new0(PipesimStages, 1);
 	layout->stages = cuts->len;
 	layout->cut = g_memdup2(cuts->data, cuts->len * sizeof(PipesimCut));
@@ -369,11 +366,9 @@ static PipesimStages *cut(
 	return layout;
 }
 
-static void init_letters(Letters *letters, const char *what)
+static Letters new_letters(const char *what)
 {
-	letters->what = what;
-	letters->letters = g_string_new(NULL);
-	letters->columns = g_array_new(FALSE, FALSE, sizeof(guint));
+	return (Letters){what, g_string_new(NULL), g_array_new(FALSE, FALSE, sizeof(guint))};
 }
 
 static void clear_letters(Letters *letters)
@@ -381,27 +376,22 @@ static void clear_letters(Letters *letters)
 	g_string_free(letters->letters, TRUE);
 	g_array_unref(letters->columns);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Letters, clear_letters)
 
 PipesimStages *pipesim_stages_parse(const PipesimTransformer *model, gboolean next,
 	const char *text, const char *what, GError **error)
 {
-	PipesimStages *layout = NULL;
-	Letters written, groups, letters;
-	gboolean ok = TRUE;
+	g_auto(Letters) written = new_letters(what), groups = new_letters(what),
+			letters = new_letters(what);
 
-	init_letters(&written, what);
-	init_letters(&groups, what);
-	init_letters(&letters, what);
 	/* Commas mean nothing, wherever they stand. */
-	for (guint at = 0; ok && text[at] != '\0'; at++)
-		ok = text[at] == ',' || push(&written, text[at], at + 1, error);
-	if (ok && expand_groups(&written, &groups, error) &&
-		expand_letters(&groups, &letters, error))
-		layout = cut(model, next, &letters, error);
-	clear_letters(&written);
-	clear_letters(&groups);
-	clear_letters(&letters);
-	return layout;
+	for (guint at = 0; text[at] != '\0'; at++)
+		if (text[at] != ',' && !push(&written, text[at], at + 1, error))
+			return NULL;
+	if (!expand_groups(&written, &groups, error) ||
+		!expand_letters(&groups, &letters, error))
+		return NULL;
+	return cut(model, next, &letters, error);
 }
 
 /* Writing -------------------------------------------------------------------------------- */
