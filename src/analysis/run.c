@@ -413,25 +413,31 @@ const PipesimRun *pipesim_comparison_find(
 	return NULL;
 }
 
+gboolean pipesim_comparison_needs_base(
+	const PipesimComparison *comparison, PipesimScenario *scenario)
+{
+	const PipesimRun *run =
+		pipesim_comparison_find(comparison, pipesim_schedule_find("1f1b", NULL));
+
+	*scenario = comparison->scenario;
+	scenario->samples = 0;
+	scenario->slices = scenario->offload = scenario->recompute = 0;
+	scenario->offload_part = (PipesimFraction){0};
+	scenario->keep = MAX(scenario->keep, PIPESIM_KEEP_NOTHING);
+	return run == NULL || run->shape.sliced || pipesim_shape_offloads(&run->shape) ||
+	       (run->shape.recompute > 0 && !scenario->recompute_ops);
+}
+
 static void find_baseline(PipesimComparison *comparison)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
 	const PipesimRun *run = pipesim_comparison_find(comparison, schedule);
-	PipesimScenario scenario = comparison->scenario;
+	PipesimScenario scenario;
 
-	/* With whole sequences, and all that it holds. */
-	if (run != NULL && (run->shape.sliced || pipesim_shape_offloads(&run->shape) ||
-				   (run->shape.recompute > 0 && !scenario.recompute_ops)))
-		run = NULL;
-	scenario.samples = 0;
-	scenario.slices = scenario.offload = scenario.recompute = 0;
-	scenario.offload_part = (PipesimFraction){0};
-	scenario.keep = MAX(scenario.keep, PIPESIM_KEEP_NOTHING);
-	if (run == NULL) {
+	if (pipesim_comparison_needs_base(comparison, &scenario))
 		run = comparison->base = pipesim_run_schedule(schedule, &scenario,
 			comparison->laid_out != NULL ? comparison->laid_out
 						     : comparison->costs);
-	}
 	comparison->baseline = run->report != NULL ? pipesim_report_step(run->report) : -1;
 	if (run->report == NULL)
 		g_clear_pointer(&comparison->base, pipesim_run_free);

@@ -106,6 +106,12 @@ void pipesim_comparison_free(PipesimComparison *comparison);
 const PipesimRun *pipesim_comparison_find(
 	const PipesimComparison *comparison, const PipesimSchedule *schedule);
 
+/** pipesim_comparison_needs_base: whether none of the runs is 1F1B with whole sequences and all that it holds, which
+ * others are compared with.
+ * @scenario: (out): its */
+gboolean pipesim_comparison_needs_base(
+	const PipesimComparison *comparison, PipesimScenario *scenario);
+
 /** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
  * fits the memory limit; the first of equals; -1 where none has a result that fits.
  * @native: by the rules of native, where they were run */

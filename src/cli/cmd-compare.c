@@ -37,6 +37,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	const PipesimOutput *format;
+	PipesimScenario base;
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!pipesim_setup_check_view(setup, error) ||
@@ -79,8 +80,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		(setup->text[PIPESIM_SET_TIMELINE] != NULL &&
 			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
-	if (pipesim_comparison_find(comparison, one) == NULL)
-		comparison->laid_out = pipesim_layout_choose(one, scenario, setup->costs);
+	if (pipesim_comparison_needs_base(comparison, &base))
+		comparison->laid_out = pipesim_layout_choose(one, &base, setup->costs);
 	pipesim_comparison_finish(comparison);
 	layers = pipesim_comparison_layers(comparison, FALSE);
 	for (guint i = 0; i < layers->len && (style.full || page || !format->for_people); i++)
