@@ -423,7 +423,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
 			"no known order runs under these rules for messages; try --runtime "
 			"async");
-	if (is_hurried(s)) {
+	if (is_hurried(s) || pipesim_search_is_proven(s)) {
 		pipesim_search_is_stopped(s);
 		return TRUE;
 	}
