@@ -132,16 +132,17 @@ static gboolean is_better(const Candidate *a, const Candidate *b)
 	return a->fits ? a->makespan < b->makespan : a->held < b->held;
 }
 
-/* Puts the order of @schedule, with room for @most activations, into @best where it is better. One
+/* Puts the order of @schedule, with room for @most activations and @by_rules, into @best where it is better. One
  * that is refused, does not fit into this machine's memory or does not run is none. */
-static void try_start(
-	Search *s, const PipesimSchedule *schedule, PipesimFraction most, Candidate *best)
+static void try_start(Search *s, const PipesimSchedule *schedule, PipesimFraction most,
+	gboolean by_rules, Candidate *best)
 {
 	Candidate candidate = {.schedule = schedule};
 	PipesimShape shape = s->shape;
 	gboolean wins;
 
 	shape.max_activations = most;
+	shape.by_rules = by_rules;
 	if (schedule->check != NULL && !schedule->check(&shape, NULL))
 		return;
 	candidate.order = pipesim_schedule_order(schedule, &shape, s->times, NULL);
@@ -188,10 +189,14 @@ static Candidate find_best(Search *s, GError **error)
 	if (best.order != NULL && best.fits && best.is_shortest)
 		return best;
 	for (const PipesimSchedule *const *start = s->schedule->starts; *start != NULL; start++)
-		try_start(s, *start, *most, &best);
+		try_start(s, *start, *most, FALSE, &best);
 	/* What is found where no limit is asked for may fit too: then it is no longer here. */
-	if (most->num < ranks * most->den)
-		try_start(s, s->schedule, (PipesimFraction){ranks, 1}, &best);
+	if (most->num < ranks * most->den) {
+		try_start(s, s->schedule, (PipesimFraction){ranks, 1}, FALSE, &best);
+		/* Those of rules alone are regular: messages wait less for each other. */
+		if (pipesim_runtime_waits(s->runtime) || s->costs->network != NULL)
+			try_start(s, s->schedule, *most, TRUE, &best);
+	}
 	if (best.order == NULL && stuck.order != NULL)
 		return stuck;
 	pipesim_order_unref(stuck.order);

@@ -40,6 +40,7 @@ typedef struct {
 	guint offload_inflight;
 	gint64 offload_delta; /* bytes that a rank copies less than the one before it */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
+	gboolean by_rules;               /* a search leaves its orders as its rules make them */
 	PipesimPlacement placement;
 } PipesimShape;
 

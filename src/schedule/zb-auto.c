@@ -65,8 +65,10 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 
 	if (!pipesim_problem_init(&problem, arena, shape, times, error))
 		return FALSE;
-	x = pipesim_instance_new(&of, error);
-	if (x == NULL || !pipesim_zb_search(arena, &problem, x, &result, error))
+	if (!shape->by_rules)
+		x = pipesim_instance_new(&of, error);
+	if ((x == NULL && !shape->by_rules) ||
+		!pipesim_zb_search(arena, &problem, x, &result, error))
 		return FALSE;
 	pipesim_emit_sequences(out, result.order, shape->ranks, per_rank, verbs);
 	note(shape, &result, problem.by_span, out);

@@ -508,7 +508,8 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 	hands = find_hands(x, shape, times);
 	top = (guint)MIN(x->room[0].limit[0] / s.held, 2 * (gint64)x->count);
 	search(&s, hands, top);
-	search_units(&s, top);
+	if (!shape->by_rules)
+		search_units(&s, top);
 	if (s.makespan == G_MAXINT64)
 		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 			"the search finds no order of %u micro-batches over %u ranks within "

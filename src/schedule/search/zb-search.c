@@ -659,7 +659,7 @@ static void search_rungs(
 		tighten(s, &s->best->span, s->best->span_bound);
 		if (!by_span)
 			tighten(s, &s->best->makespan, s->best->makespan_bound);
-		if (s->best->makespan < G_MAXINT64 / 2)
+		if (x != NULL && s->best->makespan < G_MAXINT64 / 2)
 			justify(s, x, s->best);
 		if (is_shorter(s->best, best, by_span)) {
 			guint8 *order = best->order;

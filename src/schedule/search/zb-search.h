@@ -25,7 +25,7 @@ typedef struct {
  * shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
  * depends on the number of ops alone: the same input gives the same order everywhere.
  * @problem: one chunk a rank, rank r holding stage r
- * @instance: the same, whose limits change; below what 1F1B holds orders are put together anew by its times
+ * @instance: (nullable): the same, whose limits change; below what 1F1B holds orders are put together anew by its times
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. The order lives in @arena.
  */
