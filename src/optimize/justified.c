@@ -91,10 +91,22 @@ void pipesim_search_justify(PipesimSearchState *s)
 void pipesim_build_justified(const PipesimInstance *x, guint8 *codes)
 {
 	const guint n = x->ranks * x->per_rank, times = CLAMP(FIRST_PUTS / n, 1, FIRST_TIMES);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *anew = g_new(guint8, n);
 	PipesimInstance apart = *x; /* nothing runs in pairs */
-	gint64 makespan, span;
+	PipesimJustifier j;
+	PipesimWalk walk;
 
 	apart.pair = NULL;
 	pipesim_build(x, codes);
-	pipesim_justify(&apart, codes, times, &makespan, &span);
+	pipesim_walk_init(&walk, &apart, 0, 0, arena);
+	if (!pipesim_justifier_init(&j, &apart, 0, 0, arena) ||
+		!pipesim_arena_check(arena, NULL, "ops") || !pipesim_walk_begin(&walk, codes))
+		return;
+	pipesim_justifier_begin(&j, codes, walk.head, walk.makespan);
+	for (guint i = 0; i < times; i++)
+		pipesim_justifier_run(&j, i > 0);
+	pipesim_justifier_codes(&j, anew);
+	if (pipesim_instance_all_fit(x, anew) && pipesim_walk_begin(&walk, anew))
+		memcpy(codes, anew, n);
 }
