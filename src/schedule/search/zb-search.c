@@ -22,8 +22,7 @@
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
-/* Ops put where an order is put together anew, and most times that it is. */
-#define PUTS  (1u << 17)
+/* Most times that an order is put together anew. */
 #define TIMES 30
 /* Shares of the idle time to spare that targeted rounds try in the warm-up. */
 #define SHARES 5
@@ -625,7 +624,7 @@ static void justify(const Search *s, PipesimInstance *x, PipesimZbResult *found)
 {
 	const PipesimProblem *rung = s->problem;
 	PipesimRoom *room = &x->room[0];
-	const guint times = CLAMP(PUTS / (KINDS * s->p * s->m), 1, TIMES);
+	const guint times = MIN(PIPESIM_ZB_PUTS / (KINDS * s->p * s->m), TIMES);
 
 	if (rung->limit >= rung->held * s->p || rung->by_span ||
 		found->makespan == found->makespan_bound)

@@ -5,6 +5,9 @@
 #include "order/instance.h"
 #include "schedule/search/problem.h"
 
+/* Ops put where an order is put together anew: none of so many more. */
+#define PIPESIM_ZB_PUTS (1u << 17)
+
 typedef struct {
 	/* 3 * microbatches PipesimProblemKind for each rank in turn; of each kind micro-batches
 	 * ascend. */
