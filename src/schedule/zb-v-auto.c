@@ -43,6 +43,8 @@ static const PipesimVerb verbs[CODES] = {{PIPESIM_F, 0}, {PIPESIM_I, 0}, {PIPESI
 /* Of ops, in the search for the shortest unit within a limit. */
 #define UNIT_VISITS (1u << 18)
 #define LONG_VISITS (1u << 22)
+/* Of more ranks one period alone may take seconds. */
+#define UNIT_RANKS 256
 /* Orders with more ops are not put together anew, and searched within few limits. */
 #define LONG (1u << 14)
 
@@ -430,8 +432,9 @@ static void search_units(Search *s, guint top)
 		.most_visits = is_long ? LONG_VISITS : UNIT_VISITS, .look = look, .data = s};
 	/* V-Min holds that. */
 	const guint least = 2 * ((s->x->ranks + 1) / 3 + 1);
-	PipesimFold *fold =
-		s->is_tight || top < least || top >= usual ? NULL : pipesim_fold_new(s->x);
+	const gboolean helps =
+		!s->is_tight && top >= least && top < usual && s->x->ranks <= UNIT_RANKS;
+	PipesimFold *fold = helps ? pipesim_fold_new(s->x) : NULL;
 	g_autofree guint8 *best = NULL;
 	const gint64 before = s->makespan;
 
@@ -581,9 +584,10 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		 "where stages differ. The shortest is put together anew, also with times that "
 		 "are a little off at random, always the same; but where all ranks have more "
 		 "than 16384 ops. Up to five eighths of PP, of long steps up to PP but "
-		 "within that limit alone, all ways to put the ranks of a V together from the "
-		 "fold outwards are looked at for the shortest unit of one micro-batch, which "
-		 "is repeated.\n\nFinally the orders of 1f1b-v, zb-v, v-half and v-min that "
-		 "fit are simulated under the rules of --runtime and over the links of the "
-		 "run, and the shortest is taken; a note says which.",
+		 "within that limit alone, and up to 256 ranks, all ways to put the ranks of "
+		 "a V together from the fold outwards are looked at for the shortest unit of "
+		 "one micro-batch, which is repeated.\n\n"
+		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are "
+		 "simulated under the rules of --runtime and over the links of the run, and "
+		 "the shortest is taken; a note says which.",
 };
