@@ -40,7 +40,8 @@ static const PipesimVerb verbs[CODES] = {{PIPESIM_F, 0}, {PIPESIM_I, 0}, {PIPESI
  * ops take: with twice as many, of 353 instances 1 in 70 more comes out shorter, by 0.07 % of all. */
 #define PASSES    2
 #define NOISY_OPS 6000
-/* Of ops, in the search for the shortest unit within a limit. */
+/* Of ops, in the search for the shortest unit within a limit: of 60 drawn limits of 4 to 32 ranks a quarter of it shortens
+ * steps by 1.9 %, this by 2.5 and four times as many by no more; sixteen times those of long orders by 0.03 %. */
 #define UNIT_VISITS (1u << 18)
 #define LONG_VISITS (1u << 22)
 /* Of more ranks one period alone may take seconds. */
