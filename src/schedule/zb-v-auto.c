@@ -10,8 +10,9 @@
  *	rank 1   FFFfFfiwfiwIWfiIiIwIWwWW     then rounds; at the end the weight gradients
  *	rank 2    FfFfFfiwFIWfiIiIiIwWwWwW    that are left
  *
- * The shortest of those that fit is put together anew by its own times (order/justify.h). With little
- * memory so is the shortest unit of one micro-batch, repeated (search/fold.h). This is done within one limit after the other, the tightest first, so that by construction no order is
+ * The shortest of those that fit is put together anew by its own times (order/justify.h). With
+ * little memory so is the shortest unit of one micro-batch, repeated (search/fold.h). This is
+ * done within one limit after the other, the tightest first, so that by construction no order is
  * longer with more memory. */
 #include "config.h"
 
