@@ -658,6 +658,10 @@ const PipesimCommand pipesim_command_optimize = {
 				"pipelines of a bidirectional placement, over both directions "
 				"(default: 2)",
 				NULL},
+			{PIPESIM_SET_FORMAT, NULL,
+				"text, json or, of micro-batches in order or packed, python "
+				"(default: text)",
+				"text json python"},
 			{PIPESIM_SET_OUTPUT, "FILE.csv",
 				"file for the order, as a PyTorch schedule CSV; of "
 				"micro-batches a line each",
