@@ -42,6 +42,7 @@ static const char *const words[PIPESIM_N_ACTIONS] = {
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
+static const char expected_slices[] = "write 0F0.1, 7I10.0 or 7W10.0: micro-batch and slice";
 static const char below_zero[] =
 	"micro-batch below 0 (a generator, perhaps Primus's, warmed up with more than there "
 	"are; give it more)";
@@ -342,6 +343,7 @@ static void take_fault(const Parser *parser, const char *begin, const char *end,
 		parser->why, text,
 		strstr(text, "LOAD") != NULL ? expected_copies
 		: data && !pair              ? expected_data
+		: strchr(text, '.') != NULL  ? expected_slices
 					     : expected);
 	pipesim_faults_take(parser->file->faults, error);
 	parser->file->n = n;
