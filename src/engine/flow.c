@@ -78,10 +78,12 @@ static guint32 most_held(const PipesimFlow *flow)
 				for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
 					const PipesimOp *op = &flow->verbs[v];
 
-					held[op->chunk] += pipesim_op_has_forward(op);
-					most = (guint32)MAX(most, held[op->chunk]);
-					held[pipesim_op_backward_chunk(op)] -=
-						pipesim_op_has_backward(op);
+					if (pipesim_op_has_forward(op)) {
+						held[op->chunk]++;
+						most = (guint32)MAX(most, held[op->chunk]);
+					}
+					if (pipesim_op_has_backward(op))
+						held[pipesim_op_backward_chunk(op)]--;
 				}
 			}
 		}
