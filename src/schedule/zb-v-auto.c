@@ -432,8 +432,9 @@ static void search_units(Search *s, guint top)
 	const guint usual = 2 * s->x->ranks, part = MAX(usual / 16, 1);
 	const PipesimFoldLook how = {
 		.most_visits = is_long ? LONG_VISITS : UNIT_VISITS, .look = look, .data = s};
-	/* V-Min holds that. */
-	const guint least = 2 * ((s->x->ranks + 1) / 3 + 1);
+	/* V-Min holds the former. */
+	const guint least = 2 * ((s->x->ranks + 1) / 3 + 1),
+		    last = is_long ? top : MIN(top, usual * 5 / 8);
 	const gboolean helps =
 		!s->is_tight && top >= least && top < usual && s->x->ranks <= UNIT_RANKS;
 	PipesimFold *fold = helps ? pipesim_fold_new(s->x) : NULL;
@@ -444,8 +445,7 @@ static void search_units(Search *s, guint top)
 		return;
 	best = g_memdup2(s->best, s->n);
 	s->makespan = G_MAXINT64;
-	for (guint chunks = is_long ? top : least;
-		chunks <= (is_long ? top : MIN(top, usual * 5 / 8)); chunks += part) {
+	for (guint chunks = is_long ? top : least; chunks <= last; chunks += part) {
 		set_limit(s, chunks);
 		pipesim_fold_search(fold, s->out, &how);
 		if (!is_long)
