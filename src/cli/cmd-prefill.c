@@ -17,9 +17,11 @@ static GArray *read_counts(
 		setup->text[id] != NULL ? g_strsplit(setup->text[id], ",", -1) : NULL;
 	guint64 count;
 
-	for (char **item = items; item != NULL && *item != NULL; item++) {
-		if (!pipesim_parse_count(g_strstrip(*item), pipesim_settings[id].name, 1,
-			    PIPESIM_MAX_SLICED, &count, error))
+	for (guint i = 0; items != NULL && (i == 0 || items[i] != NULL); i++) {
+		const char *item = items[i] != NULL ? g_strstrip(items[i]) : "";
+
+		if (!pipesim_parse_count(item, pipesim_settings[id].name, 1, PIPESIM_MAX_SLICED,
+			    &count, error))
 			return NULL;
 		g_array_append_val(counts, count);
 	}
@@ -32,7 +34,7 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_ARRIVALS];
 	const PipesimFraction *rate = &setup->prefill.arrival_rate;
-	g_autoptr(GArray) lengths = NULL;
+	g_autoptr(GArray) lengths = NULL, prompts = NULL;
 
 	if (path != NULL &&
 		!pipesim_setup_without(setup, error,
@@ -53,12 +55,20 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 	lengths = read_counts(setup, PIPESIM_SET_PROMPT_TOKENS, 0, error);
 	if (lengths == NULL)
 		return NULL;
-	return pipesim_prompts_draw(lengths,
+	prompts = pipesim_prompts_draw(lengths,
 		setup->prefill.requests > 0 ? setup->prefill.requests
 		: rate->num > 0             ? 100
 					    : lengths->len,
 		rate->num > 0 ? (double)rate->num / (double)rate->den : 0,
 		setup->scenario.seed);
+	if (g_array_index(prompts, PipesimPrompt, prompts->len - 1).arrival ==
+		PIPESIM_MAX_TIME_NS)
+		return pipesim_refuse_null(error,
+			"--arrival-rate: the last of %u prompts comes after more than 36 "
+			"years; "
+			"give a higher rate or fewer --requests",
+			prompts->len);
+	return g_steal_pointer(&prompts);
 }
 
 /* Those of --chunking for each of @chunks; the best sizes once. */
@@ -74,11 +84,12 @@ static GArray *read_rules(const PipesimSetup *setup, const GArray *chunks, GErro
 		return pipesim_refuse_null(error,
 			"--chunk-smoothing: '%s'; a number from 0 to 1",
 			setup->text[PIPESIM_SET_SMOOTHING]);
-	for (guint i = 0; items[i] != NULL; i++) {
+	for (guint i = 0; i == 0 || items[i] != NULL; i++) {
 		guint kind;
 
-		if (!pipesim_word_find(PIPESIM_CHUNKINGS, g_strstrip(items[i]),
-			    "--chunking:", &kind, error))
+		if (!pipesim_word_find(PIPESIM_CHUNKINGS,
+			    items[i] != NULL ? g_strstrip(items[i]) : "", "--chunking:", &kind,
+			    error))
 			return NULL;
 		for (guint k = 0; k < (kind == PIPESIM_CHUNKS_BEST ? 1 : chunks->len); k++) {
 			PipesimChunkRule rule =

@@ -192,7 +192,7 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 	if (times->gamma > times->b + times->send_token)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"the best sizes are known for a gamma up to b: a token before a slice "
-			"takes no longer than one in it");
+			"takes no longer than one in it; give a smaller gamma, or sizes");
 	if (places > MAX_PLACES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%zu places to cut, at most %d; cut at multiples of more tokens",

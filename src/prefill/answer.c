@@ -131,6 +131,30 @@ static void say_asked(const PipesimPrefillAnswer *answer, GString *out)
 			out, "a prompt of %" G_GINT64_FORMAT " tokens", run->tokens);
 }
 
+/* How sure the best sizes are. */
+static void say_proven(const PipesimPrefillRun *run, GPtrArray *lines)
+{
+	const double above = (double)run->ttft.max / (double)run->bound - 1;
+	g_autofree char *cut =
+		run->rule.align > 1
+			? g_strdup_printf("Cut at multiples of %" G_GINT64_FORMAT " tokens",
+				  run->rule.align)
+			: g_strdup("However they are cut");
+	PipesimNumber time, share;
+
+	if (run->n_prompts > 1)
+		pipesim_screen_say(lines, "The best sizes of several prompts are not proven: "
+					  "others may be better.");
+	else if (run->bound == run->ttft.max)
+		pipesim_screen_say(
+			lines, "%s, no chunks are better than the best: proven.", cut);
+	else
+		pipesim_screen_say(lines,
+			"%s, no chunks take less than %s; the best found are %s %% above.", cut,
+			pipesim_screen_time(time, run->bound),
+			pipesim_screen_number(share, 100 * above));
+}
+
 static void say_verdict(
 	const PipesimPrefillAnswer *answer, const PipesimPrefillRun *best, GPtrArray *lines)
 {
@@ -142,19 +166,9 @@ static void say_verdict(
 		pipesim_screen_time(time, best->ttft.mean),
 		best->n_prompts > 1 ? " in the mean" : "",
 		pipesim_screen_number(rate, a_second(best, best->tokens)));
-	pipesim_each_in (const PipesimPrefillRun, run, answer->runs) {
-		if (run->bound == run->ttft.max)
-			pipesim_screen_say(
-				lines, "No sizes of chunks are better than the best: proven.");
-		else if (run->bound > 0)
-			pipesim_screen_say(lines,
-				"No sizes of chunks take less than %s; the best found are %s "
-				"%% above.",
-				pipesim_screen_time(time, run->bound),
-				pipesim_screen_number(rate,
-					100 * ((double)run->ttft.max / (double)run->bound -
-						      1)));
-	}
+	pipesim_each_in (const PipesimPrefillRun, run, answer->runs)
+		if (run->rule.kind == PIPESIM_CHUNKS_BEST)
+			say_proven(run, lines);
 }
 
 static void add_row(PipesimTable *table, const PipesimPrefillRun *run, gboolean best,

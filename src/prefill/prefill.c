@@ -271,57 +271,101 @@ static PipesimPrefillRun *run_planned(const PipesimEngineRanks *ranks,
 
 /* Best sizes ------------------------------------------------------------------------------ */
 
-/* Of a prompt that is alone, by what the slowest rank takes. Where ranks have several stages, of what is best by the bound and by the
- * formula for a hop as long as all of a rank, half of it and so on, what the simulation finds shortest.
- * @bound: (out): that of ranks which all take the least that any does */
-static GArray *plan(const PipesimEngineRanks *ranks, const PipesimChunkRule *rule,
-	const PipesimPrompt *prompt, gint64 *bound, GError **error)
+/* What is asked of sizes for @tokens on ranks that take @times. */
+static PipesimSliceAsk ask_of(const PipesimEngineRanks *ranks, const PipesimChunkRule *rule,
+	PipesimSliceTimes times, gint64 tokens, guint over)
 {
-	const guint first = ranks->chunks > 1 ? 0 : 1;
-	PipesimSliceAsk ask = {.times = pipesim_engine_ranks_rank(ranks, 0),
-		.tokens = prompt->tokens,
+	if (ranks->ranks == 1)
+		times.send = times.send_token = 0;
+	return (PipesimSliceAsk){.times = times,
+		.tokens = tokens,
 		.align = rule->align,
-		.hops = ranks->ranks - 1};
-	PipesimSliceAsk least;
-	g_autoptr(GArray) best = NULL, slices = NULL;
-	gint64 shortest = G_MAXINT64, latency, sure;
+		.hops = ranks->ranks - 1,
+		.over = over};
+}
 
-	if (ask.hops == 0)
-		ask.times.send = ask.times.send_token = 0;
-	least = ask;
+/* The rank that takes longest for @tokens, and in @least ranks that all take the least that any does. */
+static PipesimSliceTimes slowest(
+	const PipesimEngineRanks *ranks, gint64 tokens, PipesimSliceTimes *least)
+{
+	PipesimSliceTimes most = pipesim_engine_ranks_rank(ranks, 0);
+
+	*least = most;
 	for (guint rank = 1; rank < ranks->ranks; rank++) {
 		const PipesimSliceTimes own = pipesim_engine_ranks_rank(ranks, rank);
 
-		least.times.a = MIN(least.times.a, own.a);
-		least.times.b = MIN(least.times.b, own.b);
-		least.times.c = MIN(least.times.c, own.c);
-		least.times.gamma = MIN(least.times.gamma, own.gamma);
-		if (pipesim_slice_time(&own, 0, prompt->tokens) >
-			pipesim_slice_time(&ask.times, 0, prompt->tokens))
-			ask.times = own;
+		least->a = MIN(least->a, own.a);
+		least->b = MIN(least->b, own.b);
+		least->c = MIN(least->c, own.c);
+		least->gamma = MIN(least->gamma, own.gamma);
+		if (pipesim_slice_time(&own, 0, tokens) > pipesim_slice_time(&most, 0, tokens))
+			most = own;
 	}
-	least.over = first;
-	slices = g_array_new(FALSE, FALSE, sizeof(gint64));
-	if (!pipesim_slice_plan(&least, slices, &latency, bound, error))
-		return NULL;
-	*bound = ranks->head + MAX(*bound, pipesim_slice_time(&ask.times, 0, prompt->tokens));
-	for (ask.over = first; ask.over <= ranks->chunks; ask.over++) {
-		g_autoptr(GHashTable) planned = g_hash_table_new(g_int64_hash, g_int64_equal);
-		g_autoptr(PipesimPrefillRun) run = NULL;
+	return most;
+}
 
-		g_clear_pointer(&slices, g_array_unref);
-		slices = g_array_new(FALSE, FALSE, sizeof(gint64));
-		if (!pipesim_slice_plan(&ask, slices, &latency, &sure, error))
+/* What no sizes of a prompt of @tokens that is alone are below. */
+static gboolean find_bound(const PipesimEngineRanks *ranks, const PipesimChunkRule *rule,
+	gint64 tokens, gint64 *bound, GError **error)
+{
+	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
+	PipesimSliceTimes least;
+	const PipesimSliceTimes most = slowest(ranks, tokens, &least);
+	const PipesimSliceAsk ask =
+		ask_of(ranks, rule, least, tokens, ranks->chunks > 1 ? 0 : 1);
+	gint64 latency;
+
+	if (!pipesim_slice_plan(&ask, slices, &latency, bound, error))
+		return FALSE;
+	*bound = ranks->head + MAX(*bound, pipesim_slice_time(&most, 0, tokens));
+	return TRUE;
+}
+
+/* @prompts with what is best of each, alone, by the slowest rank, where a hop counts as 1 over @over of the longest chunk. */
+static PipesimPrefillRun *run_best(const PipesimEngineRanks *ranks,
+	const PipesimChunkRule *rule, const GArray *prompts, guint over, GError **error)
+{
+	g_autoptr(GHashTable) planned = g_hash_table_new_full(
+		g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)g_array_unref);
+
+	pipesim_each (const PipesimPrompt, prompt, prompts) {
+		PipesimSliceTimes least;
+		PipesimSliceAsk ask;
+		gint64 latency, bound;
+		GArray *sizes;
+
+		if (g_hash_table_contains(planned, &prompt->tokens))
+			continue;
+		ask = ask_of(ranks, rule, slowest(ranks, prompt->tokens, &least),
+			prompt->tokens, over);
+		sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
+		g_hash_table_insert(planned, (gpointer)&prompt->tokens, sizes);
+		if (!pipesim_slice_plan(&ask, sizes, &latency, &bound, error))
 			return NULL;
-		g_hash_table_insert(planned, (gpointer)&prompt->tokens, slices);
-		run = run_planned(
-			ranks, rule, &(PipesimPrompt){0, prompt->tokens}, 1, planned, error);
+	}
+	return run_planned(ranks, rule, (const PipesimPrompt *)prompts->data, prompts->len,
+		planned, error);
+}
+
+/* One prompt on ranks of one stage is as its formula says. Where ranks have several stages a hop is as long as all of a rank, half
+ * of it and so on; where prompts follow each other they fill the bubbles, and the longest chunk counts less: of these the
+ * simulation finds the shortest. */
+static PipesimPrefillRun *find_best(const PipesimEngineRanks *ranks,
+	const PipesimChunkRule *rule, const GArray *prompts, GError **error)
+{
+	g_autoptr(PipesimPrefillRun) best = NULL;
+	gboolean better = TRUE;
+
+	for (guint over = ranks->chunks > 1 ? 0 : 1;
+		over <= ranks->chunks || (better && prompts->len > 1); over++) {
+		g_autoptr(PipesimPrefillRun) run = run_best(ranks, rule, prompts, over, error);
+
 		if (run == NULL)
 			return NULL;
-		if (run->ttft.max < shortest) {
-			shortest = run->ttft.max;
-			g_clear_pointer(&best, g_array_unref);
-			best = g_array_ref(slices);
+		better = best == NULL || run->ttft.mean < best->ttft.mean;
+		if (better) {
+			pipesim_prefill_run_free(best);
+			best = g_steal_pointer(&run);
 		}
 	}
 	return g_steal_pointer(&best);
@@ -330,27 +374,24 @@ static GArray *plan(const PipesimEngineRanks *ranks, const PipesimChunkRule *rul
 PipesimPrefillRun *pipesim_prefill_run(const PipesimEngineRanks *ranks,
 	const PipesimChunkRule *rule, const GArray *prompts, GError **error)
 {
-	g_autoptr(GHashTable) planned = g_hash_table_new_full(
-		g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)g_array_unref);
+	g_autoptr(GHashTable) none = g_hash_table_new(g_int64_hash, g_int64_equal);
 	const PipesimPrompt *asked = (const PipesimPrompt *)prompts->data;
-	PipesimPrefillRun *run;
+	const gboolean best = rule->kind == PIPESIM_CHUNKS_BEST;
+	g_autoptr(PipesimPrefillRun) run = NULL;
 	gint64 bound = 0;
 
-	for (guint i = 0; i < prompts->len && rule->kind == PIPESIM_CHUNKS_BEST; i++) {
-		GArray *sizes = NULL;
-
-		if (g_hash_table_contains(planned, &asked[i].tokens))
-			continue;
-		sizes = plan(ranks, rule, &asked[i], &bound, error);
-		if (sizes == NULL)
-			return NULL;
-		g_hash_table_insert(planned, (gpointer)&asked[i].tokens, sizes);
-	}
-	run = run_planned(ranks, rule, asked, prompts->len, planned, error);
-	/* Stages round their times each. */
-	if (run != NULL && prompts->len == 1)
-		run->bound = MIN(bound, run->ttft.max);
-	return run;
+	if (best && prompts->len == 1 &&
+		!find_bound(ranks, rule, asked[0].tokens, &bound, error))
+		return NULL;
+	run = best ? find_best(ranks, rule, prompts, error)
+		   : run_planned(ranks, rule, asked, prompts->len, none, error);
+	if (run == NULL)
+		return NULL;
+	if (run->span == 0)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
+			"all prompts take less than a ns; are the times in ms?");
+	run->bound = MIN(bound, run->ttft.max); /* stages round their times each */
+	return g_steal_pointer(&run);
 }
 
 void pipesim_prefill_run_free(PipesimPrefillRun *run)

@@ -93,15 +93,15 @@ typedef struct {
 	gint64 tokens, busy;
 	gint64 span;              /* from the first arrival to the last first token */
 	PipesimDistribution ttft; /* from arrival to first token */
-	gint64 bound; /* of one prompt with the best sizes: none come sooner; else 0 */
+	gint64 bound; /* of one prompt with the best sizes: none cut at such places are sooner; else 0 */
 } PipesimPrefillRun;
 
 /**
  * pipesim_prefill_run: @prompts (PipesimPrompt, by arrival) through @ranks. A rank that is free runs the chunk that entered first
- * of those that have come; into the first stage the prompts that came first take turns. Best sizes are those of a prompt
- * that is alone.
+ * of those that have come; into the first stage the prompts that came first take turns. Best sizes of several prompts
+ * are the best found, by the mean from arrival to first token.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT or errors of pipesim_slice_plan().
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, also where all take 0 ns, or errors of pipesim_slice_plan().
  */
 PipesimPrefillRun *pipesim_prefill_run(const PipesimEngineRanks *ranks,
 	const PipesimChunkRule *rule, const GArray *prompts, GError **error);

@@ -308,6 +308,30 @@ START_TEST(bounds_hold)
 }
 END_TEST
 
+/* Prompts that wait fill each other's bubbles: fewer chunks are best than of one alone; sizes that are fixed are at most 2 % better. */
+START_TEST(best_of_many)
+{
+	static const double ms[] = {3.25e-7, 6.03e-3, 26.1, 5.39e-4};
+	const PipesimChunkRule rule = pipesim_chunk_rule(PIPESIM_CHUNKS_BEST, 0);
+	g_autoptr(PipesimEngineRanks) ranks = make_ranks(4, 1, ms);
+	g_autoptr(GArray) one = prompts_of(1, &(PipesimPrompt){0, 65536});
+	g_autoptr(GArray) many = prompts_of(0, NULL);
+	g_autoptr(PipesimPrefillRun) alone = run_one(ranks, &rule, one), best = NULL;
+
+	for (gint64 i = 0; i < 30; i++)
+		g_array_append_val(many, ((PipesimPrompt){i * 1000000000, 65536}));
+	best = run_one(ranks, &rule, many);
+	ck_assert_int_eq(best->bound, 0);
+	ck_assert_uint_lt(best->n_chunks, 30 * alone->n_chunks);
+	for (gint64 chunk = 65536; chunk > 1000; chunk = chunk * 9 / 10) {
+		const PipesimChunkRule fixed = pipesim_chunk_rule(PIPESIM_CHUNKS_FIXED, chunk);
+		g_autoptr(PipesimPrefillRun) run = run_one(ranks, &fixed, many);
+
+		ck_assert_int_ge(run->ttft.mean, best->ttft.mean / 50 * 49);
+	}
+}
+END_TEST
+
 /* ATOM has one size while another prompt waits. */
 START_TEST(crowded)
 {
@@ -356,6 +380,7 @@ Suite *prefill_chunks_suite(void)
 	tcase_add_test(tcase, prompts_share_ranks);
 	tcase_add_test(tcase, stages_and_messages);
 	tcase_add_test(tcase, bounds_hold);
+	tcase_add_test(tcase, best_of_many);
 	tcase_add_test(tcase, crowded);
 	tcase_add_test(tcase, arrivals);
 	suite_add_tcase(suite, tcase);
