@@ -342,6 +342,14 @@ static gboolean disagree(const char *a, const char *b)
 	return FALSE;
 }
 
+/* Whether other runs show the pair. */
+static gboolean is_elsewhere(const Work *work, guint a, guint b)
+{
+	const guint of = MIN(work->items[a].elsewhere, work->items[b].elsewhere);
+
+	return of > 0 && (of == G_MAXUINT || (a + b) % (of + 1) != 0);
+}
+
 static void begin_pairs(Work *work)
 {
 	const Item *items = work->items;
@@ -351,8 +359,7 @@ static void begin_pairs(Work *work)
 		for (guint j = i + 1; j < n; j++) {
 			*pair_of(work->apart, work, i, j) =
 				disagree(items[i].words, items[j].words);
-			*pair_of(work->covered, work, i, j) =
-				items[i].elsewhere && items[j].elsewhere;
+			*pair_of(work->covered, work, i, j) = is_elsewhere(work, i, j);
 		}
 }
 
@@ -361,7 +368,7 @@ static gboolean is_pair(const Work *work, guint a, guint b)
 	const Item *items = work->items;
 
 	return items[a].paired && items[b].paired && items[a].option != items[b].option &&
-	       !(items[a].elsewhere && items[b].elsewhere);
+	       !is_elsewhere(work, a, b);
 }
 
 void cover_pairs(

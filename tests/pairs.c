@@ -5,9 +5,10 @@
  * table lacks is a failure. pairs-cover.h says which runs show all pairs. They are those of each option's
  * first values; every other value runs alone and once in company, or with PIPESIM_PAIRS=full in all its
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
- * what compare reads run their pairs too; else each of their options runs alone and in company. Schedules that are
- * searched for, a twelfth of all the time, then take part in all pairs; else only in those with an operand. Without
- * PIPESIM_LONG options of compare are paired in sweep with its own alone: points run as rows of compare do. */
+ * what compare reads run their pairs too; else each of their options runs alone and in company. All schedules then take
+ * part in all pairs; else one of each sort, and all of them beside each option alone. Without PIPESIM_LONG options of
+ * compare are paired in sweep with its own alone, as points run as rows of compare do, and a third of their pairs runs
+ * in optimize and plan. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>
@@ -293,36 +294,43 @@ typedef struct {
 	const char *name;
 	const char *base;
 	guint values; /* of each option whose pairs are run, but for PIPESIM_PAIRS=full: few where options are many */
+	guint elsewhere; /* so many pairs of options of compare are shown by its runs, for each that is shown here too */
 	const char *operands[6];
 } Command;
 
 /* What takes longest stands first. Where values have a model of their own, that of the last counts. */
 static const Command commands[] = {
-	{"compare", "--pp=4 --microbatches=8", 1, {"", "--schedule=all"}},
-	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
+	{"compare", "--pp=4 --microbatches=8", 1, 0, {"", "--schedule=all"}},
+	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1, 2,
 		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
-		1, {""}},
-	{"sweep", "--microbatches=8 --pp=4", 1,
+		1, 2, {""}},
+	{"sweep", "--microbatches=8 --pp=4", 1, G_MAXUINT,
 		{"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1", "--schedule=all"}},
-	{"diff", "--pp=4 --microbatches=8", 0,
+	{"diff", "--pp=4 --microbatches=8", 0, 0,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
-	{"steady", "--pp=4", 0, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
-	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 0, {""}},
-	{"explain", "", 0, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
-	{"calibrate", "", 2, {"input/trace-small.csv"}},
-	{"validate", "", 5,
+	{"steady", "--pp=4", 0, 0,
+		{"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
+	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 0, 0, {""}},
+	{"explain", "", 0, 0, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
+	{"calibrate", "", 2, 0, {"input/trace-small.csv"}},
+	{"validate", "", 5, 0,
 		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
 			"input/no-such-file.csv"}},
-	{"diagnose", "", 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
-	{"list", "", 1, {""}},
-	{"model", "--pp=4 --model=llama-3-8b", 2, {""}},
-	{"phases", "", 2,
+	{"diagnose", "", 2, 0, {"input/run/ops.csv", "input/run/rank0.csv"}},
+	{"list", "", 1, 0, {""}},
+	{"model", "--pp=4 --model=llama-3-8b", 2, 0, {""}},
+	{"phases", "", 2, 0,
 		{"--phase-times=F_attn=1,B_attn=2,W_attn=1", "--trace=input/trace-small.csv"}},
-	{"prefill", "--pp=4", 1,
+	{"prefill", "--pp=4", 1, 0,
 		{"--prompt-tokens=65536 --prefill-times=a=3e-7,b=0.006,c=26,gamma=0.0005",
 			"--prompt-tokens=65536 --model=llama-3-8b --device=h100"}},
 };
+
+/* One schedule of each sort takes part in all pairs; all of them with one option each, as the operand. */
+static const char one_of_each[] =
+	"--schedule=gpipe,1f1b,interleaved-1f1b,seq1f1b,vocab-1,chimera,hanayo,zb-h1,zb-v,"
+	"v-half-vocab-2,interleaved-zb,gis-h,po-h,dualpipe";
 
 /* Of all processes: one for each command, as many at a time as there are processors. */
 typedef struct {
@@ -331,7 +339,6 @@ typedef struct {
 static Counts *counts;
 static const char *sources;
 static char *scratch;
-static char *generated;      /* "--schedule=gpipe,1f1b,...": all that no search finds */
 static gboolean full, every; /* PIPESIM_PAIRS=full, PIPESIM_LONG */
 
 static void G_GNUC_PRINTF(2, 3) count_check(gboolean failed, const char *format, ...)
@@ -377,7 +384,7 @@ static char **command_line(const Work *work, const guint *row, guint n)
 	g_ptr_array_add(argv, g_strdup(work->command->name));
 	add_words(argv, work->command->base);
 	if (g_strv_contains(work->command->operands, "--schedule=all") && !full && !every)
-		add_words(argv, generated);
+		add_words(argv, one_of_each);
 	for (guint i = 0; i < n; i++) {
 		const Item *item = &g_array_index(work->items, Item, row[i]);
 
@@ -504,25 +511,9 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 	return taken;
 }
 
-static void find_generated(void)
-{
-	const char *argv[] = {"pipesim", "list", "--names", NULL};
-	GString *words = g_string_new("--schedule=");
-	g_auto(GStrv) names = NULL;
-	PairsResult list = {0};
-
-	pairs_run((char **)argv, scratch, &list);
-	names = g_strsplit(g_strchomp(list.out), "\n", 0);
-	for (guint i = 0; names[i] != NULL; i++)
-		if (!g_str_has_suffix(names[i], "-auto"))
-			g_string_append_printf(words, "%s%s", i > 0 ? "," : "", names[i]);
-	generated = g_string_free(words, FALSE);
-	pairs_result_clear(&list);
-}
-
 /* What a command has ---------------------------------------------------------------------- */
 
-static void add_values(Work *work, guint option, const char *const values[], gboolean elsewhere)
+static void add_values(Work *work, guint option, const char *const values[], guint elsewhere)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(options[0].values) && values[i] != NULL; i++) {
 		const Item item = {
@@ -547,7 +538,7 @@ static void find_options(Work *work)
 {
 	const char *argv[] = {"pipesim", work->command->name, "--help", NULL};
 	const char *other[] = {"pipesim", "compare", "--help", NULL};
-	const gboolean points = strcmp(work->command->name, "sweep") == 0 && !full && !every;
+	const guint elsewhere = full || every ? 0 : work->command->elsewhere;
 	g_auto(GStrv) lines = NULL;
 	PairsResult help = {0}, compare = {0};
 
@@ -569,7 +560,7 @@ static void find_options(Work *work)
 			found++;
 		if (found < G_N_ELEMENTS(options)) {
 			add_values(work, found + 1, options[found].values,
-				points && is_of_compare(compare.out, name));
+				is_of_compare(compare.out, name) ? elsewhere : 0);
 			continue;
 		}
 		count_check(TRUE, "--%s of %s has no values in tests/pairs.c", name, argv[1]);
@@ -612,7 +603,7 @@ static void check_input(
 	g_autofree char *whole = g_build_filename(work->folder, name, NULL);
 	g_autofree char *words = g_strdup_printf("%.*s./%s%s --%s=%s",
 		(int)(from - item->words), item->words, name, from + length, writer, target);
-	const Item own = {item->option, words, TRUE, FALSE};
+	const Item own = {item->option, words, TRUE, 0};
 	Work one = *work;
 	PairsResult result = {0};
 
@@ -681,7 +672,7 @@ static void check_command(const Command *command)
 	work.values = full    ? G_MAXUINT
 		      : every ? MAX(1, work.command->values)
 			      : work.command->values;
-	add_values(&work, 0, work.command->operands, FALSE);
+	add_values(&work, 0, work.command->operands, 0);
 	find_options(&work);
 	cover_pairs((const Item *)(gpointer)work.items->data, work.items->len, full || every,
 		check_row, &work);
@@ -731,7 +722,6 @@ int main(void)
 	}
 	sources = g_canonicalize_filename(top, NULL);
 	set_environment();
-	find_generated();
 	for (guint i = 0; i < G_N_ELEMENTS(commands) || running > 0;) {
 		if (i < G_N_ELEMENTS(commands) && running < g_get_num_processors()) {
 			if (fork() == 0) {
