@@ -1,6 +1,7 @@
 /* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them. */
 #include "diagnose-case.h"
 #include "diagnosis/spread.h"
+#include "grid.h"
 #include "suites.h"
 #include "trace-text.h"
 
@@ -61,6 +62,9 @@ START_TEST(executed_orders_are_recognised)
 		if (!fits(schedule, shapes[i].ranks, shapes[i].microbatches))
 			continue;
 		seen++;
+		/* Each schedule at one of the two largest. */
+		if (i > 2 && i % grid_every(2) != (guint)_i % grid_every(2))
+			continue;
 		made.schedule = schedule->name;
 		made.ranks = shapes[i].ranks;
 		made.microbatches = shapes[i].microbatches;

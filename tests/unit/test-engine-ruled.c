@@ -445,7 +445,7 @@ START_TEST(leaps)
 		if (order->is_closed)
 			assert_parts(order, program);
 		for (guint32 k = 0; pipesim_runtime_list()[k] != NULL; k++)
-			for (guint32 seed = 0; seed < 24; seed += grid_every(_i < 4 ? 8 : 13))
+			for (guint32 seed = 0; seed < 24; seed += grid_every(13))
 				if (pipesim_runtime_list()[k]->waits)
 					assert_leap(schedule, order, program,
 						pipesim_runtime_list()[k],
