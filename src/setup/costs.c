@@ -477,19 +477,42 @@ static gboolean check_costs(
 		       "--costs, or give a standard deviation, for example --jitter 0.03");
 }
 
+/* What a device says of @costs, and how far that may be off. */
+static void append_kernels(
+	const PipesimSetup *setup, const PipesimCosts *costs, GString *source)
+{
+	const PipesimTraining *training = pipesim_cutter_training(costs->cutter);
+
+	g_string_append_printf(source, "kernels of %s on %s, products at %s of its peak, ",
+		setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
+		pipesim_double(pipesim_device_share(setup->device, training)));
+	if (setup->device->measured != NULL)
+		g_string_append_printf(source,
+			"%u shapes and %u other terms of it measured, the model not",
+			setup->device->measured->len, setup->device->terms);
+	else if (training->mfu > 0)
+		g_string_append(source, "not measured");
+	else
+		g_string_append_printf(source, "not measured: steps +-%.0f %%",
+			100 * pipesim_step_error(training,
+				      pipesim_cutter_model(costs->cutter)->experts > 0, FALSE));
+}
+
 /* Says in one line where times come from that no file gave, or that were changed after. */
 static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 {
 	const char *stages = setup->text[PIPESIM_SET_STAGE_TIMES];
 	const char *times = setup->text[PIPESIM_SET_TIMES];
 	const char *model = setup->text[PIPESIM_SET_MODEL_TIMES];
+	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
 	g_autoptr(GString) source = g_string_new(costs->source);
 
+	if (device)
+		append_kernels(setup, costs, source);
 	/* A file of lengths alone leaves the times as they are. */
 	if (costs->source == NULL && stages == NULL && times == NULL && model == NULL &&
-		costs->unit)
+		!device && costs->unit)
 		g_string_append(source, UNIT_TIMES);
-
 	if (stages != NULL)
 		g_string_append_printf(
 			source, "%s%s", source->len > 0 ? "; then " : "", stages);
@@ -507,25 +530,6 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 			source, ABS(costs->time[PIPESIM_I] - costs->time[PIPESIM_W]) <= 1
 					? " (I and W: half of B each)"
 					: " (I and W: B divided as before)");
-	if (setup->text[PIPESIM_SET_DEVICE] != NULL) {
-		const PipesimTraining *training = pipesim_cutter_training(costs->cutter);
-
-		g_string_append_printf(source,
-			"kernels of %s on %s, products at %s of its peak, ",
-			setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
-			pipesim_double(pipesim_device_share(setup->device, training)));
-		if (setup->device->measured != NULL)
-			g_string_append_printf(source,
-				"%u shapes and %u other terms of it measured, the model not",
-				setup->device->measured->len, setup->device->terms);
-		else if (training->mfu > 0)
-			g_string_append(source, "not measured");
-		else
-			g_string_append_printf(source, "not measured: steps +-%.0f %%",
-				100 * pipesim_step_error(training,
-					      pipesim_cutter_model(costs->cutter)->experts > 0,
-					      FALSE));
-	}
 	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
 		g_string_append_printf(source,
 			"; scaled to %s: attention and MLP by FLOPs, dispatch and combine by "
