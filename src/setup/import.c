@@ -398,6 +398,7 @@ static void read_megatron(Reading *reading)
 		{"no-overlap-p2p-communication", PIPESIM_SET_NO_OVERLAP, ""},
 		{"overlap-p2p-communication-warmup-flush", PIPESIM_SET_OVERLAP_FLUSH, ""},
 		{"overlap-moe-expert-parallel-comm", PIPESIM_SET_PAIRS, ""},
+		{"overlap-moe-expert-parallel-comm", PIPESIM_SET_EP_OVERLAP, ""},
 		{"overlap-grad-reduce", PIPESIM_SET_OVERLAP_REDUCE, ""},
 		{"tp-comm-overlap", PIPESIM_SET_TP_OVERLAP, ""},
 		{"enable-cuda-graph", PIPESIM_SET_CUDA_GRAPH, ""},
@@ -602,7 +603,7 @@ static gboolean needs_device(PipesimSettingId id)
 {
 	return id == PIPESIM_SET_OVERLAP_REDUCE || id == PIPESIM_SET_TP_OVERLAP ||
 	       id == PIPESIM_SET_CUDA_GRAPH || id == PIPESIM_SET_GRAPHS ||
-	       id == PIPESIM_SET_DISPATCHER;
+	       id == PIPESIM_SET_DISPATCHER || id == PIPESIM_SET_EP_OVERLAP;
 }
 
 static void tell(const PipesimSetup *setup, const char *path, const char *what,

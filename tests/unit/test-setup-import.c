@@ -86,6 +86,7 @@ static const struct {
 		PIPESIM_SET_UNFUSED, "permutation,gradients,rope"},
 	{"--no-rope-fusion", PIPESIM_SET_UNFUSED, "rope"},
 	{"--overlap-moe-expert-parallel-comm", PIPESIM_SET_PAIRS, ""},
+	{"--overlap-moe-expert-parallel-comm", PIPESIM_SET_EP_OVERLAP, ""},
 	{"--microbatch-group-size-per-virtual-pipeline-stage 6", PIPESIM_SET_GROUP, "6"},
 	{"--cp-comm-type a2a", PIPESIM_SET_CP_COMM, "a2a"},
 };
