@@ -75,9 +75,17 @@ for key in steps factors kernels messages error_before error_after; do
 	if grep -q "^ *\"$key\": [0-9]" json; then pass; else fail "what was measured does not tell $key"; fi
 done
 
+# What is asked of every row is asked of its command, too.
+rows --model mixtral-8x7b --gpus 32 --global-batch 32 --framework any --tp 1 --ep 8 --ep-overlap -s interleaved-1f1b,1f1b
+rows --model mixtral-8x7b --gpus 32 --global-batch 64 --framework megatron --tp 2 --recompute full --ep-overlap
+rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --zero fsdp --post-validation -p 2 -s dualpipe,interleaved-zb
+rows --model llama-3-70b --gpus 32 --device mi355x --global-batch 128 --seq 8192 --framework deepseek --recompute first=2 --tp 8
+rows --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan --recompute selective-op --tp 1
+
 # What is written for Megatron-LM says all that the step depends on: read again it takes as long.
 for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-block --tp-overlap --tp 2" \
-	"--dispatcher hybridep --cuda-graph --graphs step --precision fp8-ds" "--precision fp8-cs --pp 2 -s 1f1b"; do
+	"--dispatcher hybridep --cuda-graph --graphs step --precision fp8-ds" "--precision fp8-cs --pp 2 -s 1f1b" \
+	"--ep-overlap --tp 1 --ep 4 --pp 4 --chunks 2 -s interleaved-1f1b"; do
 	rm -rf written
 	# shellcheck disable=SC2086 # words
 	pipesim plan --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --framework megatron $how -o written >text 2>error ||

@@ -291,10 +291,10 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	/* Megatron-Bridge and torchtitan have the encoder where the embedding is. */
 	wish->training.whole_encoder = framework->runtime != NULL;
 	if (framework->eager && wish->recompute_given &&
-		(wish->training.recompute != 0 || wish->training.every > 1 ||
-			wish->training.first > 0))
+		((wish->training.recompute & ~(guint)PIPESIM_RECOMPUTE_OPS) != 0 ||
+			wish->training.every > 1 || wish->training.first > 0))
 		return pipesim_refuse(error,
-			"--recompute: '%s'; plans of %s compute whole layers again: none, full",
+			"--recompute: '%s'; %s has none, selective-op, full",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
 	if (framework->runtime != NULL && wish->offload_part.num > 0)
 		return pipesim_refuse(error,
@@ -315,6 +315,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	wish->training.microbatch = setup->sizes.microbatch;
 	if (wish->device != NULL)
 		pipesim_setup_train_on(setup, &wish->training);
+	wish->pairs = setup->scenario.pairs || wish->training.graphs == PIPESIM_GRAPHS_STEP;
 	/* With ZeRO-3 a runtime whose lists gather stages: PyTorch's, unless given. */
 	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
 		wish->runtime = &pipesim_runtime_pytorch_2_15;

@@ -29,7 +29,7 @@ char *pipesim_plan_recompute(const PipesimTraining *training, const char *betwee
 		g_string_append_printf(words, "every=%" G_GINT64_FORMAT, training->every);
 	else if (training->full)
 		g_string_append(words, "full");
-	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+	for (guint i = 0; !training->full && i < G_N_ELEMENTS(names); i++)
 		if (training->recompute & (1u << i))
 			g_string_append_printf(
 				words, "%s%s", words->len > 0 ? between : "", names[i]);
@@ -72,7 +72,8 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 		PIPESIM_SET_MICROBATCH_SIZE, PIPESIM_SET_TP, PIPESIM_SET_CP, PIPESIM_SET_EP,
 		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_DP, PIPESIM_SET_SEQUENCE_PARALLEL,
 		PIPESIM_SET_RECOMPUTE, PIPESIM_SET_ZERO, PIPESIM_SET_DEVICE,
-		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_TIME_FACTORS};
+		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE, PIPESIM_SET_EP_OVERLAP,
+		PIPESIM_SET_TIME_FACTORS};
 	const PipesimSetup *setup = plan->setup;
 	PipesimNumber factors[2];
 
@@ -81,6 +82,7 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 			pipesim_settings[id].group == PIPESIM_ALL_MODEL ||
 			id == PIPESIM_SET_IMAGES || id == PIPESIM_SET_IMAGE_PATCHES ||
 			id == PIPESIM_SET_ACTIVE_STAGES || id == PIPESIM_SET_UNSHARD_AHEAD ||
+			id == PIPESIM_SET_POST_VALIDATION ||
 			((id == PIPESIM_SET_OFFLOAD_BANDWIDTH ||
 				 id == PIPESIM_SET_OFFLOAD_FRACTION) &&
 				(plan->wish.offload_part.num > 0 ||
@@ -116,6 +118,8 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 	/* With ZeRO-3 gradients are reduced within the step, and nothing is left to overlap. */
 	if (plan->wish.training.overlap && training->zero != PIPESIM_ZERO_3)
 		g_string_append(out, " --overlap-grad-reduce");
+	if (setup->flag[PIPESIM_SET_EP_OVERLAP] && training->ep_overlap)
+		g_string_append(out, " --ep-overlap");
 }
 
 /* "pipesim --pp 8 ...": what shows @candidate. */

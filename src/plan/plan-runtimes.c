@@ -20,6 +20,7 @@ static void append_megatron_sizes(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
 	const PipesimTraining *training = &candidate->training;
+	const PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 
 	g_string_append_printf(out,
@@ -53,6 +54,9 @@ static void append_megatron_sizes(
 	if (training->ep > 1)
 		append_word(out,
 			&pipesim_megatron_dispatchers[pipesim_training_dispatcher(training)]);
+	if (scenario.pairs && training->ep > 1 &&
+		(candidate->ranks == 1 || (candidate->schedule->takes & PIPESIM_TAKES_PAIRS)))
+		g_string_append(out, " --overlap-moe-expert-parallel-comm");
 	if (plan->wish.model->mtp > 0)
 		g_string_append_printf(
 			out, " --mtp-num-layers %" G_GINT64_FORMAT, plan->wish.model->mtp);

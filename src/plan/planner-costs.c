@@ -93,6 +93,7 @@ PipesimScenario pipesim_planner_scenario(
 	return (PipesimScenario){.ranks = candidate->ranks,
 		.microbatches = candidate->microbatches,
 		.chunks = candidate->chunks,
+		.pairs = wish->pairs && candidate->training.ep_overlap,
 		.runtime = wish->runtime,
 		.issuing = wish->issuing,
 		.offload_part = wish->offload_part,

@@ -248,14 +248,24 @@ static gboolean bound_way(
 	return TRUE;
 }
 
+/* Megatron-LM overlaps rows of experts neither with whole layers computed again nor on one rank of experts: it then refuses
+ * --overlap-moe-expert-parallel-comm, so that these run without. */
+static gboolean overlaps(const PipesimWish *wish, const PipesimTraining *training)
+{
+	return training->ep_overlap &&
+	       (wish->runtime != &pipesim_runtime_megatron || training->guessed ||
+		       (!training->full && training->ep > 1));
+}
+
 static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
 {
 	const gint64 batch = ways->wish->batch, wanted = ways->wish->microbatches;
 	const gint64 share = training->microbatch * training->dp;
-	const PipesimPlanWay way = {.training = *training,
+	PipesimPlanWay way = {.training = *training,
 		.ranks = ranks,
 		.candidates = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate))};
 
+	way.training.ep_overlap = overlaps(ways->wish, training);
 	if (batch % share == 0 && batch / share <= PIPESIM_MAX_MICROBATCHES &&
 		(wanted == 0 || batch / share == wanted))
 		g_array_append_val(ways->ways, way);

@@ -51,6 +51,7 @@ typedef struct {
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
 	PipesimIssuing issuing;                  /* what is asked of it */
 	gboolean post_validation;                /* no barrier at the optimizer */
+	gboolean pairs; /* schedules that can run a forward and a backward as one op do */
 	PipesimFraction
 		offload_part; /* of activations, that orders copy to the host; num 0: what their schedules copy */
 	gint64 copies; /* bytes a second to the host and back; 0 = not known: nothing is copied */
