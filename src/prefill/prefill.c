@@ -347,6 +347,8 @@ static PipesimPrefillRun *run_best(const PipesimEngineRanks *ranks,
 		planned, error);
 }
 
+#define MOST_OVER 32 /* chunks hardly change beyond */
+
 /* One prompt on ranks of one stage is as its formula says. Where ranks have several stages a hop is as long as all of a rank, half
  * of it and so on; where prompts follow each other they fill the bubbles, and the longest chunk counts less: of these the
  * simulation finds the shortest. */
@@ -357,13 +359,14 @@ static PipesimPrefillRun *find_best(const PipesimEngineRanks *ranks,
 	gboolean better = TRUE;
 
 	for (guint over = ranks->chunks > 1 ? 0 : 1;
-		over <= ranks->chunks || (better && prompts->len > 1); over++) {
+		over <= ranks->chunks || (better && prompts->len > 1 && over <= MOST_OVER);
+		over += over < ranks->chunks ? 1 : MAX(over / 2, 1u)) {
 		g_autoptr(PipesimPrefillRun) run = run_best(ranks, rule, prompts, over, error);
 
 		if (run == NULL)
 			return NULL;
-		better = best == NULL || run->ttft.mean < best->ttft.mean;
-		if (better) {
+		better = best == NULL || run->ttft.mean <= best->ttft.mean;
+		if (best == NULL || run->ttft.mean < best->ttft.mean) {
 			pipesim_prefill_run_free(best);
 			best = g_steal_pointer(&run);
 		}

@@ -308,7 +308,7 @@ START_TEST(bounds_hold)
 }
 END_TEST
 
-/* Prompts that wait fill each other's bubbles: fewer chunks are best than of one alone; sizes that are fixed are at most 2 % better. */
+/* Prompts that wait fill each other's bubbles: fewer chunks are best than of one alone; no size that is fixed is better. */
 START_TEST(best_of_many)
 {
 	static const double ms[] = {3.25e-7, 6.03e-3, 26.1, 5.39e-4};
@@ -327,7 +327,7 @@ START_TEST(best_of_many)
 		const PipesimChunkRule fixed = pipesim_chunk_rule(PIPESIM_CHUNKS_FIXED, chunk);
 		g_autoptr(PipesimPrefillRun) run = run_one(ranks, &fixed, many);
 
-		ck_assert_int_ge(run->ttft.mean, best->ttft.mean / 50 * 49);
+		ck_assert_int_ge(run->ttft.mean, best->ttft.mean);
 	}
 }
 END_TEST
