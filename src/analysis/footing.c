@@ -10,9 +10,10 @@ gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v
 		return TRUE;
 	if (scenario->ranks % v != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: %u stages with %u of them per rank: at equal stages PP must be a "
+			"%s: %u stage%s with %u of them per rank: at equal stages PP must be a "
 			"multiple of %u; nearest: %u",
-			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
+			name, scenario->ranks, scenario->ranks == 1 ? "" : "s", v, v,
+			MAX(scenario->ranks / v, 1u) * v);
 	/* With fewer ranks than were asked for a slow one must not be lost in silence. */
 	for (guint rank = scenario->ranks / v; rank < costs->n_slow; rank++)
 		if (costs->slow[rank].num != costs->slow[rank].den)

@@ -564,23 +564,45 @@ gboolean pipesim_comparison_fits(const PipesimComparison *comparison, const Pipe
 	return run->report->memory.fits && !is_crowded(comparison, run);
 }
 
+gboolean pipesim_run_has_layers(const PipesimRun *run, const PipesimCosts *costs)
+{
+	return costs->cutter != NULL || costs->model_layers == 0 ||
+	       costs->model_layers >= run->shape.stages;
+}
+
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run)
 {
-	const PipesimCosts *costs = comparison->costs;
+	return !is_crowded(comparison, run) && pipesim_run_has_layers(run, comparison->costs);
+}
 
-	return !is_crowded(comparison, run) &&
-	       (costs->cutter != NULL || costs->model_layers == 0 ||
-		       costs->model_layers >= run->shape.stages);
+double pipesim_run_memory(const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+	const PipesimFraction unit = report->held.unit;
+
+	return report->memory.peak != NULL
+		       ? (double)report->memory.max
+		       : (double)report->held.max_peak * (double)unit.num / (double)unit.den;
+}
+
+/* Nobody pays for nothing: of runs that are as fast that with fewer copies of the weights, where their bytes do not
+ * tell, and less memory. */
+static gboolean is_cheaper(const PipesimRun *a, const PipesimRun *b)
+{
+	if (a->report->memory.peak == NULL && a->shape.copies != b->shape.copies)
+		return a->shape.copies < b->shape.copies;
+	return pipesim_run_memory(a) < pipesim_run_memory(b);
 }
 
 /* @all: those that do not exist too */
 static int find_best(const PipesimComparison *comparison, gboolean native, gboolean all)
 {
+	const GPtrArray *runs = comparison->runs;
 	double best_rate = -1;
 	int best = -1;
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+	for (guint i = 0; i < runs->len; i++) {
+		const PipesimRun *run = runs->pdata[i];
 		gint64 makespan;
 		double rate;
 
@@ -594,17 +616,13 @@ static int find_best(const PipesimComparison *comparison, gboolean native, gbool
 		 * not. */
 		rate = (double)pipesim_shape_whole(&run->shape) / (double)MAX(makespan, 1) /
 		       run->shape.ranks;
-		if (rate > best_rate) {
+		if (rate > best_rate ||
+			(rate == best_rate && is_cheaper(run, runs->pdata[best]))) {
 			best_rate = rate;
 			best = (int)i;
 		}
 	}
 	return best;
-}
-
-int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native)
-{
-	return find_best(comparison, native, TRUE);
 }
 
 int pipesim_comparison_choose(const PipesimComparison *comparison, gboolean native)

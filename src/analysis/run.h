@@ -112,21 +112,25 @@ const PipesimRun *pipesim_comparison_find(
 gboolean pipesim_comparison_needs_base(
 	const PipesimComparison *comparison, PipesimScenario *scenario);
 
-/** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
- * fits the memory limit; the first of equals; -1 where none has a result that fits.
- * @native: by the rules of native, where they were run */
-int pipesim_comparison_best(const PipesimComparison *comparison, gboolean native);
-
 /** pipesim_comparison_room: bytes of the described GPU that a rank runs on, where nobody set a limit; else 0. */
 gint64 pipesim_comparison_room(const PipesimComparison *comparison);
 
 /** pipesim_comparison_fits: whether @run, which has a result, fits the limit and that. */
 gboolean pipesim_comparison_fits(const PipesimComparison *comparison, const PipesimRun *run);
 
+/** pipesim_run_has_layers: whether the model of @costs has a layer for each stage of @run; TRUE where it is not told how
+ * many it has. */
+gboolean pipesim_run_has_layers(const PipesimRun *run, const PipesimCosts *costs);
+
 /** pipesim_run_exists: whether there is a model for @run, FALSE where it has fewer layers than stages, and a GPU. */
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run);
 
-/** pipesim_comparison_choose: the same of those that exist; where none does, of all. */
+/** pipesim_run_memory: of the fullest rank: bytes where these are known, else activations in whole stages. */
+double pipesim_run_memory(const PipesimRun *run);
+
+/** pipesim_comparison_choose: index of the run that exists, fits the memory limit and has most micro-batches a second
+ * and rank; of equals that which holds least, then the first; where none exists, of all; -1: none fits.
+ * @native: by the rules of native, where they were run */
 int pipesim_comparison_choose(const PipesimComparison *comparison, gboolean native);
 
 /* Most ops of all runs together that are run once more by the rules of their runtimes: about half a second. */

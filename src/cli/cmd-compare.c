@@ -89,7 +89,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	setup->told = format->for_people;
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);
-	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison, FALSE) < 0)
+	if (scenario->memory_limit > 0 && pipesim_comparison_choose(comparison, FALSE) < 0)
 		*answer = PIPESIM_EXIT_NO;
 	format->write(comparison, &style, text);
 	left_out = page ? pipesim_page_left_out(comparison) : NULL;

@@ -38,7 +38,7 @@ double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 
 static gboolean is_best(const PipesimComparison *comparison, const PipesimRun *run)
 {
-	const int best = pipesim_comparison_best(comparison, FALSE);
+	const int best = pipesim_comparison_choose(comparison, FALSE);
 
 	return best >= 0 && g_ptr_array_index(comparison->runs, best) == run;
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "output/moments.h"
+#include <string.h>
 
 gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part)
 {
@@ -57,7 +58,13 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 	g_autofree char *moment = pipesim_moment_words(&memory->over[worst], worst);
 
 	words = g_string_new("out of memory on ");
-	g_string_append_printf(words, "%s; the limit is %s", moment, pipesim_bytes(limit));
+	g_string_append_printf(words, "%s; the limit is ", moment);
+	/* Where both read the same, the difference tells. */
+	if (strcmp(pipesim_bytes(limit), pipesim_bytes(memory->over[worst].bytes)) == 0)
+		g_string_append_printf(
+			words, "%s less", pipesim_bytes(memory->over[worst].bytes - limit));
+	else
+		g_string_append(words, pipesim_bytes(limit));
 	if (memory->peak[worst] > memory->over[worst].bytes)
 		g_string_append_printf(
 			words, ", it would need %s", pipesim_bytes(memory->peak[worst]));

@@ -332,7 +332,7 @@ static void write_lane(
 static guint64 choose_timelines(const PipesimComparison *comparison, gboolean *shown)
 {
 	const guint n = comparison->runs->len;
-	const int best = pipesim_comparison_best(comparison, FALSE);
+	const int best = pipesim_comparison_choose(comparison, FALSE);
 	guint64 left = MAX_OPS, without = 0;
 
 	for (guint i = 0; i <= n; i++) {

@@ -359,7 +359,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	gboolean limited = comparison->scenario.memory_limit > 0;
 	gboolean period = comparison->costs->post_validation;
 
-	if (pipesim_comparison_best(comparison, FALSE) >= 0)
+	if (pipesim_comparison_choose(comparison, FALSE) >= 0)
 		append_meaning(&text, "*",
 			at_stages ? "highest throughput per rank"
 			: limited ? "shortest makespan that fits the memory limit"
@@ -370,7 +370,9 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 			"time from one step to the next where each rank begins it as soon as "
 			"it can, optimizer and check included, without a barrier");
 	append_native(&text, comparison);
-	append_meaning(&text, "vs 1F1B", at_stages ? "throughput per rank" : "throughput");
+	if (pipesim_figure_known(PIPESIM_FIGURE_SPEED, comparison))
+		append_meaning(
+			&text, "vs 1F1B", at_stages ? "throughput per rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(&text, "waits",
 			"increase in makespan because messages block each other");
@@ -387,11 +389,15 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 		append_meaning(&text, "imbal.",
 			"part of the bubble (max) due to unequal stages or ranks: busy time of "
 			"the busiest rank minus that of the least busy one");
-	append_meaning(&text, "formula",
-		"the published bubble; off by: simulated (max) minus formula");
+	if (pipesim_figure_known(PIPESIM_FIGURE_FORMULA, comparison))
+		append_meaning(&text, "formula",
+			"the published bubble; off by: simulated (max) minus formula");
 	append_meaning(&text, "activations",
-		"most activations a rank holds until wgrad, in micro-batches of a whole stage; "
-		"publ.: published");
+		pipesim_figure_known(PIPESIM_FIGURE_PUBLISHED, comparison)
+			? "most activations a rank holds until wgrad, in micro-batches of a "
+			  "whole stage; publ.: published"
+			: "most activations a rank holds until wgrad, in micro-batches of a "
+			  "whole stage");
 	if (pipesim_figure_known(PIPESIM_FIGURE_EXPOSED, comparison))
 		append_meaning(&text, "copies",
 			"exposed: time that the rank which waits longest for copies to the "

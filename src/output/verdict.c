@@ -36,8 +36,11 @@ typedef struct {
 typedef struct {
 	const PipesimComparison *comparison;
 	const PipesimRun *best, *base; /* @base: 1F1B; either may be NULL */
-	gboolean native;               /* some run has a time in its own runtime */
-	GPtrArray *rows;               /* of Row, shown */
+	gboolean
+		plain; /* a 1F1B of @runs is not @base: it has slices, copies or recomputation */
+	const char *rival; /* what @base is called in sentences */
+	gboolean native;   /* some run has a time in its own runtime */
+	GPtrArray *rows;   /* of Row, shown */
 	guint n_beaten, n_refused;
 	double unit; /* of all times of the table, ns */
 	PipesimScreen *screen;
@@ -59,18 +62,12 @@ static const char *name_of(const PipesimRun *run)
 	return base != NULL && strlen(run->name) > MOST_NAMES ? base + 1 : run->name;
 }
 
-static gint64 native_of(const PipesimRun *run)
+/* Time of a rank for a micro-batch, by the rules of its runtime where it has one. */
+static double native_of(const PipesimRun *run)
 {
-	return run->native > 0 ? run->native : pipesim_report_step(run->report);
-}
+	const gint64 step = run->native > 0 ? run->native : pipesim_report_step(run->report);
 
-static double memory_of(const PipesimRun *run)
-{
-	const PipesimReport *report = run->report;
-
-	return report->memory.peak != NULL
-		       ? (double)report->memory.max
-		       : pipesim_figure_activations(report, report->held.max_peak);
+	return (double)step * run->shape.ranks / pipesim_shape_whole(&run->shape);
 }
 
 static const char *memory_word(const PipesimRun *run)
@@ -92,13 +89,13 @@ static Row *new_row(const Verdict *v, const PipesimRun *run)
 
 	row->run = run;
 	row->step = (double)pipesim_report_step(run->report) / per;
-	row->memory = memory_of(run);
+	row->memory = pipesim_run_memory(run);
 	row->copies = run->report->memory.peak != NULL ? 1 : run->shape.copies;
 	/* Who has no runtime is not known to be fast in one. */
 	if (v->native)
 		row->native = run->native > 0 && !run->native_hangs ? (double)run->native / per
 								    : (double)INFINITY;
-	row->names = g_string_new(name_of(run));
+	row->names = g_string_new(run == v->base && v->plain ? "plain 1f1b" : name_of(run));
 	row->n_names = 1;
 	return row;
 }
@@ -199,7 +196,7 @@ static gboolean is_shown(const Verdict *v, const PipesimFigure *figure)
 {
 	gboolean known = FALSE, several = FALSE;
 
-	if (figure->few.place == 0 ||
+	if (figure->few.place == 0 || (figure->id == PIPESIM_FIGURE_NATIVE && !v->native) ||
 		(figure->id == PIPESIM_FIGURE_MAKESPAN &&
 			v->comparison->costs->post_validation) ||
 		(figure->id == PIPESIM_FIGURE_HELD &&
@@ -328,7 +325,7 @@ static void ask(const Verdict *v)
 static void append_memory(const Verdict *v, GString *out)
 {
 	const PipesimReport *best = v->best->report, *base = v->base->report;
-	const double ratio = memory_of(v->best) / memory_of(v->base);
+	const double ratio = pipesim_run_memory(v->best) / pipesim_run_memory(v->base);
 	const char *what = memory_word(v->best);
 
 	if (!isfinite(ratio) || ratio <= 0)
@@ -339,8 +336,8 @@ static void append_memory(const Verdict *v, GString *out)
 	else if (fabs(ratio - 1) < WORTH)
 		g_string_append_printf(out, " with the same %s", what);
 	else if (best->memory.peak != NULL)
-		g_string_append_printf(out, " in %s (1F1B: %s)",
-			pipesim_brief_bytes(best->memory.max),
+		g_string_append_printf(out, " in %s (%s: %s)",
+			pipesim_brief_bytes(best->memory.max), v->rival,
 			pipesim_brief_bytes(base->memory.max));
 	else
 		g_string_append_printf(out, " with %.0f %% %s %s", 100 * fabs(ratio - 1),
@@ -360,7 +357,9 @@ static void decide_lighter(const Verdict *v)
 
 	pipesim_each_in (const Row, row, v->rows)
 		if (fits(v, row->run) && row->run != v->base &&
-			memory_of(row->run) < LIGHTER * memory_of(lighter) &&
+			(row->run->report->memory.peak != NULL ||
+				row->run->shape.copies <= v->best->shape.copies) &&
+			pipesim_run_memory(row->run) < LIGHTER * pipesim_run_memory(lighter) &&
 			pipesim_throughput(v->comparison, row->run) > (1 - NEAR) * speed)
 			lighter = row->run;
 	if (lighter == v->best)
@@ -369,7 +368,7 @@ static void decide_lighter(const Verdict *v)
 	words = longer < 0.05 ? g_strdup("is as fast")
 			      : g_strdup_printf("takes %.1f %% longer", longer);
 	pipesim_screen_say(v->screen->verdict, "%s %s with %.0f %% less %s.", name_of(lighter),
-		words, 100 * (1 - memory_of(lighter) / memory_of(v->best)),
+		words, 100 * (1 - pipesim_run_memory(lighter) / pipesim_run_memory(v->best)),
 		memory_word(v->best));
 }
 
@@ -383,15 +382,15 @@ static void decide_native(const Verdict *v)
 
 	if (!v->native || best == NULL || best == v->best || best->native <= 0)
 		return;
-	gain = (double)native_of(v->best) / (double)native_of(best);
+	gain = native_of(v->best) / native_of(best);
 	if (!v->best->native_hangs && gain < 1 + WORTH)
 		return;
 	g_string_append_printf(words,
 		"If messages block each other, as in the schedules' own runtimes, use %s",
 		name_of(best));
 	if (v->base != NULL && best != v->base)
-		g_string_append_printf(words, " (%.2f times)",
-			(double)native_of(v->base) / (double)native_of(best));
+		g_string_append_printf(
+			words, " (%.2f times)", native_of(v->base) / native_of(best));
 	else
 		g_string_append_printf(words, " (%.2f times %s)", gain, name_of(v->best));
 	if (best->shape.copies > v->best->shape.copies)
@@ -426,8 +425,8 @@ static void decide_samples(const Verdict *v)
 		pipesim_brief_time((gint64)median_of(samples)),
 		pipesim_brief_time((gint64)samples->makespan[PIPESIM_P95].value));
 	if (base != NULL && base != samples)
-		g_string_append_printf(out, "; %.2f times the throughput of 1F1B",
-			median_of(base) / median_of(samples));
+		g_string_append_printf(out, "; %.2f times the throughput of %s",
+			median_of(base) / median_of(samples), v->rival);
 	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
 }
 
@@ -447,7 +446,8 @@ static void say_unfit(const Verdict *v, gboolean one)
 	const PipesimRun *least = NULL;
 
 	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
-		if (run->report != NULL && (least == NULL || memory_of(run) < memory_of(least)))
+		if (run->report != NULL &&
+			(least == NULL || pipesim_run_memory(run) < pipesim_run_memory(least)))
 			least = run;
 	pipesim_screen_say(v->screen->verdict, "%s%s: %s needs %s%s.%s",
 		one ? "It does not fit" : "None fits", gpu, least->name,
@@ -457,6 +457,17 @@ static void say_unfit(const Verdict *v, gboolean one)
 			? " Divide parameters (--tp, --zero), recompute (--recompute), or ask "
 			  "pipesim plan what fits."
 			: "");
+}
+
+/* Whether some run is left out of what is best. */
+static gboolean leaves_out(const Verdict *v)
+{
+	gboolean any = FALSE;
+
+	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
+		any |= run->report != NULL &&
+		       (!fits(v, run) || !pipesim_run_exists(v->comparison, run));
+	return any;
 }
 
 static void decide(const Verdict *v)
@@ -484,18 +495,21 @@ static void decide(const Verdict *v)
 			100 * pipesim_figure_fraction(v->best->report->bubble.ratio));
 	else if (speed < 1 - WORTH && v->base != NULL && fits(v, v->base))
 		g_string_append_printf(
-			out, "None beats 1F1B; %s comes closest", name_of(v->best));
+			out, "None beats %s; %s comes closest", v->rival, name_of(v->best));
 	else if (!fits(v, v->best))
 		g_string_append_printf(out, "With room for all use %s", name_of(v->best));
 	else
 		g_string_append_printf(out, "Use %s%s", name_of(v->best),
 			speed < 1 - WORTH ? ", the fastest that fits" : "");
 	if (v->best == v->base && !one)
-		g_string_append(out, ": no other is faster");
+		g_string_append(out, leaves_out(v) ? ": no other that can run is faster"
+						   : ": no other is faster");
 	else if (isfinite(speed) && v->best != v->base && fabs(speed - 1) < WORTH)
-		g_string_append(out, one ? ": as fast as 1F1B" : ": it is as fast as 1F1B");
+		g_string_append_printf(
+			out, one ? ": as fast as %s" : ": it is as fast as %s", v->rival);
 	else if (isfinite(speed) && v->best != v->base)
-		g_string_append_printf(out, ": %.2f times the %s of 1F1B", speed, throughput);
+		g_string_append_printf(
+			out, ": %.2f times the %s of %s", speed, throughput, v->rival);
 	else if (!one)
 		g_string_append(out, ": it is the fastest");
 	if (v->base != NULL && v->base != v->best)
@@ -610,31 +624,19 @@ static void note_runs(const Verdict *v)
 				name_of(run));
 }
 
-/* Of runs that are as fast as @best that which holds least, as nobody pays for nothing. */
-static const PipesimRun *spare(const PipesimComparison *comparison, const PipesimRun *best)
-{
-	const PipesimRun *least = best;
-
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (run->report != NULL && run->report->memory.fits && run->samples == NULL &&
-			run->shape.ranks == best->shape.ranks &&
-			run->shape.microbatches == best->shape.microbatches &&
-			pipesim_report_step(run->report) == pipesim_report_step(best->report) &&
-			memory_of(run) < (1 - WORTH) * memory_of(least))
-			least = run;
-	return least;
-}
-
 static void begin(Verdict *v, const PipesimComparison *comparison)
 {
 	const int best = pipesim_comparison_choose(comparison, FALSE);
+	const PipesimRun *own =
+		pipesim_comparison_find(comparison, pipesim_schedule_find("1f1b", NULL));
 
 	*v = (Verdict){.comparison = comparison,
-		.best = best >= 0 ? spare(comparison, comparison->runs->pdata[best]) : NULL,
-		.base = pipesim_comparison_find(comparison, pipesim_schedule_find("1f1b", NULL))
-				?: comparison->base,
+		.best = best >= 0 ? comparison->runs->pdata[best] : NULL,
+		.base = comparison->base ?: own,
+		.plain = comparison->base != NULL && own != NULL,
 		.rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free),
 		.screen = pipesim_screen_new()};
+	v->rival = v->plain ? "plain 1F1B" : "1F1B";
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		v->native |= run->native > 0;
 	choose_rows(v);

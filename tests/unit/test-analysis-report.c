@@ -456,13 +456,13 @@ START_TEST(throughput_against_1f1b)
 	const PipesimScenario scenario = {.ranks = 8, .microbatches = 20};
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 
-	ck_assert_int_eq(pipesim_comparison_best(comparison, FALSE), -1);
+	ck_assert_int_eq(pipesim_comparison_choose(comparison, FALSE), -1);
 	g_ptr_array_add(comparison->runs, named_run("zb-h1", 8, 20, costs));
 	g_ptr_array_add(comparison->runs, named_run("dualpipe", 8, 20, costs));
 	g_ptr_array_add(comparison->runs, named_run("gpipe", 8, 20, costs));
 	pipesim_comparison_finish(comparison);
 	ck_assert_int_eq(comparison->baseline, 81000000);
-	ck_assert_int_eq(pipesim_comparison_best(comparison, FALSE), 1);
+	ck_assert_int_eq(pipesim_comparison_choose(comparison, FALSE), 1);
 	ck_assert_double_eq_tol(
 		pipesim_throughput(comparison, comparison->runs->pdata[1]), 81.0 / 66, 1e-12);
 	ck_assert_double_eq_tol(
