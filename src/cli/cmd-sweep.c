@@ -123,6 +123,8 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 				result->error = g_strdup(runs[i]->error->message);
 			else
 				pipesim_figures_of_point(runs[i], result->values);
+			result->halves = runs[i]->error == NULL &&
+					 !pipesim_run_has_layers(runs[i], points[i].costs);
 			pipesim_run_free(runs[i]);
 		}
 	}

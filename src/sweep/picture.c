@@ -211,7 +211,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Winner, winner_clear)
 static Winner find_winner(const Drawing *drawing, guint64 point)
 {
 	const PipesimSweepResult *results = results_of(drawing, point);
-	const int best = results != NULL ? pipesim_rows_best(drawing->titles, results, -1) : -1;
+	const int best = results != NULL ? pipesim_rows_best(drawing->titles, results) : -1;
 	const int next = pipesim_rows_next(drawing->titles, results, best);
 	const char *const *names = drawing->titles->names;
 	double ahead;

@@ -10,6 +10,7 @@ typedef struct {
 			[PIPESIM_N_SWEPT]; /* by PipesimFigureId; unset where @error is set */
 		PipesimBrief brief;        /* of a candidate */
 	};
+	gboolean halves; /* the model has fewer layers than this has stages */
 	char *error; /* why there is no result, or NULL; owned by the one who holds the result */
 } PipesimSweepResult;
 

@@ -135,7 +135,7 @@ static const struct {
 	PipesimFigureId id;
 	Shown shown; /* the least that has it */
 } figures[] = {
-	{PIPESIM_FIGURE_MAKESPAN, LEAST},
+	{PIPESIM_FIGURE_MAKESPAN, LEAST}, /* without a barrier the period */
 	{PIPESIM_FIGURE_IDLE, ALL},
 	{PIPESIM_FIGURE_RATIO, FEW},
 	{PIPESIM_FIGURE_HELD, FEW},
@@ -144,6 +144,11 @@ static const struct {
 #define COLUMNS                                                              \
 	"best<|step:ms|bubble:max ms|bubble:%|peak:activations|peak:memory|" \
 	"next:schedule<|next:by %"
+
+static PipesimFigureId step_figure(const PipesimSweepTitles *titles)
+{
+	return titles->period ? PIPESIM_FIGURE_PERIOD : PIPESIM_FIGURE_MAKESPAN;
+}
 
 /* Work done a second and rank: larger is better; -1 where there is nothing to compare. */
 static double rate(const PipesimSweepTitles *titles, const PipesimSweepResult *result)
@@ -154,13 +159,24 @@ static double rate(const PipesimSweepTitles *titles, const PipesimSweepResult *r
 		(titles->room > 0 && values[PIPESIM_FIGURE_MEMORY].integer > titles->room))
 		return -1;
 	return (double)values[PIPESIM_FIGURE_MICROBATCHES].integer /
-	       ((double)MAX(values[PIPESIM_FIGURE_MAKESPAN].integer, 1) *
+	       ((double)MAX(values[step_figure(titles)].integer, 1) *
 		       (double)values[PIPESIM_FIGURE_RANKS].integer);
 }
 
-/* The first of @results whose rate is highest below @below, but for @without; -1: none has one. */
+/* Of two that are as fast, as in a comparison. */
+static gboolean is_cheaper(const PipesimValue *a, const PipesimValue *b)
+{
+	if (pipesim_value_known(PIPESIM_BYTES, a[PIPESIM_FIGURE_MEMORY]))
+		return a[PIPESIM_FIGURE_MEMORY].integer < b[PIPESIM_FIGURE_MEMORY].integer;
+	if (a[PIPESIM_FIGURE_COPIES].integer != b[PIPESIM_FIGURE_COPIES].integer)
+		return a[PIPESIM_FIGURE_COPIES].integer < b[PIPESIM_FIGURE_COPIES].integer;
+	return a[PIPESIM_FIGURE_HELD].number < b[PIPESIM_FIGURE_HELD].number;
+}
+
+/* The best of @results whose rate is highest below @below, but for @without; -1: none has one.
+ * @halves: of those too that the model has no layers for */
 static int best_below(const PipesimSweepTitles *titles, const PipesimSweepResult *results,
-	int without, double below)
+	int without, double below, gboolean halves)
 {
 	double most = -1;
 	int best = -1;
@@ -168,7 +184,11 @@ static int best_below(const PipesimSweepTitles *titles, const PipesimSweepResult
 	for (guint i = 0; titles->names[i] != NULL; i++) {
 		const double now = rate(titles, &results[i]);
 
-		if ((int)i != without && now > most && now < below) {
+		if ((int)i == without || now < 0 || now >= below ||
+			(results[i].halves && !halves))
+			continue;
+		if (now > most ||
+			(now == most && is_cheaper(results[i].values, results[best].values))) {
 			most = now;
 			best = (int)i;
 		}
@@ -176,20 +196,23 @@ static int best_below(const PipesimSweepTitles *titles, const PipesimSweepResult
 	return best;
 }
 
-int pipesim_rows_best(
-	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without)
+int pipesim_rows_best(const PipesimSweepTitles *titles, const PipesimSweepResult *results)
 {
-	return best_below(titles, results, without, INFINITY);
+	const int best = best_below(titles, results, -1, INFINITY, FALSE);
+
+	return best >= 0 ? best : best_below(titles, results, -1, INFINITY, TRUE);
 }
 
 int pipesim_rows_next(
 	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int best)
 {
+	const gboolean halves = best >= 0 && results[best].halves;
 	const int next = best < 0 ? -1
 				  : best_below(titles, results, best,
-					    (1 - ALIKE) * rate(titles, &results[best]));
+					    (1 - ALIKE) * rate(titles, &results[best]), halves);
 
-	return next >= 0 || best < 0 ? next : pipesim_rows_best(titles, results, best);
+	return next >= 0 || best < 0 ? next
+				     : best_below(titles, results, best, INFINITY, halves);
 }
 
 double pipesim_rows_ahead(const PipesimSweepTitles *titles, const PipesimSweepResult *best,
@@ -202,7 +225,7 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	const PipesimSweepResult *results, Shown shown, const PipesimNumbers *numbers)
 {
 	g_autoptr(GString) cells = g_string_new(NULL);
-	const int best = pipesim_rows_best(titles, results, -1);
+	const int best = pipesim_rows_best(titles, results);
 	const int next = pipesim_rows_next(titles, results, best);
 
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++)
@@ -210,11 +233,11 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 			cells, "%s\t", pipesim_grid_value(titles->grid, point, axis));
 	g_string_append(cells, best < 0 ? "none runs or fits" : titles->names[best]);
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
-		g_autofree char *text =
-			best >= 0 && figures[i].shown >= shown
-				? pipesim_value_print(pipesim_figure(figures[i].id)->kind,
-					  results[best].values[figures[i].id], numbers)
-				: NULL;
+		const PipesimFigureId id = i > 0 ? figures[i].id : step_figure(titles);
+		g_autofree char *text = best >= 0 && figures[i].shown >= shown
+						? pipesim_value_print(pipesim_figure(id)->kind,
+							  results[best].values[id], numbers)
+						: NULL;
 
 		g_string_append_printf(cells, "\t%s", text != NULL ? text : "");
 	}
@@ -256,18 +279,21 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 	guint schedule = 0;
 	g_autoptr(GString) line = g_string_new("Best of all:");
 
-	pipesim_each_in (const PipesimSweepBlock, block, blocks) {
-		for (guint k = 0; k < block->n_points * block->width; k++) {
-			const PipesimSweepResult *result = &block->results[k];
+	pipesim_each_in (const PipesimSweepBlock, block, blocks)
+		for (guint k = 0; k < block->n_points; k++) {
+			const PipesimSweepResult *results =
+				&block->results[(gsize)k * block->width];
+			const int best = pipesim_rows_best(titles, results);
 
-			if (rate(titles, result) < 0 ||
-				(found != NULL && rate(titles, result) <= rate(titles, found)))
+			if (best < 0 ||
+				(found != NULL && results[best].halves > found->halves) ||
+				(found != NULL && results[best].halves == found->halves &&
+					rate(titles, &results[best]) <= rate(titles, found)))
 				continue;
-			found = result;
-			at = block->first + k / block->width;
-			schedule = k % block->width;
+			found = &results[best];
+			at = block->first + k;
+			schedule = (guint)best;
 		}
-	}
 	if (found == NULL || titles->grid->points == 1)
 		return NULL;
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
@@ -280,7 +306,7 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 				pipesim_grid_value(titles->grid, at, axis));
 	}
 	g_string_append_printf(line, " %s, %s", titles->names[schedule],
-		pipesim_brief_time(found->values[PIPESIM_FIGURE_MAKESPAN].integer));
+		pipesim_brief_time(found->values[step_figure(titles)].integer));
 	return g_strconcat(line->str, " a step (most work per second and rank)", NULL);
 }
 
@@ -295,8 +321,8 @@ static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blo
 		if (wins == NULL)
 			wins = g_new0(guint, width = block->width);
 		for (guint k = 0; k < block->n_points; k++, points++) {
-			const int best = pipesim_rows_best(
-				titles, &block->results[(gsize)k * width], -1);
+			const int best =
+				pipesim_rows_best(titles, &block->results[(gsize)k * width]);
 
 			if (best >= 0)
 				wins[best]++;
@@ -346,12 +372,12 @@ static PipesimTable *make_table(
 		for (guint k = 0; k < block->n_points; k++) {
 			const PipesimSweepResult *results =
 				&block->results[(gsize)k * block->width];
-			const int best = pipesim_rows_best(titles, results, -1);
+			const int best = pipesim_rows_best(titles, results);
 			double step = 0;
 
 			if (best >= 0)
 				step = (double)results[best]
-					       .values[PIPESIM_FIGURE_MAKESPAN]
+					       .values[step_figure(titles)]
 					       .integer;
 			step /= 1e6;
 			g_array_append_val(steps, step);
@@ -372,7 +398,17 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	g_autofree char *best = word_best(titles, blocks);
 	g_autofree char *winners = word_winners(titles, blocks);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	gboolean left_out = FALSE;
 
+	pipesim_each_in (const PipesimSweepBlock, block, blocks)
+		for (guint k = 0; k < block->n_points; k++) {
+			const PipesimSweepResult *results =
+				&block->results[(gsize)k * block->width];
+			const int found = pipesim_rows_best(titles, results);
+
+			for (guint i = 0; found >= 0 && i < block->width; i++)
+				left_out |= results[i].halves > results[found].halves;
+		}
 	screen->table = make_table(titles, blocks, style->full ? ALL : FEW);
 	if (!style->full && pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
 		pipesim_table_free(screen->table);
@@ -395,6 +431,9 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	if (titles->room > 0)
 		pipesim_screen_say(screen->notes, "Left out is what a GPU of %s does not hold.",
 			pipesim_bytes(titles->room));
+	if (left_out)
+		pipesim_screen_say(screen->notes,
+			"Left out is what needs more layers than the model has.");
 	pipesim_lines_add(screen->notes, titles->notices);
 	pipesim_screen_say(screen->more, "-o rows.csv");
 	pipesim_screen_say(screen->more, "--winners FILE.svg");

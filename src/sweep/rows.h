@@ -52,9 +52,9 @@ gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
 
 /** pipesim_rows_best: of the @results of a point, by the schedules of @titles, that which does most work a second and
- * rank, but for @without (-1: none); the first of equals; -1 where none runs and fits. */
-int pipesim_rows_best(
-	const PipesimSweepTitles *titles, const PipesimSweepResult *results, int without);
+ * rank, of equals that which holds least, then the first. What the model has no layers for is best only where
+ * nothing else runs and fits; -1 where nothing does. */
+int pipesim_rows_best(const PipesimSweepTitles *titles, const PipesimSweepResult *results);
 
 /** pipesim_rows_next: the best of those that are behind @best by what can be told; where all that run are as good, one of
  * them; -1 where none else runs and fits. */
