@@ -87,11 +87,11 @@ else
 		set -- "$@" "$sources/src/cuda/$name.cc"
 	done
 	one_of "$scratch/fake.cc" "$sources/tests/microbench-fake.cc" "$@"
+	one_of "$scratch/resident.cc" "$sources/src/cuda/resident.cc" "$sources/src/cuda/resident-nccl.cc"
 	# resident.cc has names of its own that governor.cc has too
 	# shellcheck disable=SC2086 # several files
 	if "$compiler" -std=c++17 -I"$sources/src/cuda" -isystem "$toolkit" -o "$scratch/fake" \
-		"$scratch/fake.cc" "$sources/src/cuda/resident.cc" \
-		"$sources/src/cuda/resident-nccl.cc" -lpthread >"$scratch/out" 2>&1 &&
+		"$scratch/fake.cc" "$scratch/resident.cc" -lpthread >"$scratch/out" 2>&1 &&
 		"$scratch/fake" 159000 $orders >"$scratch/out" 2>&1; then
 		count=$(tail -n 1 "$scratch/out")
 		checks=$((checks + ${count%% *}))

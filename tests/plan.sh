@@ -44,7 +44,7 @@ rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --modules megatron-next --framework megatron
 # What Megatron-LM is about to take: several m, and losses of their own.
 sed 's/^mtp_layers.*/mtp_layers = 2/' "$models/deepseek-v3.ini" >two.ini
-rows --model ./two.ini --gpus 256 --device b200 --global-batch 512 --precision fp8 --modules megatron-next --framework megatron
+rows --model ./two.ini --gpus 256 --pp 8 --device b200 --global-batch 512 --precision fp8 --modules megatron-next --framework megatron
 if grep -q '"layout": ".*|m|.*L|L"' json || grep -q '"layout": ".*m|m*L|.*L"' json; then pass; else fail "no layout has several m, or losses apart"; fi
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 64 --image-patches 4096
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --image-patches 4096 --seq 32768 --framework torchtitan
@@ -102,7 +102,8 @@ for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-blo
 done
 
 # However much there is to say, the table and what stands below it keep to a page.
-for wide in "deepseek-v3 --gpus 64 --pp 8 --memory 300GiB --seq 32768" "mixtral-8x7b --gpus 32 --memory 80GiB --precision fp8"; do
+for wide in "deepseek-v3 --gpus 64 --tp 2 --pp 8 --memory 300GiB --seq 32768 --microbatch-size 1" \
+	"mixtral-8x7b --gpus 32 --pp 4 --memory 80GiB --precision fp8"; do
 	# shellcheck disable=SC2086 # words
 	pipesim plan --model $wide --global-batch 128 --full >text 2>error || fail "$(cat error): plan $wide"
 	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 100' | grep .; then

@@ -541,7 +541,7 @@ START_TEST(messages_take_room)
 {
 	static const char *const runtimes[] = {
 		"pytorch-2.11", "pytorch-2.15", "deepseek", "megatron", "single", "pair"};
-	const guint every = grid_every(5);
+	const guint every = grid_every(7);
 	guint found_some = 0, refused = 0, cases = 0;
 
 	for (guint seed = (guint)_i % every; seed < 24; seed += every, cases++) {
