@@ -272,6 +272,7 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 	} else if (want == PIPESIM_WANT_FIGURES && job->most_ops > 0 &&
 		   pipesim_runtime_waits(job->runtime)) {
 		const gboolean steady = is_steady(job);
+		const guint64 most = job->most_ops / (steady ? 1 : BY_EVENTS);
 
 		ok = !steady || tell(step, &done, error);
 		if (done && job->runtime->splits_pairs && job->order->program == NULL &&
@@ -279,10 +280,11 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 			step->split = TRUE;
 			step->parted = pipesim_order_split_pairs(job->order);
 		}
-		if (ok && !done && job->order->n_ops > job->most_ops / (steady ? 1 : BY_EVENTS))
+		if (ok && !done && job->order->n_ops > most)
 			ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"%" G_GUINT64_FORMAT " ops are too many to run one by one",
-				job->order->n_ops);
+				"%" G_GUINT64_FORMAT " ops are too many to run one by one (at "
+				"most %" G_GUINT64_FORMAT "); use fewer ranks or micro-batches",
+				job->order->n_ops, most);
 	}
 	if (ok && !done)
 		ok = simulate(step, want, error);
