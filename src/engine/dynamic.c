@@ -312,10 +312,8 @@ static gboolean allocate(
 	const gboolean keep_moves = flags & PIPESIM_KEEP_MOVES;
 	const gboolean varies =
 		pipesim_pace_rules_init(&engine->paces, times, engine->traffic->network, flags);
-	gboolean pairs = FALSE;
+	const gboolean pairs = pipesim_program_has_pairs(program);
 
-	for (guint32 i = 0; i < program->n_ops && !pairs; i++)
-		pairs = program->ops[i].kind == PIPESIM_FB;
 	timeline->n_ops = program->n_ops;
 	timeline->start = pipesim_try_large(n, sizeof(gint64));
 	timeline->end = pipesim_try_large(n, sizeof(gint64));
