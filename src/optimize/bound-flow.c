@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/number.h"
 #include "base/phases.h"
 #include "optimize/bound-flow.h"
 
@@ -67,17 +68,6 @@ static gint compare_rises(gconstpointer a, gconstpointer b)
 	const gint64 x = ((const Rise *)a)->at, y = ((const Rise *)b)->at;
 
 	return (x > y) - (x < y);
-}
-
-static gint64 common_part(gint64 a, gint64 b)
-{
-	while (b != 0) {
-		const gint64 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
 }
 
 static void add_lane(Holding *h, guint lane)
@@ -240,8 +230,8 @@ static void find_rooms(const PipesimInstance *x, guint rank, PipesimClaim *claim
 			const guint lane = pipesim_instance_lane(x, rank, chunk);
 
 			add_lane(&h, lane);
-			part = common_part(room->held[lane], part);
-			part = common_part(rest_of(&h, lane), part);
+			part = pipesim_gcd(room->held[lane], part);
+			part = pipesim_gcd(rest_of(&h, lane), part);
 		}
 		g_array_sort(h.first, compare_rises);
 		g_array_sort(h.last, compare_rises);
