@@ -575,6 +575,12 @@ gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRu
 	return !is_crowded(comparison, run) && pipesim_run_has_layers(run, comparison->costs);
 }
 
+gint64 pipesim_run_step(const PipesimRun *run)
+{
+	return run->samples != NULL ? (gint64)run->samples->makespan[PIPESIM_MEDIAN].value
+				    : pipesim_report_step(run->report);
+}
+
 double pipesim_run_memory(const PipesimRun *run)
 {
 	const PipesimReport *report = run->report;
@@ -610,8 +616,7 @@ static int find_best(const PipesimComparison *comparison, gboolean native, gbool
 			(native && (run->native_hangs || run->native_left_out)) ||
 			(!all && !pipesim_run_exists(comparison, run)))
 			continue;
-		makespan = native && run->native > 0 ? run->native
-						     : pipesim_report_step(run->report);
+		makespan = native && run->native > 0 ? run->native : pipesim_run_step(run);
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
 		rate = (double)pipesim_shape_whole(&run->shape) / (double)MAX(makespan, 1) /

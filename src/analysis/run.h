@@ -125,6 +125,9 @@ gboolean pipesim_run_has_layers(const PipesimRun *run, const PipesimCosts *costs
 /** pipesim_run_exists: whether there is a model for @run, FALSE where it has fewer layers than stages, and a GPU. */
 gboolean pipesim_run_exists(const PipesimComparison *comparison, const PipesimRun *run);
 
+/** pipesim_run_step: what decides: the median of its samples where it has any, else pipesim_report_step(); ns. */
+gint64 pipesim_run_step(const PipesimRun *run);
+
 /** pipesim_run_memory: of the fullest rank: bytes where these are known, else activations in whole stages. */
 double pipesim_run_memory(const PipesimRun *run);
 

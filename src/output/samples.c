@@ -157,25 +157,15 @@ void pipesim_samples_title(const PipesimComparison *comparison, GString *out)
 	}
 }
 
-/* The run that wins most, the first of equals; NULL: none does. */
-static const PipesimRun *find_best(const PipesimComparison *comparison)
-{
-	const PipesimRun *best = NULL;
-
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (run->samples != NULL &&
-			run->samples->wins > (best != NULL ? best->samples->wins : 0))
-			best = run;
-	return best;
-}
-
 PipesimTable *pipesim_samples_table(
 	const PipesimComparison *comparison, const GPtrArray *runs, gboolean full)
 {
 	PipesimTable *table = pipesim_table_of(
 		"  schedule<|step, ms:p5|step, ms:median|step, ms:95 % CI<|step, ms:p95|step, "
 		"ms:p99|step, ms:95 % CI<|bubble, %:p5|bubble, %:median|bubble, %:p95|wins:%");
-	const PipesimRun *best = runs->len > 1 ? find_best(comparison) : NULL;
+	const int index = pipesim_comparison_choose(comparison, FALSE);
+	const PipesimRun *best =
+		index >= 0 && comparison->runs->len > 1 ? comparison->runs->pdata[index] : NULL;
 	double longest = 0;
 	guint decimals;
 
@@ -216,8 +206,8 @@ void pipesim_samples_text(
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
-	if (n > 1 && find_best(comparison) != NULL)
+	if (n > 1)
 		g_string_append(out, "wins: share of samples in which it is fastest (common "
-				     "random numbers); *: most often\n");
+				     "random numbers)\n");
 	g_string_append_c(out, '\n');
 }

@@ -362,6 +362,10 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	if (pipesim_comparison_choose(comparison, FALSE) >= 0)
 		append_meaning(&text, "*",
 			at_stages ? "highest throughput per rank"
+			: comparison->scenario.samples > 0
+				? (limited ? "shortest median step of the samples that fits "
+					     "the memory limit"
+					   : "shortest median step of the samples")
 			: limited ? "shortest makespan that fits the memory limit"
 			: period  ? "shortest step"
 				  : "shortest makespan");

@@ -62,12 +62,23 @@ static const char *name_of(const PipesimRun *run)
 	return base != NULL && strlen(run->name) > MOST_NAMES ? base + 1 : run->name;
 }
 
-/* Time of a rank for a micro-batch, by the rules of its runtime where it has one. */
+/* Time of a rank for a micro-batch where @run takes @step. */
+static double per_microbatch(const PipesimRun *run, gint64 step)
+{
+	return (double)step * run->shape.ranks / pipesim_shape_whole(&run->shape);
+}
+
+/* That by the rules of its runtime where it has one. */
 static double native_of(const PipesimRun *run)
 {
-	const gint64 step = run->native > 0 ? run->native : pipesim_report_step(run->report);
+	return per_microbatch(
+		run, run->native > 0 ? run->native : pipesim_report_step(run->report));
+}
 
-	return (double)step * run->shape.ranks / pipesim_shape_whole(&run->shape);
+static const char *throughput_word(const Verdict *v)
+{
+	return v->comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "throughput per rank"
+								       : "throughput";
 }
 
 static const char *memory_word(const PipesimRun *run)
@@ -84,16 +95,15 @@ static gboolean fits(const Verdict *v, const PipesimRun *run)
 
 static Row *new_row(const Verdict *v, const PipesimRun *run)
 {
-	const double per = pipesim_shape_whole(&run->shape) / (double)run->shape.ranks;
 	Row *row = g_new0(Row, 1);
 
 	row->run = run;
-	row->step = (double)pipesim_report_step(run->report) / per;
+	row->step = per_microbatch(run, pipesim_report_step(run->report));
 	row->memory = pipesim_run_memory(run);
 	row->copies = run->report->memory.peak != NULL ? 1 : run->shape.copies;
 	/* Who has no runtime is not known to be fast in one. */
 	if (v->native)
-		row->native = run->native > 0 && !run->native_hangs ? (double)run->native / per
+		row->native = run->native > 0 && !run->native_hangs ? native_of(run)
 								    : (double)INFINITY;
 	row->names = g_string_new(run == v->base && v->plain ? "plain 1f1b" : name_of(run));
 	row->n_names = 1;
@@ -399,34 +409,25 @@ static void decide_native(const Verdict *v)
 	pipesim_screen_say(v->screen->verdict, "%s.", words->str);
 }
 
-static double median_of(const PipesimSamples *samples)
-{
-	return samples->makespan[PIPESIM_MEDIAN].value;
-}
-
 /* By the steps that were drawn. */
 static void decide_samples(const Verdict *v)
 {
-	const PipesimSamples *samples, *base = v->base != NULL ? v->base->samples : NULL;
-	const PipesimRun *best = v->best;
+	const PipesimSamples *samples = v->best->samples;
+	const gboolean one = v->comparison->runs->len == 1;
 	g_autoptr(GString) out = g_string_new(NULL);
 
-	pipesim_each_in (const Row, row, v->rows)
-		if (row->run->samples != NULL && row->run->report->memory.fits &&
-			median_of(row->run->samples) < median_of(best->samples))
-			best = row->run;
-	samples = best->samples;
-	g_string_append_printf(
-		out, "%s%s: ", v->comparison->runs->len > 1 ? "Use " : "", name_of(best));
-	if (v->comparison->runs->len > 1 && samples->wins > 0)
+	g_string_append_printf(out, "%s%s: ", one ? "" : "Use ", name_of(v->best));
+	if (!one && samples->wins > 0)
 		g_string_append_printf(out, "the fastest in %.0f %% of the samples; ",
 			100.0 * samples->wins / samples->n);
 	g_string_append_printf(out, "median step %s, 95th percentile %s",
-		pipesim_brief_time((gint64)median_of(samples)),
+		pipesim_brief_time(pipesim_run_step(v->best)),
 		pipesim_brief_time((gint64)samples->makespan[PIPESIM_P95].value));
-	if (base != NULL && base != samples)
-		g_string_append_printf(out, "; %.2f times the throughput of %s",
-			median_of(base) / median_of(samples), v->rival);
+	if (v->base != NULL && v->base->samples != NULL && v->base != v->best)
+		g_string_append_printf(out, "; %.2f times the %s of %s",
+			per_microbatch(v->base, pipesim_run_step(v->base)) /
+				per_microbatch(v->best, pipesim_run_step(v->best)),
+			throughput_word(v), v->rival);
 	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
 }
 
@@ -475,9 +476,6 @@ static void decide(const Verdict *v)
 	const PipesimComparison *comparison = v->comparison;
 	const double speed = v->best != NULL ? pipesim_throughput(comparison, v->best) : NAN;
 	const gboolean one = comparison->runs->len == 1;
-	const char *throughput = comparison->scenario.compare_at == PIPESIM_AT_STAGES
-					 ? "throughput per rank"
-					 : "throughput";
 	g_autoptr(GString) out = g_string_new(NULL);
 
 	if (v->best != NULL && v->best->samples != NULL) {
@@ -509,7 +507,7 @@ static void decide(const Verdict *v)
 			out, one ? ": as fast as %s" : ": it is as fast as %s", v->rival);
 	else if (isfinite(speed) && v->best != v->base)
 		g_string_append_printf(
-			out, ": %.2f times the %s of %s", speed, throughput, v->rival);
+			out, ": %.2f times the %s of %s", speed, throughput_word(v), v->rival);
 	else if (!one)
 		g_string_append(out, ": it is the fastest");
 	if (v->base != NULL && v->base != v->best)
