@@ -274,6 +274,16 @@ holds fine.dat '^15\.78947[0-9]* 15 14\.2857[0-9]* ' 'bubbles of 3 of 19, 20 and
 draw win sweep --pp 4,8 -m 16,32 -s 1f1b,zb-h1,gpipe --winners win.svg
 holds win.gp "its lead, and the next" "a title"
 holds win.dat '^0 0 0x[0-9A-F]* "zb-h1" "+11.8 % 1f1b"$' 'the lead of ZB-H1, 51 against 57 ms'
+lacks win.gp 'keyentry' 'a legend beside names in cells'
+# Where cells are too small for names the legend has all of them, in the tints of the cells.
+draw small sweep --pp 4:10:2 -m 16:64 -s 1f1b,zb-h1,gpipe --winners small.svg
+lacks small.gp 'with labels' 'names where cells are small'
+for name in 1f1b zb-h1 gpipe; do
+	tint=$(sed -n "s/.*keyentry with boxes .* fc rgb '#\([0-9A-F]*\)' title '$name'.*/\1/p" small.gp)
+	if [ -n "$tint" ] && { [ $name != zb-h1 ] || grep -q "0x$tint \"zb-h1\"" small.dat; }; then pass; else
+		fail "the legend of a map does not have the tint of $name"
+	fi
+done
 draw tie sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --winners tie.svg
 holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" "ties with [a-z0-9-]*"$' 'a tie'
 # Of two of a family that nearly tie the faster is named, and the tint is that of the first; not where one leads.
