@@ -325,10 +325,15 @@ static void set_parts(PipesimDoctor *doctor, gboolean serial)
 			costs->slow != NULL && doctor->medians->at_usual_speed
 				? record->speed[record->joined.rank_of[i / PIPESIM_FB]]
 				: PIPESIM_PPM;
+		const gint64 share =
+			costs->slow != NULL
+				? doctor->medians->share[i / PIPESIM_FB * PIPESIM_N_KINDS +
+							 i % PIPESIM_FB]
+				: PIPESIM_PPM;
 
 		costs->part[i] =
 			found[i] > 0
-				? pipesim_time_scale(found[i], PIPESIM_PPM, speed)
+				? pipesim_time_scale(found[i], share, speed)
 				: llround((double)costs->part[i] * sustained / MAX(alone, 1));
 	}
 }

@@ -15,7 +15,8 @@ static gint compare_samples(gconstpointer a, gconstpointer b)
 	return pipesim_compare(x->group, y->group) ?: pipesim_compare(x->value, y->value);
 }
 
-void pipesim_sample_medians(GArray *samples, gint64 *out)
+/* @faster: of two in the middle the shorter one. */
+static void find_medians(GArray *samples, gboolean faster, gint64 *out)
 {
 	g_array_sort(samples, compare_samples);
 	for (guint begin = 0, end; begin < samples->len; begin = end) {
@@ -24,13 +25,19 @@ void pipesim_sample_medians(GArray *samples, gint64 *out)
 		for (end = begin + 1; end < samples->len; end++)
 			if (g_array_index(samples, PipesimSample, end).group != first->group)
 				break;
-		out[first->group] =
-			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
-			2;
+		const gint64 lower = first[(end - begin - 1) / 2].value;
+		const gint64 upper = first[(end - begin) / 2].value;
+
+		out[first->group] = faster ? lower : (lower + upper) / 2;
 		/* Of two that differ the longer one is not half of what is usual. */
 		if (end - begin == 2 && first[1].value > first[0].value / 5 * 6)
 			out[first->group] = first[0].value;
 	}
+}
+
+void pipesim_sample_medians(GArray *samples, gint64 *out)
+{
+	find_medians(samples, FALSE, out);
 }
 
 /* What groups a sample, and what is taken of it. */
@@ -52,17 +59,23 @@ static guint place_of(const PipesimJoined *joined, guint rank, guint stage)
 	return i;
 }
 
+/* Of so many groups of all kinds none that ran. */
+static gint64 *new_medians(guint groups)
+{
+	gint64 *out = g_new(gint64, groups * PIPESIM_N_KINDS);
+
+	for (guint i = 0; i < groups * PIPESIM_N_KINDS; i++)
+		out[i] = NEVER;
+	return out;
+}
+
 static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 {
 	const PipesimJoined *joined = &record->joined;
-	const guint n =
-		PIPESIM_N_KINDS *
-		(sort == BY_RANK ? joined->held->len * record->n_replicas : joined->stages);
+	gint64 *out = new_medians(
+		sort == BY_RANK ? joined->held->len * record->n_replicas : joined->stages);
 	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
-	gint64 *out = g_new(gint64, n);
 
-	for (guint i = 0; i < n; i++)
-		out[i] = NEVER;
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
 		for (guint rank = 0; rank < joined->ranks; rank++)
 			for (guint32 i = pipeline->op_begin[rank];
@@ -110,14 +123,56 @@ static gboolean is_laden(const PipesimMedians *medians, const PipesimRecord *rec
 	return more >= 0.1 && slower <= 0.8 * more;
 }
 
+/* Of each stage what it takes where it is usual: of all that hold it, ranks and replicas, the median, of two the faster. */
+static gint64 *usual_of(const PipesimMedians *medians, const PipesimRecord *record)
+{
+	const GArray *held = record->joined.held;
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
+	gint64 *out = new_medians(record->joined.stages);
+
+	for (guint i = 0; i < held->len * record->n_replicas * PIPESIM_N_KINDS; i++) {
+		const PipesimStagePlace *at = &g_array_index(
+			held, PipesimStagePlace, i / PIPESIM_N_KINDS % held->len);
+		const PipesimSample sample = {
+			at->stage * PIPESIM_N_KINDS + i % PIPESIM_N_KINDS, medians->on_rank[i]};
+
+		if (sample.value != NEVER)
+			g_array_append_val(samples, sample);
+	}
+	find_medians(samples, TRUE, out);
+	return out;
+}
+
+/* Of each stage and kind what it usually takes of its median over all that hold it, in millionths: of halves that never ran apart
+ * or take nothing as whole backwards, of these as halves. */
+static gint64 *shares_of(const PipesimMedians *medians, const PipesimRecord *record)
+{
+	gint64 *all = medians_of(record, BY_STAGE);
+
+	for (guint i = 0; i < record->joined.stages * PIPESIM_N_KINDS; i++)
+		all[i] = all[i] > 0 ? pipesim_time_scale(medians->stage[i], PIPESIM_PPM, all[i])
+				    : NEVER;
+	for (guint stage = 0; stage < record->joined.stages; stage++) {
+		gint64 *share = &all[stage * PIPESIM_N_KINDS];
+		const gint64 half = share[PIPESIM_I] != NEVER ? share[PIPESIM_I] : PIPESIM_PPM;
+		const gint64 whole = share[PIPESIM_B] != NEVER ? share[PIPESIM_B] : half;
+
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+			if (share[kind] == NEVER)
+				share[kind] = kind == PIPESIM_F ? PIPESIM_PPM : whole;
+	}
+	return all;
+}
+
 PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 {
 	PipesimMedians *medians = g_new0(PipesimMedians, 1);
 
 	medians->joined = &record->joined;
-	medians->stage = medians_of(record, BY_STAGE);
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
+	medians->stage = usual_of(medians, record);
+	medians->share = shares_of(medians, record);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
 	medians->at_usual_speed = record->speed != NULL && record->n_replicas == 1 &&
 				  record->joined.copies == 1 &&
@@ -146,6 +201,7 @@ void pipesim_medians_free(PipesimMedians *medians)
 	if (medians == NULL)
 		return;
 	g_free(medians->stage);
+	g_free(medians->share);
 	g_free(medians->idle);
 	g_free(medians->on_rank);
 	g_free(medians);

@@ -6,8 +6,9 @@
 typedef struct {
 	const PipesimJoined *joined;  /* the record's */
 	gint64 even[PIPESIM_N_KINDS]; /* the mean of all stages; 0: none ran it */
-	/* [stage * PIPESIM_N_KINDS + kind]: over all replicas, and of that the time that ops stood still inside. */
-	gint64 *stage, *idle;
+	/* [stage * PIPESIM_N_KINDS + kind]: where it is usual, of replicas of two the faster; over all the time that
+	 * ops stood still inside; and what the first is of its median over all, in millionths, of kinds that never ran, too. */
+	gint64 *stage, *idle, *share;
 	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
 	gboolean at_usual_speed; /* stages are as long as on a rank of usual speed */
 	gboolean split;          /* some backward ran in halves, I and W */

@@ -166,6 +166,9 @@ static const struct {
 	{PIPESIM_CAUSE_OUTSIDE, -1, 40 * MS, {.optimizer = 40 * MS}},
 	/* All that is added to (8 + 3) * 26 ms. */
 	{PIPESIM_CAUSE_SLOW_RANK, 2, 0, {.slow = 2, .percent = 20, .replicas = 5}},
+	/* Of two the faster one is usual. */
+	{PIPESIM_CAUSE_SLOW_RANK, 2, 0, {.slow = 2, .percent = 50, .replicas = 2}},
+	{PIPESIM_CAUSE_SLOW_RANK, 1, 0, {.slow = 1, .percent = 10, .replicas = 2}},
 };
 
 START_TEST(what_was_injected_is_found)
@@ -212,6 +215,25 @@ START_TEST(what_was_injected_is_found)
 	ck_assert_uint_eq(one.found->loss[0].op, made.op);
 	ck_assert_int_eq(one.found->loss[0].cause, injected[_i].cause);
 	ck_assert_int_eq(one.found->loss[0].step, injected[_i].ns);
+}
+END_TEST
+
+/* What other schedules take with a rank of a replica that is slow, and without it. */
+START_TEST(a_slow_replica_stays_in_schedules)
+{
+	g_auto(Case) one = {0}, clean = {0};
+	Made made = plain;
+
+	make_case(&clean, &made);
+	made.slow = 2;
+	made.percent = 50;
+	made.replicas = 2;
+	make_case(&one, &made);
+	ck_assert_int_eq(one.found->now.makespan, one.found->measured);
+	pipesim_each (const PipesimOther, other, one.found->others)
+		pipesim_each (const PipesimOther, without, clean.found->others)
+			if (g_str_equal(other->run->name, without->run->name))
+				ck_assert_int_eq(other->fixed, without->fixed);
 }
 END_TEST
 
@@ -716,6 +738,7 @@ Suite *diagnosis_causes_suite(void)
 
 	tcase_add_test(causes, a_clean_step_is_its_schedule);
 	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
+	tcase_add_test(causes, a_slow_replica_stays_in_schedules);
 	tcase_add_test(causes, lost_time_stands_on_the_timeline);
 	tcase_add_test(causes, long_stages_are_imbalance);
 	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
