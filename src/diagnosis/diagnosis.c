@@ -26,8 +26,24 @@ const char *pipesim_cause_name(PipesimCauseKind kind)
  * of their replays would be others. */
 static gint64 replay_trial(PipesimDoctor *doctor)
 {
-	const PipesimReplayed what = {doctor->work, doctor->rest, doctor->usual, doctor->trial};
+	const PipesimReplayed what = {
+		doctor->work, doctor->rest, doctor->usual, doctor->trial, FALSE};
 
+	return pipesim_governed_replay(
+		doctor, &what, doctor->failed == NULL ? &doctor->failed : NULL);
+}
+
+/* What ops waited for messages is left to the rules of the runtime, which what is replayed has in it. */
+static gint64 replay_ruled(PipesimDoctor *doctor)
+{
+	const PipesimReplayed what = {
+		doctor->work, doctor->rest, doctor->usual, doctor->trial, TRUE};
+
+	for (guint32 i = 0; i < doctor->out->program->n_ops; i++)
+		doctor->rest[i] =
+			MAX(doctor->rest[i] - doctor->level[PIPESIM_LEVEL_MESSAGES][i] +
+					doctor->level[PIPESIM_LEVEL_OPS][i],
+				0);
 	return pipesim_governed_replay(
 		doctor, &what, doctor->failed == NULL ? &doctor->failed : NULL);
 }
@@ -120,7 +136,7 @@ static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError *
 		doctor->trial[i] = doctor->moments[i].end - doctor->moments[i].ready;
 	if (level == PIPESIM_LEVEL_HOST && doctor->replayed >= 0)
 		doctor->makespan[level] = pipesim_doctor_replay(
-			doctor, doctor->step, doctor->trial, 0, NULL, &doctor->failed);
+			doctor, doctor->step, doctor->trial, 0, FALSE, NULL, &doctor->failed);
 	if (doctor->makespan[level] < 0)
 		g_propagate_error(error, g_steal_pointer(&doctor->failed));
 	return doctor->makespan[level] >= 0;
@@ -183,16 +199,43 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 	return found;
 }
 
+/* How far a step by the rules may be off one that they explain: one part in so many. */
+#define EXPLAINED 50
+
+/* By the rules what was measured, where they explain it. */
+static void find_ruled(PipesimDoctor *doctor)
+{
+	doctor->ruled = -1;
+	if (doctor->rules == NULL)
+		return;
+	for (guint32 i = 0; i < doctor->out->program->n_ops; i++)
+		set_op(doctor, PIPESIM_LEVEL_HOST, i);
+	doctor->ruled = replay_ruled(doctor);
+	if (ABS(doctor->ruled - doctor->replayed) * EXPLAINED > doctor->replayed)
+		doctor->ruled = -1;
+}
+
+/* What the step gains where ops take what is to be replayed: who waits for a rank by the rules of the runtime no longer
+ * does where that rank is sooner. G_MININT64 where that does not run. */
+static gint64 find_gain(PipesimDoctor *doctor, PipesimLevel level)
+{
+	const gboolean ruled = doctor->ruled >= 0 && level != PIPESIM_LEVEL_MESSAGES;
+	const gint64 makespan = ruled ? replay_ruled(doctor) : replay_trial(doctor);
+
+	return makespan < 0 ? G_MININT64
+			    : (ruled ? doctor->ruled : doctor->replayed) - makespan;
+}
+
 /* The step as measured, but for what @level adds to the one before it. */
 static gint64 step_without(PipesimDoctor *doctor, PipesimLevel level)
 {
 	const PipesimDiagnosis *out = doctor->out;
-	gint64 makespan;
+	gint64 gain;
 
 	for (guint32 i = 0; i < out->program->n_ops; i++)
 		set_without(doctor, level, i);
-	makespan = replay_trial(doctor);
-	return makespan < 0 ? -1 : out->measured - doctor->replayed + makespan;
+	gain = find_gain(doctor, level);
+	return gain == G_MININT64 ? -1 : out->measured - gain;
 }
 
 /* What the step waits behind its ops for ranks in collectives is theirs, not outside: where it would have ended without. Of
@@ -264,6 +307,7 @@ static void find_causes(PipesimDoctor *doctor)
 		out->cause[PIPESIM_CAUSE_HOST].idle[rank] += after;
 	}
 	out->work = (gint64)(work / ranks);
+	find_ruled(doctor);
 	out->cause[PIPESIM_CAUSE_SCHEDULE].ns = makespan[PIPESIM_LEVEL_EVEN] - out->work;
 	for (guint level = PIPESIM_LEVEL_STAGES; level < PIPESIM_N_LEVELS; level++) {
 		PipesimCause *cause = &out->cause[level];
@@ -332,15 +376,11 @@ static void find_losses(PipesimDoctor *doctor)
 		}
 	g_array_sort(losses, compare_losses);
 	g_array_set_size(losses, MIN(losses->len, CANDIDATES));
-	for (guint32 i = 0; i < program->n_ops; i++)
-		set_op(doctor, PIPESIM_LEVEL_HOST, i);
 	pipesim_each (PipesimOpLoss, loss, losses) {
-		gint64 makespan;
-
+		for (guint32 i = 0; i < program->n_ops; i++)
+			set_op(doctor, PIPESIM_LEVEL_HOST, i);
 		set_without(doctor, (PipesimLevel)loss->cause, loss->op);
-		makespan = replay_trial(doctor);
-		loss->step = makespan < 0 ? 0 : doctor->replayed - makespan;
-		set_op(doctor, PIPESIM_LEVEL_HOST, loss->op);
+		loss->step = MAX(find_gain(doctor, (PipesimLevel)loss->cause), 0);
 	}
 	g_array_sort(losses, compare_losses);
 	out->n_losses = MIN(losses->len, PIPESIM_LOSSES);

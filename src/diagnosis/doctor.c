@@ -48,7 +48,8 @@ static void join_halves(const PipesimDoctor *doctor, PipesimTimeline *timeline)
 }
 
 gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *step,
-	const gint64 *durations, gint64 p2p, PipesimTimeline **out, GError **error)
+	const gint64 *durations, gint64 p2p, gboolean contend, PipesimTimeline **out,
+	GError **error)
 {
 	PipesimTimes times = *doctor->times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
@@ -57,8 +58,7 @@ gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *ste
 	gint64 makespan;
 
 	times.drawn = split != NULL ? split : durations;
-	/* What messages cost ops is in @durations but where the rules are to tell it. */
-	if (step != doctor->rules)
+	if (!contend)
 		times.contention = NULL;
 	times.p2p = p2p;
 	timeline = pipesim_step_again(step, &times, 0, error);
@@ -194,8 +194,8 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 					begin->start - begin->ready -
 					pipesim_doctor_waited(doctor, pipeline, rank, i, begin);
 		}
-	makespan = pipesim_doctor_replay(
-		doctor, step, doctor->trial, doctor->out->message, timeline, error);
+	makespan = pipesim_doctor_replay(doctor, step, doctor->trial, doctor->out->message,
+		step == doctor->rules, timeline, error);
 	if (makespan < 0)
 		return FALSE;
 	*out = makespan + pipesim_record_length(doctor->record, s) -

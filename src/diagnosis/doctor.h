@@ -43,15 +43,18 @@ typedef struct {
 	PipesimBegin *moments;               /* of one pipeline, by op */
 	gint64 makespan[PIPESIM_N_LEVELS];
 	gint64 replayed; /* the last of them, as the governor has it: what trials compare with */
-	GError *failed;  /* what ended the first replay of a trial that failed */
+	gint64 ruled; /* the same with waits for messages by the rules; -1: they do not explain the step */
+	GError *failed; /* what ended the first replay of a trial that failed */
 } PipesimDoctor;
 
 /** pipesim_doctor_replay: the makespan of @step where ops take @durations and messages @p2p; -1 with an error of
  * pipesim_step_again().
  * @durations: by op of the program
+ * @contend: messages cost ops beside them what the costs say; else that is in @durations
  * @out: (out) (nullable): its timeline, by op of the program too */
 gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *step,
-	const gint64 *durations, gint64 p2p, PipesimTimeline **out, GError **error);
+	const gint64 *durations, gint64 p2p, gboolean contend, PipesimTimeline **out,
+	GError **error);
 
 /** pipesim_doctor_moments: fills the moments with those of @pipeline. FALSE with PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_doctor_moments(

@@ -215,8 +215,9 @@ gint64 pipesim_governed_replay(
 	}
 	for (guint round = 0;; round++) {
 		g_autoptr(PipesimTimeline) timeline = NULL;
-		const gint64 makespan = pipesim_doctor_replay(
-			doctor, doctor->step, what->took, 0, &timeline, error);
+		const gint64 makespan = pipesim_doctor_replay(doctor,
+			what->ruled ? doctor->rules : doctor->step, what->took,
+			what->ruled ? doctor->out->message : 0, FALSE, &timeline, error);
 
 		if (makespan < 0 || same || round == ROUNDS)
 			return makespan;

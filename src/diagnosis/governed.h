@@ -26,6 +26,8 @@ typedef struct {
 	const gint64 *
 		usual; /* what ops of their stage usually take so: what takes longer draws less */
 	gint64 *took; /* (out): both, at the clocks of the replay */
+	gboolean
+		ruled; /* messages wait by the rules of the runtime, which @rest is without; else for nothing */
 } PipesimReplayed;
 
 /** pipesim_governed_replay: the makespan of the executed order without messages, where chips run as fast as what they

@@ -1,4 +1,4 @@
-/* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them. */
+/* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them; and the rules that they ran by. */
 #include "diagnose-case.h"
 #include "diagnosis/spread.h"
 #include "grid.h"
@@ -195,6 +195,52 @@ START_TEST(the_longest_step_is_told)
 }
 END_TEST
 
+/* Ranks that wait by the rules of their runtime for the one that is held up. */
+static const struct {
+	const char *schedule;
+	const PipesimRuntime *runtime;
+	Made made;
+} ruled[] = {
+	{"gpipe", &pipesim_runtime_single, {.slow = 3, .percent = 50, .replicas = 2}},
+	{"gpipe", &pipesim_runtime_pytorch_2_15, {.longer = 30 * MS, .op = 16 + 4}},
+	{"zb-h2", &pipesim_runtime_pytorch_2_11, {.longer = 30 * MS, .op = 24 * 2 + 12}},
+	{"zb-h1", &pipesim_runtime_single, {.slow = 1, .percent = 30, .replicas = 2}},
+	{"interleaved-1f1b", &pipesim_runtime_pytorch_2_15,
+		{.slow = 2, .percent = 50, .replicas = 2}},
+	{"interleaved-1f1b", &pipesim_runtime_megatron, {.longer = 30 * MS, .op = 32 + 20}},
+};
+
+START_TEST(waits_of_the_runtime_go_with_their_cause)
+{
+	g_auto(Case) one = {.runtime = ruled[_i].runtime},
+		     clean = {.runtime = ruled[_i].runtime};
+	Made made = ruled[_i].made, none = plain;
+	const gboolean slow = made.percent > 0;
+
+	none.schedule = made.schedule = ruled[_i].schedule;
+	none.runtime = made.runtime = ruled[_i].runtime;
+	made.ranks = plain.ranks;
+	made.microbatches = plain.microbatches;
+	made.replicas = MAX(made.replicas, 1u);
+	made.steps = 1;
+	made.long_stage = -1;
+	made.slow = slow ? made.slow : -1;
+	made.op = slow ? PIPESIM_NO_OP : made.op;
+	make_case(&clean, &none);
+	make_case(&one, &made);
+	ck_assert_int_gt(one.found->measured, clean.found->measured * 103 / 100);
+	ck_assert_int_le(
+		ABS(one.found->cause[slow ? PIPESIM_CAUSE_SLOW_RANK : PIPESIM_CAUSE_OPS]
+				.without -
+			clean.found->measured),
+		clean.found->measured / 100);
+	if (!slow)
+		ck_assert_int_le(ABS(one.found->loss[0].step - one.found->measured +
+					 clean.found->measured),
+			clean.found->measured / 100);
+}
+END_TEST
+
 Suite *diagnosis_executed_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-executed");
@@ -207,6 +253,8 @@ Suite *diagnosis_executed_suite(void)
 	tcase_add_test(all, the_longest_step_is_told);
 	tcase_add_loop_test(all, executed_orders_are_recognised, 0, n_schedules);
 	tcase_add_loop_test(all, copies_of_stages_are_told_from_replicas, 0, 2);
+	tcase_add_loop_test(
+		all, waits_of_the_runtime_go_with_their_cause, 0, G_N_ELEMENTS(ruled));
 	suite_add_tcase(suite, all);
 	return suite;
 }
