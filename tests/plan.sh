@@ -81,6 +81,8 @@ rows --model mixtral-8x7b --gpus 32 --global-batch 64 --framework megatron --tp 
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --zero fsdp --post-validation -p 2 -s dualpipe,interleaved-zb
 rows --model llama-3-70b --gpus 32 --device mi355x --global-batch 128 --seq 8192 --framework deepseek --recompute first=2 --tp 8
 rows --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan --recompute selective-op --tp 1
+rows --model llama-3-8b --gpus 8 --global-batch 16 --framework torchtitan --runtime megatron --tp 1
+rows --model llama-3-8b --gpus 24 --device mi325x --global-batch 48 --framework deepseek --runtime megatron --cuda-graph --tp 1
 
 # What is written for Megatron-LM says all that the step depends on: read again it takes as long.
 for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-block --tp-overlap --tp 2" \

@@ -248,13 +248,16 @@ static gboolean bound_way(
 	return TRUE;
 }
 
-/* Megatron-LM overlaps rows of experts neither with whole layers computed again nor on one rank of experts: it then refuses
- * --overlap-moe-expert-parallel-comm, so that these run without. */
+/* Without experts no rows are to be hidden. Megatron-LM refuses --overlap-moe-expert-parallel-comm where whole layers are
+ * computed again and on one rank of experts: these run without. */
 static gboolean overlaps(const PipesimWish *wish, const PipesimTraining *training)
 {
+	const gboolean refused = wish->runtime == &pipesim_runtime_megatron &&
+				 training->graphs != PIPESIM_GRAPHS_STEP &&
+				 (training->full || training->ep == 1);
+
 	return training->ep_overlap &&
-	       (wish->runtime != &pipesim_runtime_megatron || training->guessed ||
-		       (!training->full && training->ep > 1));
+	       (training->deepseek || (wish->model->experts > 0 && !refused));
 }
 
 static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
@@ -335,12 +338,15 @@ static void add_sharing(Ways *ways, PipesimTraining *training, guint ranks)
 	static const PipesimZero fsdp[] = {PIPESIM_ZERO_FSDP_FP32, PIPESIM_ZERO_3};
 	const PipesimWish *wish = ways->wish;
 	const gboolean eager = pipesim_framework(wish)->eager;
+	/* Lists of other runtimes gather no stages. */
+	const gboolean gathers =
+		wish->runtime != NULL && (wish->runtime->takes & PIPESIM_ASK_SHARDING);
 
 	if (wish->zero_given || !eager) {
 		add_recomputations(ways, training, ranks);
 		return;
 	}
-	for (guint i = 0; i < (training->dp * training->cp > 1 ? 2 : 1); i++) {
+	for (guint i = 0; i < (gathers && training->dp * training->cp > 1 ? 2 : 1); i++) {
 		training->zero = fsdp[i];
 		add_recomputations(ways, training, ranks);
 	}
