@@ -103,6 +103,25 @@ for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-blo
 	fi
 done
 
+# Sizes that are given are among those that are searched.
+first_step() # ARGUMENT...: of the first row of pipesim plan
+{
+	pipesim plan --model llama-3-70b --gpus 64 --global-batch 512 --seq 8192 "$@" --format json 2>error |
+		sed -n 's/^ *"step_ms": \(.*\),$/\1/p' | head -n 1
+}
+for framework in megatron torchtitan; do
+	searched=$(first_step --framework $framework)
+	for size in "--cp 2" "--tp 4" "--pp 4" "--microbatch-size 1"; do
+		# shellcheck disable=SC2086 # words
+		given=$(first_step --framework $framework $size)
+		if awk "BEGIN { exit !($searched > 0 && $searched < 1.01 * $given) }"; then
+			pass
+		else
+			fail "$framework takes $searched ms, but $given with $size"
+		fi
+	done
+done
+
 # However much there is to say, the table and what stands below it keep to a page.
 for wide in "deepseek-v3 --gpus 64 --tp 2 --pp 8 --memory 300GiB --seq 32768 --microbatch-size 1" \
 	"mixtral-8x7b --gpus 32 --pp 4 --memory 80GiB --precision fp8"; do
