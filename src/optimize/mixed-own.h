@@ -19,7 +19,7 @@ typedef struct {
 	PipesimTimes *times;
 	PipesimReport *report; /* of the first order: what chunks of ranks hold */
 	guint spared[WAYS];    /* first chunks of each rank that may be */
-	gint64 longest;        /* op of those that are moved */
+	gint64 longest;        /* op, as the mean of those of a stage */
 } Mixed;
 
 /* What a rank runs. */
@@ -51,13 +51,20 @@ PipesimStep *pipesim_mixed_step(const Mixed *m, const PipesimProgram *program);
 /** pipesim_mixed_excess: the first op at which the rank holds more than it may; list->n: none. */
 guint pipesim_mixed_excess(const Mixed *m, const List *list);
 
-/** pipesim_mixed_toggle: the activations of the F at @at of @list, whose ops have room for four more, are spared this
+/** pipesim_mixed_copy: @list with ops of its own, for g_free(), that have room for whatever is spared. */
+List pipesim_mixed_copy(const List *list);
+
+/** pipesim_mixed_toggle: the activations of the F at @at of @list, a copy, are spared this
  * @way, or no longer where they are. */
 void pipesim_mixed_toggle(
 	const Mixed *m, const PipesimProgram *program, List *list, guint at, Way way);
 
-/** pipesim_mixed_spare: @program with as few activations spared as fit, those that would be held for longest; itself where
- * it fits. NULL: it cannot be made to fit. */
+/** pipesim_mixed_relieve: spares as few activations of @list, a copy of a list of @program, as fit, those that would be
+ * held for longest. FALSE: it cannot be made to fit. */
+gboolean pipesim_mixed_relieve(
+	const Mixed *m, const PipesimProgram *program, List *list, First what);
+
+/** pipesim_mixed_spare: the same of all ranks; @program itself where it fits. NULL: it cannot be made to fit. */
 PipesimProgram *pipesim_mixed_spare(const Mixed *m, const PipesimProgram *program, First what);
 
 /** pipesim_mixed_offer: keeps @program, which it frees, if it runs and is the shortest. Returns whether it runs. */

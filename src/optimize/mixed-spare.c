@@ -5,6 +5,9 @@
 #include "order/more.h"
 #include <string.h>
 
+/* Ops of a list for each of one that spares nothing: F and four of its copies. */
+#define MOST_OF_OP 5
+
 PipesimProgram *pipesim_mixed_with_list(
 	const Mixed *m, const PipesimProgram *of, const List *list)
 {
@@ -205,25 +208,39 @@ static gboolean relieve(
 	return TRUE;
 }
 
+gboolean pipesim_mixed_relieve(
+	const Mixed *m, const PipesimProgram *program, List *list, First what)
+{
+	guint excess = pipesim_mixed_excess(m, list);
+
+	while (excess < list->n && relieve(m, program, list, excess, what))
+		excess = pipesim_mixed_excess(m, list);
+	return excess == list->n;
+}
+
+List pipesim_mixed_copy(const List *list)
+{
+	PipesimOp *ops = g_new(PipesimOp, MOST_OF_OP * (gsize)list->n);
+
+	memcpy(ops, list->ops, list->n * sizeof *ops);
+	return (List){list->rank, list->n, ops};
+}
+
 PipesimProgram *pipesim_mixed_spare(const Mixed *m, const PipesimProgram *program, First what)
 {
 	PipesimProgram *spared = pipesim_program_ref(program);
 
 	for (guint rank = 0; rank < m->shape.ranks && spared != NULL; rank++) {
 		const List old = pipesim_mixed_list(spared, rank);
-		g_autofree PipesimOp *ops = g_new(PipesimOp, 5 * (gsize)old.n);
-		List list = {rank, old.n, ops};
+		List list;
 		PipesimProgram *next = NULL;
-		guint excess, first;
 
-		memcpy(ops, old.ops, old.n * sizeof *ops);
-		first = excess = pipesim_mixed_excess(m, &list);
-		while (excess < list.n && relieve(m, program, &list, excess, what))
-			excess = pipesim_mixed_excess(m, &list);
-		if (first == old.n)
+		if (pipesim_mixed_excess(m, &old) == old.n)
 			continue;
-		if (excess == list.n)
+		list = pipesim_mixed_copy(&old);
+		if (pipesim_mixed_relieve(m, program, &list, what))
 			next = pipesim_mixed_with_list(m, spared, &list);
+		g_free(list.ops);
 		pipesim_program_unref(spared);
 		spared = next;
 	}

@@ -13,16 +13,28 @@
 #define WALKS 4
 /* Ops of an order that is run that take as long as a move of the search without. */
 #define MOVE_OPS 10
+/* Quarters of the effort that other searches, which search within several limits, take at most. */
+#define MOST_BEFORE 3
 /* Places that an op is moved by at most; half as many, or twice, make no difference above 0.1 points. */
 #define MOST_SHIFT 12
-/* Heat of a walk at first, and at the end, in forwards of the longest stage. */
+/* Heat of a walk at first, and at the end, in the mean ops of the longest stage. */
 #define HOTTEST 0.1
 #define COLDEST 0.02
+/* At first in small orders, where hot walks come to what needs several moves at once. */
+static const double hottest[WALKS] = {0.1, 0.1, 0.5, 2};
+#define MOST_SMALL 100 /* ops */
+/* One in so many: changes of a rank that move all of an activation, and that are followed by one more; moves that do so on
+ * all ranks. */
+#define GATHERS   4
+#define MORE      4
+#define EXCHANGES 8
+#define RARE      8 /* so much less in other orders than small ones */
 
 typedef struct {
 	PipesimProgram *now, *best; /* owned */
 	gint64 makespan, best_makespan;
 	guint64 tries;
+	guint rare; /* of moves of several ops */
 	PipesimSampleKey key;
 	guint32 drawn;
 } Walk;
@@ -78,32 +90,129 @@ static gboolean shift(const Mixed *m, Walk *walk, List *list, guint at)
 	return to != at;
 }
 
-/* One move at random, taken if the order is then no longer than @most. */
-static void try_move(const Mixed *m, Walk *walk, gint64 most)
+/* Whether both are of one activation, or of slices of one. */
+static gboolean is_beside(const Mixed *m, const PipesimOp *a, const PipesimOp *b)
+{
+	const guint slices = pipesim_shape_slices(&m->shape);
+
+	return a->chunk == b->chunk && a->microbatch / slices == b->microbatch / slices;
+}
+
+/* All ops of the activation of @of behind @at come before it; FALSE: they cannot, or there are none. */
+static gboolean gather(const Mixed *m, List *list, guint at, const PipesimOp *of)
+{
+	guint to = at;
+
+	for (guint i = at; i < list->n; i++) {
+		const PipesimOp op = list->ops[i];
+
+		if (!is_beside(m, &op, of))
+			continue;
+		for (guint k = to; k < i; k++)
+			if (stays(m, &list->ops[k], &op))
+				return FALSE;
+		memmove(&list->ops[to + 1], &list->ops[to], (i - to) * sizeof op);
+		list->ops[to++] = op;
+	}
+	return to > at;
+}
+
+/* One change of @list at random; FALSE: it stays as it was, or is of no use. */
+static gboolean change(const Mixed *m, Walk *walk, List *list)
+{
+	const guint again = m->spared[AGAIN], host = m->spared[HOST];
+	const guint at = draw(walk, list->n);
+	const PipesimOp op = list->ops[at];
+	guint behind;
+
+	if (op.kind == PIPESIM_F && op.chunk < MAX(again, host) && draw(walk, 2) != 0) {
+		pipesim_mixed_toggle(m, walk->now, list, at,
+			op.chunk < MIN(again, host) ? draw(walk, WAYS)
+			: again > host              ? AGAIN
+						    : HOST);
+		return TRUE;
+	}
+	if (draw(walk, GATHERS * walk->rare) != 0)
+		return shift(m, walk, list, at);
+	behind = at + 1 + draw(walk, MOST_SHIFT);
+	return behind < list->n && gather(m, list, at, &list->ops[behind]);
+}
+
+/* @program, which it frees, with @list, a copy of one of its lists, made to fit; NULL: it cannot be. */
+static PipesimProgram *with_fitting(
+	const Mixed *m, Walk *walk, PipesimProgram *program, List *list)
+{
+	const First first = {.weights = draw(walk, 2) != 0, .way = draw(walk, WAYS)};
+	PipesimProgram *next = pipesim_mixed_relieve(m, program, list, first)
+				       ? pipesim_mixed_with_list(m, program, list)
+				       : NULL;
+
+	pipesim_program_unref(program);
+	return next;
+}
+
+/* On all ranks the activation of @sooner comes before that of @later; NULL: it cannot. */
+static PipesimProgram *exchange(
+	const Mixed *m, Walk *walk, const PipesimOp *later, const PipesimOp *sooner)
+{
+	PipesimProgram *next = pipesim_program_ref(walk->now);
+
+	for (guint rank = 0; rank < m->shape.ranks && next != NULL; rank++) {
+		const List old = pipesim_mixed_list(next, rank);
+		List list = pipesim_mixed_copy(&old);
+		guint at = 0;
+
+		while (at < list.n && !is_beside(m, &list.ops[at], later))
+			at++;
+		if (at < list.n && gather(m, &list, at, sooner))
+			next = with_fitting(m, walk, next, &list);
+		g_free(list.ops);
+	}
+	return next;
+}
+
+/* An order near that of @walk, which fits; NULL: none came of it. */
+static PipesimProgram *draw_next(const Mixed *m, Walk *walk)
 {
 	const guint32 index = draw(walk, walk->now->n_ops);
 	const guint rank = pipesim_program_rank(walk->now, index);
-	const guint at = index - walk->now->rank_begin[rank];
-	const guint again = m->spared[AGAIN], host = m->spared[HOST];
 	const List old = pipesim_mixed_list(walk->now, rank);
-	g_autofree PipesimOp *ops = g_new(PipesimOp, old.n + 4);
-	List list = {rank, old.n, ops};
-	g_autoptr(PipesimStep) step = NULL;
 	PipesimProgram *next = NULL;
-	gboolean moved = TRUE;
+	gboolean moved = FALSE;
+	List list;
 
-	memcpy(ops, old.ops, old.n * sizeof *ops);
-	if (ops[at].kind == PIPESIM_F && ops[at].chunk < MAX(again, host) && draw(walk, 2) != 0)
-		pipesim_mixed_toggle(m, walk->now, &list, at,
-			ops[at].chunk < MIN(again, host) ? draw(walk, WAYS)
-			: again > host                   ? AGAIN
-							 : HOST);
-	else
-		moved = shift(m, walk, &list, at);
-	if (moved && pipesim_mixed_excess(m, &list) == list.n)
-		next = pipesim_mixed_with_list(m, walk->now, &list);
-	if (next != NULL)
-		step = pipesim_mixed_step(m, next);
+	if (draw(walk, EXCHANGES * walk->rare) == 0) {
+		const PipesimOp *later = &walk->now->ops[index];
+		const guint32 behind = index + 1 + draw(walk, MOST_SHIFT);
+
+		return behind < walk->now->rank_begin[rank + 1] &&
+				       !is_beside(m, later, &walk->now->ops[behind])
+			       ? exchange(m, walk, later, &walk->now->ops[behind])
+			       : NULL;
+	}
+	list = pipesim_mixed_copy(&old);
+	do
+		moved |= change(m, walk, &list);
+	while (draw(walk, MORE * walk->rare) == 0);
+	if (moved)
+		next = with_fitting(m, walk, pipesim_program_ref(walk->now), &list);
+	g_free(list.ops);
+	return next;
+}
+
+/* Whether @program is shorter than the best of @walk, or as short and spares less. */
+static gboolean is_better(const PipesimProgram *program, gint64 makespan, const Walk *walk)
+{
+	return makespan < walk->best_makespan ||
+	       (makespan == walk->best_makespan && program->n_ops < walk->best->n_ops);
+}
+
+/* One move at random, taken if the order is then no longer than @most. */
+static void try_move(const Mixed *m, Walk *walk, gint64 most)
+{
+	PipesimProgram *next = draw_next(m, walk);
+	g_autoptr(PipesimStep) step = next != NULL ? pipesim_mixed_step(m, next) : NULL;
+
 	if (step == NULL || step->makespan > most) {
 		pipesim_program_unref(next);
 		return;
@@ -111,7 +220,7 @@ static void try_move(const Mixed *m, Walk *walk, gint64 most)
 	pipesim_program_unref(walk->now);
 	walk->now = next;
 	walk->makespan = step->makespan;
-	if (walk->makespan >= walk->best_makespan)
+	if (!is_better(walk->now, walk->makespan, walk))
 		return;
 	walk->best_makespan = walk->makespan;
 	pipesim_program_unref(walk->best);
@@ -125,6 +234,7 @@ static gboolean run_walk(
 	const Mixed *m = walks->m;
 	const PipesimSearchOf *of = m->of;
 	Walk *walk = &walks->walks[item];
+	const double hot = walk->rare > 1 ? HOTTEST : hottest[item];
 
 	for (; walk->best_makespan > m->found->bound->time; walk->tries++) {
 		const double part = pipesim_effort_part(
@@ -134,7 +244,7 @@ static gboolean run_walk(
 		if (part >= 1 || (walks->tries == 0 && of->deadline == 0) ||
 			(of->stop != NULL && g_atomic_int_get(of->stop) != 0))
 			break;
-		heat = (double)m->longest * HOTTEST * pow(COLDEST / HOTTEST, part);
+		heat = (double)m->longest * hot * pow(COLDEST / hot, part);
 		luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
 		try_move(m, walk, walk->makespan + (gint64)(-log(luck) * heat));
 	}
@@ -150,18 +260,26 @@ void pipesim_mixed_walk(Mixed *m)
 	const PipesimParallel work = {
 		.n_items = WALKS, .threads = of->threads, .run = run_walk, .data = &walks};
 	const guint n = found->program->n_ops;
+	guint best = 0;
 
-	walks.tries = (of->moves - MIN(of->moves, found->moves)) * MOVE_OPS / WALKS / n;
+	walks.tries = (of->moves - MIN(found->moves, of->moves / 4 * MOST_BEFORE)) * MOVE_OPS /
+		      WALKS / n;
 	for (guint i = 0; i < WALKS; i++)
 		walk[i] = (Walk){.now = pipesim_program_ref(found->program),
 			.best = pipesim_program_ref(found->program),
 			.makespan = found->makespan,
+			.rare = n > MOST_SMALL ? RARE : 1,
 			.best_makespan = found->makespan,
 			.key = pipesim_sample_key(of->seed, i)};
 	pipesim_parallel(&work, NULL);
 	for (guint i = 0; i < WALKS; i++) {
 		found->moves += walk[i].tries * n / MOVE_OPS;
-		pipesim_mixed_offer(m, walk[i].best, NULL);
+		if (is_better(walk[i].best, walk[i].best_makespan, &walk[best]))
+			best = i;
+	}
+	pipesim_mixed_offer(m, pipesim_program_ref(walk[best].best), NULL);
+	for (guint i = 0; i < WALKS; i++) {
+		pipesim_program_unref(walk[i].best);
 		pipesim_program_unref(walk[i].now);
 	}
 	found->stopped |= of->stop != NULL && g_atomic_int_get(of->stop) != 0;

@@ -319,8 +319,16 @@ static gboolean make_shape(Mixed *m, GError **error)
 	if (m->scenario.max_activations.num == 0 && m->scenario.memory_limit == 0)
 		m->scenario.max_activations = m->shape.max_activations;
 	m->times = pipesim_times_new(m->of->costs, &m->shape);
-	for (guint stage = 0; stage < m->shape.stages; stage++)
-		m->longest = MAX(m->longest, m->times->stage[PIPESIM_F][stage]);
+	for (guint stage = 0; stage < m->shape.stages; stage++) {
+		gint64 *const *time = m->times->stage;
+		const gint64 op =
+			m->of->whole ? (time[PIPESIM_F][stage] + time[PIPESIM_B][stage]) / 2
+				     : (time[PIPESIM_F][stage] + time[PIPESIM_I][stage] +
+					       time[PIPESIM_W][stage]) /
+					       3;
+
+		m->longest = MAX(m->longest, op);
+	}
 	return m->spared[HOST] == 0 ||
 	       pipesim_times_check_copy(m->times, "--offload-chunks", error);
 }

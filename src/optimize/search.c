@@ -246,6 +246,40 @@ static void add_build(PipesimSearchState *s)
 	add_if_fits(s, codes, TRUE, TRUE);
 }
 
+/* In two directions, where ranks differ: the shortest that is known with its directions, and its ranks, changed. */
+static void add_mirrored(PipesimSearchState *s)
+{
+	const PipesimInstance *x = &s->tight;
+	const guint mask = pipesim_instance_code_mask(x), codes = x->chunks * x->kinds;
+	const guint8 *from = s->codes->len > 0 ? s->codes->pdata[0] : NULL;
+	gboolean differ = FALSE;
+	guint8 *mirrored;
+
+	if (x->shape.copies == 1 || from == NULL)
+		return;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint other = x->lanes - 1 - lane;
+
+		if (pipesim_shape_stage(&x->shape, lane / x->chunks, lane % x->chunks) !=
+			pipesim_shape_stage(&x->shape, other / x->chunks, other % x->chunks))
+			return;
+		for (guint kind = 0; kind < x->kinds; kind++)
+			differ |= x->time[kind][lane] != x->time[kind][other];
+	}
+	if (!differ)
+		return;
+	mirrored = g_new(guint8, s->n);
+	for (gsize i = 0; i < s->n; i++) {
+		const gsize rank = x->ranks - 1 - i / x->per_rank;
+		const guint8 code = from[rank * x->per_rank + i % x->per_rank];
+		const guint kind = (code & mask) % x->kinds;
+
+		mirrored[i] = (guint8)((code & ~mask) |
+				       (codes - x->kinds - ((code & mask) - kind) + kind));
+	}
+	add_if_fits(s, mirrored, TRUE, FALSE);
+}
+
 /* Long from short ------------------------------------------------------------------------ */
 
 static gint64 judge_stretch(const guint8 *codes, gpointer data)
@@ -404,6 +438,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	s->known_best = found->makespan;
 	tighten(s);
 	add_build(s);
+	add_mirrored(s);
 	if (of->moves > 0 || of->deadline > 0) {
 		/* How the bound has micro-batches pass each other. */
 		codes = is_enough(s) ? NULL : g_new(guint8, s->n);
