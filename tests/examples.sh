@@ -13,7 +13,7 @@
 #   [exit 2: pipesim plan --help] for "Try 'pipesim plan --help'." and [exit 2],
 # but in the few examples that have them whole, which check the words.
 # The examples of a document run one after the other in one folder, beside docs, schedules, traces and
-# input, which is tests/input. `make golden` rewrites what is printed otherwise, but in the manual and where a
+# input and runs, which are tests/input and tests/runs. `make golden` rewrites what is printed otherwise, but in the manual and where a
 # "..." stands.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -45,7 +45,7 @@ run_document() # STRICT DOCUMENT
 {
 	folder=$scratch/$2
 	mkdir -p "$folder/run"
-	for shipped in docs schedules traces tests/input; do
+	for shipped in docs schedules traces tests/input tests/runs; do
 		ln -s "$sources/$shipped" "$folder/run/${shipped##*/}"
 	done
 	examples extract "$1" "$2" >"$folder/script"

@@ -29,6 +29,7 @@ static const char *const arguments[N_ARGUMENTS] = {"world_size", "pipeline_model
 static gboolean is_log(const char *head)
 {
 	return strstr(head, EXTREMES) != NULL || strstr(head, EACH) != NULL ||
+	       strstr(head, "--- arguments ---") != NULL ||
 	       strstr(head, " pipeline_model_parallel_size ...") != NULL;
 }
 

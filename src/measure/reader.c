@@ -23,8 +23,8 @@ const PipesimReader *pipesim_reader_find(const char *head)
 	return readers[i];
 }
 
-/* Enough for what profilers print above their tables. */
-#define HEAD ((gsize)32768)
+/* Enough for what profilers print above their tables, and for what ranks warn of before a log's first lines. */
+#define HEAD ((gsize)262144)
 
 PipesimTrace *pipesim_trace_read(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
