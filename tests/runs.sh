@@ -58,7 +58,7 @@ while IFS=, read -r run pp microbatches schedule rules from cause rank; do
 	[ -n "$ways" ] || ways='label behind tag number join alone sort '
 	way=${ways%% *} ways=${ways#* }
 	"$PYTHON" "$TOP_SRCDIR/tests/runs/merge.py" "$way" "$scratch/merged.json" \
-		"$TOP_SRCDIR/$run-rank1.json.gz" "$TOP_SRCDIR/$run-rank0.json.gz"
+		$(printf '%s\n' "$TOP_SRCDIR/$run"-rank*.json.gz | sort -r)
 	expect "$run, merged: $way" "$scratch/merged.json"
 done <"$TOP_SRCDIR/tests/runs/expected.csv"
 finish

@@ -131,6 +131,8 @@ static const PipesimRuntime *told_by_files(const PipesimDoctor *doctor)
 	if (doctor->record->of_files)
 		return pipesim_runtime_resolve(
 			&pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
+	if (doctor->record->of_megatron)
+		return &pipesim_runtime_megatron;
 	return doctor->record->of_classes
 		       ? pipesim_runtime_resolve(&pipesim_native_runtime,
 				 nearest->run != NULL ? nearest->run->schedule->runtime

@@ -12,6 +12,8 @@ typedef struct {
 	PipesimProgram *program;
 	GPtrArray *notices;
 	gboolean split; /* backwards */
+	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
+	guint place; /* of the trace at hand, among all ranks of the run */
 } Naming;
 
 static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
@@ -36,28 +38,39 @@ static guint count_pieces(const PipesimTrace *trace, gboolean backward)
 	return n;
 }
 
-/* What a piece that is a forward takes: the median of those of the sending thread, ns. */
+/* What a piece that is a forward takes, ns: the median of those of the sending thread that take a quarter of what takes half
+ * of its time, or more. Some runtimes launch more short pieces there than forwards: casts, sums of gradients. */
 static gint64 usual_forward(const PipesimTrace *trace)
 {
 	g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(gint64));
 	const gboolean whole = count_pieces(trace, FALSE) > 0;
+	gint64 all = 0, above = 0;
+	guint half, first = 0;
 
 	pipesim_each (const PipesimTraceSegment, piece, trace->segments)
-		if (!piece->backward && !(whole && is_crumb(piece)))
+		if (!piece->backward && !(whole && is_crumb(piece))) {
 			g_array_append_val(busy, piece->busy);
+			all += piece->busy;
+		}
+	if (busy->len == 0)
+		return 0;
 	g_array_sort(busy, pipesim_compare_int64);
-	return busy->len > 0 ? g_array_index(busy, gint64, busy->len / 2) : 0;
+	for (half = busy->len; half > 1 && 2 * above < all;)
+		above += g_array_index(busy, gint64, --half);
+	while (4 * g_array_index(busy, gint64, first) < g_array_index(busy, gint64, half))
+		first++;
+	return g_array_index(busy, gint64, first + (busy->len - first) / 2);
 }
 
-static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
-	const PipesimProgram *program, guint rank, const PipesimOp *op)
+static void add_op(const Naming *naming, PipesimTrace *trace,
+	const PipesimTraceSegment *segment, guint rank, const PipesimOp *op)
 {
 	PipesimTraceRow row;
 
 	pipesim_trace_row_op(
-		&row, op->kind, pipesim_op_stage(program, rank, op), trace->strings);
+		&row, op->kind, pipesim_op_stage(naming->program, rank, op), trace->strings);
 	row.run_id = "profile";
-	row.rank = rank;
+	row.rank = naming->place;
 	row.rep = row.microbatch = op->microbatch;
 	row.start = segment->start;
 	row.duration = segment->end - segment->start; /* of none 0 */
@@ -66,22 +79,23 @@ static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
 	g_array_append_val(trace->rows, row);
 }
 
-static void add_beside(PipesimTrace *trace, const PipesimTraceSegment *segment, guint rank)
+static void add_beside(
+	const Naming *naming, PipesimTrace *trace, const PipesimTraceSegment *segment)
 {
 	const PipesimTraceSpan span = {"beside ops", FALSE, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN,
-		rank, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, segment->start,
+		naming->place, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, segment->start,
 		segment->end - segment->start, 0};
 
 	g_array_append_val(trace->spans, span);
 }
 
 /* Short pieces of the sending thread are none. */
-static void skip_beside(PipesimTrace *trace, guint rank, gint64 usual, guint *next)
+static void skip_beside(const Naming *naming, PipesimTrace *trace, gint64 usual, guint *next)
 {
 	for (; *next < trace->segments->len && !segment_at(trace, *next)->backward &&
 		segment_at(trace, *next)->busy * 4 < usual;
 		(*next)++)
-		add_beside(trace, segment_at(trace, *next), rank);
+		add_beside(naming, trace, segment_at(trace, *next));
 }
 
 static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guint rank,
@@ -98,6 +112,14 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 			? (segment_at(trace, i)->backward ? "there is a backward"
 							  : "there is a forward")
 			: "the profile ends");
+}
+
+static void join_piece(PipesimTraceSegment *all, const PipesimTraceSegment *piece)
+{
+	all->start = MIN(all->start, piece->start);
+	all->end = MAX(all->end, piece->end);
+	all->busy = MIN(all->busy + piece->busy, all->end - all->start);
+	all->n += piece->n;
 }
 
 /* The weight gradients that follow each other from op @k on, which nothing tells apart but that each has as many pieces,
@@ -118,11 +140,11 @@ static guint name_weights(
 	if (pieces < 2 * n) {
 		*next = first;
 		for (guint i = 0; i < n; i++) {
-			skip_beside(trace, rank, usual_forward(trace), next);
+			skip_beside(naming, trace, usual_forward(trace), next);
 			if (*next >= trace->segments->len ||
 				!segment_at(trace, *next)->backward)
 				return 0;
-			add_op(trace, segment_at(trace, (*next)++), program, rank,
+			add_op(naming, trace, segment_at(trace, (*next)++), rank,
 				&program->ops[k + i]);
 		}
 		return n;
@@ -132,15 +154,88 @@ static guint name_weights(
 			    end = first + (guint)((guint64)pieces * (i + 1) / n);
 		PipesimTraceSegment all = *segment_at(trace, begin);
 
-		for (guint s = begin + 1; s < end; s++) {
-			all.start = MIN(all.start, segment_at(trace, s)->start);
-			all.end = MAX(all.end, segment_at(trace, s)->end);
-			all.busy += segment_at(trace, s)->busy;
-		}
-		all.busy = MIN(all.busy, all.end - all.start);
-		add_op(trace, &all, program, rank, &program->ops[k + i]);
+		for (guint s = begin + 1; s < end; s++)
+			join_piece(&all, segment_at(trace, s));
+		add_op(naming, trace, &all, rank, &program->ops[k + i]);
 	}
 	return n;
+}
+
+/* Whether piece @i is one of the @n largest from @first to @end; of equal ones the first are. */
+static gboolean is_among_largest(
+	const PipesimTrace *trace, guint i, guint first, guint end, guint n)
+{
+	const gint64 busy = segment_at(trace, i)->busy;
+	guint before = 0;
+
+	for (guint k = first; k < end; k++)
+		before += segment_at(trace, k)->busy > busy ||
+			  (segment_at(trace, k)->busy == busy && k < i);
+	return before < n;
+}
+
+/* Forwards that follow each other from op @k of @rank on. */
+static guint count_forwards(const PipesimProgram *program, guint rank, guint32 k)
+{
+	guint n = 0;
+
+	while (k + n < program->rank_begin[rank + 1] && program->ops[k + n].kind == PIPESIM_F)
+		n++;
+	return n;
+}
+
+/* Up to where pieces of the sending thread go from segment @first on. */
+static guint end_of_forwards(const PipesimTrace *trace, guint first)
+{
+	while (first < trace->segments->len && !segment_at(trace, first)->backward)
+		first++;
+	return first;
+}
+
+/* The forwards that follow each other from op @k on: of the pieces of the sending thread up to the next backward the
+ * largest, from segment *@next on. Returns how many; 0: there are fewer pieces. */
+static guint name_forwards(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
+{
+	const PipesimProgram *program = naming->program;
+	const guint first = *next, n = count_forwards(program, rank, k),
+		    end = end_of_forwards(trace, first);
+
+	if (end - first < n)
+		return 0;
+	for (guint named = 0; named < n; (*next)++)
+		if (is_among_largest(trace, *next, first, end, n))
+			add_op(naming, trace, segment_at(trace, *next), rank,
+				&program->ops[k + named++]);
+		else
+			add_beside(naming, trace, segment_at(trace, *next));
+	return n;
+}
+
+/* The backward that op @k is, from segment *@next on. Pieces of the sending thread between it and the messages before and
+ * behind it are of it, as far as they are no forwards: casts of what was received, sums of gradients. Others are beside ops. */
+static gboolean name_backward(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
+{
+	const PipesimProgram *program = naming->program;
+	const guint at = end_of_forwards(trace, *next), behind = at + 1;
+	PipesimTraceSegment all;
+	guint first = at; /* of what is joined */
+
+	if (at == trace->segments->len)
+		return FALSE;
+	all = *segment_at(trace, at);
+	while (first > *next && !segment_at(trace, first)->apart)
+		join_piece(&all, segment_at(trace, --first));
+	for (; *next < first; (*next)++)
+		add_beside(naming, trace, segment_at(trace, *next));
+	*next = behind;
+	if (behind + 1 < trace->segments->len && !segment_at(trace, behind)->apart &&
+		segment_at(trace, behind + 1)->apart &&
+		end_of_forwards(trace, behind) - behind > count_forwards(program, rank, k + 1))
+		join_piece(&all, segment_at(trace, (*next)++));
+	add_op(naming, trace, &all, rank, &program->ops[k]);
+	return TRUE;
 }
 
 /* Ops of one step of @rank from segment *@next on. */
@@ -159,22 +254,29 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 			static const PipesimTraceSegment nothing = {
 				.start = PIPESIM_UNKNOWN, .end = PIPESIM_UNKNOWN};
 
-			add_op(trace, &nothing, program, rank, op);
+			add_op(naming, trace, &nothing, rank, op);
 			continue;
 		}
-		if (op->kind == PIPESIM_W) {
-			const guint n = name_weights(naming, trace, rank, k, next);
+		if (op->kind == PIPESIM_W || (!backward && !naming->split)) {
+			const guint n = op->kind == PIPESIM_W
+						? name_weights(naming, trace, rank, k, next)
+						: name_forwards(naming, trace, rank, k, next);
 
 			if (n == 0)
 				return fail_order(naming, trace, rank, op, *next, error);
 			k += n - 1;
 			continue;
 		}
-		skip_beside(trace, rank, usual, next);
+		if (!naming->split) {
+			if (!name_backward(naming, trace, rank, k, next))
+				return fail_order(naming, trace, rank, op, *next, error);
+			continue;
+		}
+		skip_beside(naming, trace, usual, next);
 		if (*next >= trace->segments->len ||
 			segment_at(trace, *next)->backward != backward)
 			return fail_order(naming, trace, rank, op, *next, error);
-		add_op(trace, segment_at(trace, (*next)++), program, rank, op);
+		add_op(naming, trace, segment_at(trace, (*next)++), rank, op);
 	}
 	return TRUE;
 }
@@ -217,7 +319,7 @@ static gboolean name_trace(
 		if (!name_step(naming, trace, rank, usual, &next, error))
 			return FALSE;
 	for (; next < trace->segments->len; next++)
-		add_beside(trace, segment_at(trace, next), rank);
+		add_beside(naming, trace, segment_at(trace, next));
 	return check_placed(naming, trace, error);
 }
 
@@ -276,49 +378,55 @@ static PipesimProgram *make_program(
 	return g_steal_pointer(&program);
 }
 
-static gboolean name_all(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
-	guint microbatches, GPtrArray *notices, GError **error)
+/* How many ranks the run of @traces has, as they say or as there are. */
+static guint count_ranks(PipesimTrace *const *traces, guint n)
 {
-	g_autoptr(PipesimProgram) program = NULL;
-	Naming naming = {schedule, NULL, notices, FALSE};
-	const gboolean told = microbatches > 0;
-	guint ranks = 0, place = 0, forwards = 0;
+	guint ranks = 0, files = 0;
 
 	for (guint t = 0; t < n; t++) {
 		const gint64 world = pipesim_trace_get_count(traces[t], "ranks");
 
-		if (traces[t]->segments->len == 0)
-			continue;
-		place++;
-		ranks = MAX(MAX(ranks, place), (guint)CLAMP(world, 0, 4096));
-		if (microbatches == 0)
-			microbatches = count_pieces(traces[t], TRUE);
+		files += traces[t]->segments->len > 0;
+		if (traces[t]->segments->len > 0)
+			ranks = MAX(ranks, (guint)CLAMP(world, 0, 4096));
+	}
+	return MAX(ranks, files);
+}
+
+/* Of a step: as many as there are backwards, or forwards if those are fewer, which are as many as micro-batches where a rank has
+ * one stage, however its backwards come in pieces. */
+static guint count_microbatches(PipesimTrace *const *traces, guint n)
+{
+	guint backwards = 0, forwards = 0;
+
+	for (guint t = 0; t < n; t++) {
+		if (backwards == 0)
+			backwards = count_pieces(traces[t], TRUE);
 		forwards = MAX(forwards, count_pieces(traces[t], FALSE));
 	}
-	if (ranks == 0)
-		return pipesim_refuse(error, "--recorded-schedule is for profiles without "
-					     "names of ops, and none of these is one");
-	if (microbatches == 0)
-		return pipesim_refuse(error,
-			"--recorded-schedule: no kernels of autograd's thread: forwards "
-			"and backwards cannot be told apart");
-	/* One stage a rank has as many forwards as micro-batches, however its backwards come in pieces. */
-	if (!told && microbatches > forwards && forwards > 0)
-		microbatches = forwards;
-	naming.program = program = make_program(schedule, ranks, microbatches, error);
+	return backwards > forwards && forwards > 0 ? forwards : backwards;
+}
+
+/* As @copies pipelines of @ranks in all. */
+static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, guint ranks,
+	guint microbatches, GError **error)
+{
+	g_autoptr(PipesimProgram) program =
+		make_program(naming->schedule, ranks / naming->copies, microbatches, error);
+	guint place = 0;
+
+	naming->program = program;
 	if (program == NULL)
 		return FALSE;
-	naming.split = is_split(program);
-	place = 0;
+	naming->split = is_split(program);
 	for (guint t = 0; t < n; t++) {
 		const gint64 of = pipesim_trace_get_count(traces[t], "rank");
-		guint rank;
 
 		if (traces[t]->segments->len == 0)
 			continue;
-		rank = of >= 0 && of < ranks ? (guint)of : place;
+		naming->place = of >= 0 && of < ranks ? (guint)of : place;
 		place++;
-		if (!name_trace(&naming, traces[t], rank, error))
+		if (!name_trace(naming, traces[t], naming->place / naming->copies, error))
 			return FALSE;
 	}
 	return TRUE;
@@ -337,15 +445,33 @@ static void unname(PipesimTrace *const *traces, guint n, const guint *spans)
 gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
 	guint microbatches, GPtrArray *notices, GError **error)
 {
+	const guint ranks = count_ranks(traces, n), told = notices->len;
 	g_autofree guint *spans = g_new(guint, n);
-	const guint told = notices->len;
+	g_autoptr(GError) first = NULL;
 
+	if (ranks == 0)
+		return pipesim_refuse(error, "--recorded-schedule is for profiles without "
+					     "names of ops, and none of these is one");
+	if (microbatches == 0)
+		microbatches = count_microbatches(traces, n);
+	if (microbatches == 0)
+		return pipesim_refuse(error,
+			"--recorded-schedule: no kernels of autograd's thread: forwards "
+			"and backwards cannot be told apart");
 	for (guint t = 0; t < n; t++)
 		spans[t] = traces[t]->spans->len;
-	if (name_all(traces, n, schedule, microbatches, notices, error))
-		return TRUE;
-	unname(traces, n, spans);
-	g_ptr_array_set_size(notices, (gint)told);
+	for (guint copies = 1; copies < MAX(ranks, 2u); copies++) {
+		Naming naming = {.schedule = schedule, .notices = notices, .copies = copies};
+
+		if (ranks % copies != 0)
+			continue;
+		if (name_all(traces, n, &naming, ranks, microbatches,
+			    copies == 1 ? &first : NULL))
+			return TRUE;
+		unname(traces, n, spans);
+		g_ptr_array_set_size(notices, (gint)told);
+	}
+	g_propagate_error(error, g_steal_pointer(&first));
 	return FALSE;
 }
 

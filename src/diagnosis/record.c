@@ -94,6 +94,10 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			.order = i,
 			.trace = trace,
 		};
+		if (pipesim_trace_get(trace, PIPESIM_ON_CPU) == NULL) {
+			building->record->in_ops += row->duration;
+			building->record->still += MAX(idle, 0);
+		}
 		building->record->runs_on &= row->step < 0;
 		building->record->n_replicas =
 			MAX(building->record->n_replicas, found.replica + 1);
@@ -513,6 +517,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 			record->device = t == 0 ? device : NULL;
 		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;
 		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
+		record->of_megatron |= g_strcmp0(source, PIPESIM_SOURCE_MEGATRON) == 0;
 		record->by_start |= pipesim_trace_get(traces[t], PIPESIM_RANK_BY_START) != NULL;
 	}
 	if (record->by_start)

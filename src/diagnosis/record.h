@@ -66,8 +66,11 @@ typedef struct {
 	gboolean has_messages; /* the traces show sends and receives */
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
 	gboolean of_classes;   /* or of its GPipe and 1F1B */
-	gboolean by_start;     /* ranks were numbered by when their first forward began */
-	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
+	gboolean of_megatron;
+	gint64 in_ops;      /* of GPUs, ns: what all ops of all steps took */
+	gint64 still;       /* of that, without a kernel: the host had launched none */
+	gboolean by_start;  /* ranks were numbered by when their first forward began */
+	GPtrArray *notices; /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;
 
 /**

@@ -91,8 +91,10 @@ static void use_operators(PipesimProfile *profile)
 static gboolean add_one(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
-	if (!profile->has_gpu && profile->events[PIPESIM_LAUNCHES]->len == 0)
+	if (!profile->has_gpu && profile->events[PIPESIM_LAUNCHES]->len == 0) {
 		use_operators(profile);
+		pipesim_trace_set(trace, PIPESIM_ON_CPU, "yes");
+	}
 	return pipesim_trace_add_profile(trace, profile, rules, error);
 }
 

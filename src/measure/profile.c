@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "measure/beside.h"
+#include "measure/breaks.h"
 #include "measure/profile.h"
 
 #include <math.h>
@@ -627,31 +628,49 @@ static guint32 main_stream(const GArray *launched)
 	return best;
 }
 
-/* Whether a range of the optimizer was open at @at. */
-static gboolean is_optimizer(const PipesimProfile *profile, gint64 at)
+/* Puts what @one launched in the last of the pieces of @trace, or where @ended in a new one, @apart from it by a
+ * message. */
+static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean backward,
+	gboolean ended, gboolean apart)
 {
-	const GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
+	const PipesimEvent *activity = one->activity;
+	const gint64 base = pipesim_trace_base(trace);
+	const PipesimTraceSegment segment = {.start = base + activity->start,
+		.end = base + activity->start,
+		.backward = backward,
+		.apart = apart};
+	PipesimTraceSegment *last = NULL;
 
-	pipesim_each (const PipesimEvent, range, ranges)
-		if (range->start <= at && at <= range->end &&
-			g_str_has_prefix(range->name, "Optimizer."))
-			return TRUE;
-	return FALSE;
+	if (!ended)
+		last = &g_array_index(
+			trace->segments, PipesimTraceSegment, trace->segments->len - 1);
+	if (ended || last->backward != backward) {
+		g_array_append_val(trace->segments, segment);
+		last = &g_array_index(
+			trace->segments, PipesimTraceSegment, trace->segments->len - 1);
+	}
+	last->start = MIN(last->start, base + activity->start);
+	last->end = MAX(last->end, base + activity->end);
+	last->busy = MIN(last->busy + activity->end - activity->start, last->end - last->start);
+	last->n++;
+	last->attentions += is_attention(activity);
 }
 
 /* The kernels of @profile as pieces that follow each other: what the thread that sends and
  * receives launched between two messages is a forward, what another thread (autograd's) did
  * a backward. Which micro-batch each is of only an order can say: pipesim_name_ops().
  * Collectives, other streams than that of most kernels, and what is launched in a range of
- * the optimizer ("Optimizer.step#AdamW.step"), are in none. Adds spans and kernels too.
+ * the optimizer, or behind it in a step whose end is told, are in none. Adds spans and kernels too.
  * @profile is sorted as pipesim_trace_add_profile() leaves it. */
 static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 {
 	g_autoptr(GArray) launched = list_launched(profile);
 	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	g_autoptr(GArray) breaks = pipesim_breaks_list(profile);
+	PipesimBetween between = {.breaks = breaks, .optimizer = G_MININT64};
 	const guint32 stream = main_stream(launched);
 	const gint64 base = pipesim_trace_base(trace);
-	gboolean ended = TRUE;
+	gboolean ended = TRUE, apart = TRUE;
 	guint main = 0;
 
 	/* The thread that launches messages, else that of the first kernel. */
@@ -661,39 +680,26 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 	main = main < launched->len ? main : 0;
 	pipesim_each (const Launched, one, launched) {
 		const PipesimEvent *activity = one->activity;
-		PipesimTraceSegment *last =
-			trace->segments->len > 0
-				? &g_array_index(trace->segments, PipesimTraceSegment,
-					  trace->segments->len - 1)
-				: NULL;
-		const PipesimTraceSegment segment = {
-			.start = base + activity->start,
-			.end = base + activity->start,
-			.backward =
-				one->thread != g_array_index(launched, Launched, main).thread,
-		};
+		/* "MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP" */
+		if (activity->group != NULL && strstr(activity->group, "_PARALLEL_GROUP"))
+			pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_MEGATRON);
+		const gboolean backward =
+			one->thread != g_array_index(launched, Launched, main).thread;
 
+		pipesim_breaks_pass(&between, one->at);
+		const gboolean optimizer = between.after || one->at <= between.optimizer;
 		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
-			is_optimizer(profile, one->at)) {
+			optimizer) {
 			/* Collectives and copies on other streams come in between. */
-			ended |= is_message(activity) || is_optimizer(profile, one->at);
+			ended |= is_message(activity) || optimizer;
+			apart |= is_message(activity);
 			add_span(trace, activity, activity->name, is_message(activity), base);
 			continue;
 		}
-		if (ended || last->backward != segment.backward) {
-			g_array_append_val(trace->segments, segment);
-			last = &g_array_index(
-				trace->segments, PipesimTraceSegment, trace->segments->len - 1);
-			ended = FALSE;
-		}
-		last->start = MIN(last->start, base + activity->start);
-		last->end = MAX(last->end, base + activity->end);
-		last->busy = MIN(
-			last->busy + activity->end - activity->start, last->end - last->start);
-		last->n++;
-		last->attentions += is_attention(activity);
+		add_to_piece(trace, one, backward, ended || between.began, apart);
+		ended = apart = between.began = FALSE;
 		g_array_append_val(
-			ran, ((Ran){activity->name, segment.backward ? PIPESIM_B : PIPESIM_F,
+			ran, ((Ran){activity->name, backward ? PIPESIM_B : PIPESIM_F,
 				     base + activity->start, activity->end - activity->start}));
 	}
 	add_kernels(trace, ran);

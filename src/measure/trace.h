@@ -115,6 +115,7 @@ typedef struct {
 	guint n;                 /* kernels */
 	guint attentions;        /* of these, as in rows */
 	gboolean backward;
+	gboolean apart; /* a message was launched since the one before */
 } PipesimTraceSegment;
 
 /* A kernel that the ops of one kind ran, at one size. */
@@ -218,10 +219,15 @@ char **pipesim_split_words(const char *line);
 #define PIPESIM_HOST_COMPONENT    "host"
 #define PIPESIM_RECEIVE_COMPONENT "receive"
 
-/* Metadata that tells by the names of ranges who ran the ops: PyTorch's runtime for schedule files, or its GPipe and 1F1B. */
-#define PIPESIM_SOURCE         "source"
-#define PIPESIM_SOURCE_FILES   "PyTorch's runtime"
-#define PIPESIM_SOURCE_CLASSES "PyTorch's class"
+/* Metadata that tells by the names of ranges who ran the ops: PyTorch's runtime for schedule files, or its GPipe and 1F1B; by
+ * those of groups of ranks Megatron-LM. */
+#define PIPESIM_SOURCE          "source"
+#define PIPESIM_SOURCE_FILES    "PyTorch's runtime"
+#define PIPESIM_SOURCE_CLASSES  "PyTorch's class"
+#define PIPESIM_SOURCE_MEGATRON "Megatron-LM"
+
+/* Metadata of a trace of a run without a GPU, whose work is that of operators. */
+#define PIPESIM_ON_CPU "on_cpu"
 
 /* Metadata of a trace whose rank was taken from when its first forward began: pipesim_number_ranks(). */
 #define PIPESIM_RANK_BY_START "rank_by_start"

@@ -248,16 +248,13 @@ static gboolean bound_way(
 	return TRUE;
 }
 
-/* Without experts no rows are to be hidden. Megatron-LM refuses --overlap-moe-expert-parallel-comm where whole layers are
- * computed again and on one rank of experts: these run without. */
+/* Megatron-LM overlaps rows of experts neither with whole layers computed again nor on one rank of experts: it then refuses
+ * --overlap-moe-expert-parallel-comm, so that these run without. */
 static gboolean overlaps(const PipesimWish *wish, const PipesimTraining *training)
 {
-	const gboolean refused = wish->runtime == &pipesim_runtime_megatron &&
-				 training->graphs != PIPESIM_GRAPHS_STEP &&
-				 (training->full || training->ep == 1);
-
 	return training->ep_overlap &&
-	       (training->deepseek || (wish->model->experts > 0 && !refused));
+	       (wish->runtime != &pipesim_runtime_megatron || training->guessed ||
+		       (!training->full && training->ep > 1));
 }
 
 static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
@@ -338,15 +335,12 @@ static void add_sharing(Ways *ways, PipesimTraining *training, guint ranks)
 	static const PipesimZero fsdp[] = {PIPESIM_ZERO_FSDP_FP32, PIPESIM_ZERO_3};
 	const PipesimWish *wish = ways->wish;
 	const gboolean eager = pipesim_framework(wish)->eager;
-	/* Lists of other runtimes gather no stages. */
-	const gboolean gathers =
-		wish->runtime != NULL && (wish->runtime->takes & PIPESIM_ASK_SHARDING);
 
 	if (wish->zero_given || !eager) {
 		add_recomputations(ways, training, ranks);
 		return;
 	}
-	for (guint i = 0; i < (gathers && training->dp * training->cp > 1 ? 2 : 1); i++) {
+	for (guint i = 0; i < (training->dp * training->cp > 1 ? 2 : 1); i++) {
 		training->zero = fsdp[i];
 		add_recomputations(ways, training, ranks);
 	}
@@ -383,8 +377,8 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	}
 }
 
-/* What is left of the GPUs is data parallel. A rank has 4096 tokens of a sequence at least where context parallelism is
- * searched: with fewer it gains less than 1 %. */
+/* What is left of the GPUs is data parallel. A rank has 8192 tokens of a sequence at least where context parallelism is
+ * searched: with fewer it only loses. */
 static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
@@ -393,7 +387,7 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gboolean none =
 		pipesim_framework(wish)->no_cp ||
 		(pipesim_framework(wish)->eager && pipesim_transformer_encodes(wish->model));
-	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 4096, 1);
+	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 8192, 1);
 
 	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
 		const gint64 used = training->tp * cp * ranks;

@@ -470,24 +470,6 @@ START_TEST(throughput_against_1f1b)
 }
 END_TEST
 
-/* Whatever comes first: zb-h1 and zb-h2 take as long at unit times, and gpipe longer. */
-START_TEST(of_equals_that_is_best_which_holds_least)
-{
-	static const char *const names[][3] = {{"zb-h2", "zb-h1", "gpipe"},
-		{"gpipe", "zb-h1", "zb-h2"}, {"zb-h2", "gpipe", "zb-h1"}};
-	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	const PipesimScenario scenario = {.ranks = 4, .microbatches = 8};
-	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
-	const PipesimRun *best;
-
-	for (guint k = 0; k < G_N_ELEMENTS(names[_i]); k++)
-		g_ptr_array_add(comparison->runs, named_run(names[_i][k], 4, 8, costs));
-	pipesim_comparison_finish(comparison);
-	best = comparison->runs->pdata[pipesim_comparison_choose(comparison, FALSE)];
-	ck_assert_str_eq(best->name, "zb-h1");
-}
-END_TEST
-
 /* Whole layers are placed so that none of the schedules below is faster with the same stages in the
  * opposite order. */
 START_TEST(longer_stages_come_first)
@@ -550,7 +532,6 @@ Suite *analysis_report_suite(void)
 	tcase_add_test(edge, longer_stages_come_first);
 	tcase_add_test(edge, limit_is_inclusive);
 	tcase_add_test(edge, throughput_against_1f1b);
-	tcase_add_loop_test(edge, of_equals_that_is_best_which_holds_least, 0, 3);
 	suite_add_tcase(suite, grid);
 	suite_add_tcase(suite, edge);
 	return suite;
