@@ -187,6 +187,8 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 	PIPESIM_MEMBER(json, "pipeline_ms", TIME, diagnosis->pipeline_ns);
 	PIPESIM_MEMBER(json, "message_ms", TIME, diagnosis->message);
 	PIPESIM_MEMBER(json, "work_ms", TIME, diagnosis->work);
+	PIPESIM_MEMBER(
+		json, "still_in_ops", SHARE, (double)record->still / (double)record->in_ops);
 	PIPESIM_MEMBER(json, "backward_halved", YES_OR_NO, diagnosis->halved);
 	PIPESIM_MEMBER(json, "median_error", SHARE, pipesim_told_median_error(diagnosis));
 	PIPESIM_MEMBER(json, "mean_error", SHARE, pipesim_told_mean_error(diagnosis, FALSE));

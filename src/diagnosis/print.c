@@ -381,6 +381,33 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			gain_of(diagnosis, fixed->fixed));
 }
 
+/* Ops in which GPUs stand still for more of their time are told of, %. */
+#define STILL 15
+
+/* Of the work of a rank what its GPU stands still for want of launches, in the mean of all ops, ns. */
+static gint64 stands_still(const PipesimDiagnosis *diagnosis)
+{
+	const PipesimRecord *record = diagnosis->record;
+
+	return record->in_ops > 0 ? (gint64)((double)diagnosis->work * (double)record->still /
+					     (double)record->in_ops)
+				  : 0;
+}
+
+/* What host-bound ops are, and what helps. */
+static void decide_launches(
+	const PipesimDiagnosis *diagnosis, const char *begin, PipesimScreen *screen)
+{
+	const PipesimRecord *record = diagnosis->record;
+
+	pipesim_screen_say(screen->verdict,
+		"%s inside ops the GPUs stand still for %.0f %% of the time, as kernels are "
+		"launched too slowly (%s of the work of a rank). CUDA graphs, fused kernels "
+		"or larger micro-batches help; a schedule does not.",
+		begin, 100 * (double)record->still / (double)record->in_ops,
+		pipesim_brief_time(stands_still(diagnosis)));
+}
+
 static void decide(
 	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, PipesimScreen *screen)
 {
@@ -394,6 +421,12 @@ static void decide(
 		diagnosis->cause[order[first]].without >= diagnosis->measured)
 		first++;
 	cause = &diagnosis->cause[order[first]];
+	const PipesimRecord *record = diagnosis->record;
+	const gboolean launches = 100 * record->still >= STILL * record->in_ops &&
+				  record->still > 0,
+		       before = launches && stands_still(diagnosis) > cause->ns;
+	if (before)
+		decide_launches(diagnosis, "First:", screen);
 	if (ABS(cause->ns) * 2000 < diagnosis->measured) {
 		pipesim_screen_say(
 			screen->verdict, "Nothing is lost: the ranks work all the time.");
@@ -414,8 +447,12 @@ static void decide(
 		if (cause->without >= 0)
 			g_string_append_printf(out, "; without it the step takes %s",
 				pipesim_brief_time(cause->without));
+		if (before)
+			g_string_overwrite(out, 0, "Then: ");
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
+	if (launches && !before)
+		decide_launches(diagnosis, "Also:", screen);
 	decide_schedule(diagnosis, screen);
 }
 
