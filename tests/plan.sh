@@ -48,9 +48,10 @@ rows --model ./two.ini --gpus 256 --pp 8 --device b200 --global-batch 512 --prec
 if grep -q '"layout": ".*|m|.*L|L"' json || grep -q '"layout": ".*m|m*L|.*L"' json; then pass; else fail "no layout has several m, or losses apart"; fi
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 64 --image-patches 4096
 rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --image-patches 4096 --seq 32768 --framework torchtitan
+if grep '"schedule": \|"cp": ' json | grep -v '1f1b\|"cp": 1,'; then fail "torchtitan runs no such row with an encoder"; else pass; fi
 rows --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan -s 1f1b,zb-h1 --tp 1
 if grep -q '"recompute": "selective-op"' json; then pass; else fail "no row of torchtitan recomputes by ops"; fi
-pipesim plan --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan -s 1f1b --tp 1 -o written >text 2>error ||
+pipesim plan --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan -s 1f1b --tp 1 --cp 1 -o written >text 2>error ||
 	fail "$(cat error): plan of torchtitan"
 if grep -q '^selective_ac_option = "op"$' written/torchtitan.toml && grep -q 'SelectiveAC.Config()' written/torchtitan.py &&
 	! grep -q 'cannot recompute' written/torchtitan.toml; then
@@ -59,7 +60,6 @@ else
 	fail "torchtitan's files do not recompute by ops"
 fi
 rm -rf written
-if grep '"schedule": \|"cp": ' json | grep -v '1f1b\|"cp": 1,'; then fail "torchtitan runs no such row with an encoder"; else pass; fi
 rows --model qwen2.5-vl-7b --gpus 16 --memory 40GiB --global-batch 64 --image-patches 4096 --images 2 --tp 2 --pp 4
 # Frameworks have the whole encoder in the first stage, any order may cut it.
 for layout in 'v\*32E' '[^E]*|[^E]*v[^E]*E'; do
