@@ -38,7 +38,10 @@ typedef enum {
 	PIPESIM_B,  /* full backward */
 	PIPESIM_FB, /* a forward and a full backward of another micro-batch, overlapped */
 	PIPESIM_N_KINDS,
-} PipesimKind;
+} PipesimKind; /* of an op that ran also a number from PIPESIM_N_KINDS on: recomputation, copies, passes of the vocabulary */
+
+/** pipesim_kind_name: the word of @kind in schedule files: "F", "R", "OFFLOAD_START"; NULL from the first number on that is none. */
+PIPESIM_API const char *pipesim_kind_name(guint kind);
 
 /* Largest ranks and micro-batches that an option takes; what fits in memory is less. */
 #define PIPESIM_MAX_RANKS        (1u << 20)
@@ -204,9 +207,12 @@ PIPESIM_API const char *pipesim_run_runtime(const PipesimRun *run);
 
 /* When one op of a rank ran. */
 typedef struct {
-	PipesimKind kind;
-	guint stage, microbatch;     /* of a pair: of its forward half */
+	PipesimKind kind; /* pipesim_kind_name() has all */
+	guint stage,
+		microbatch; /* of a pair: of its forward half; where the whole rank runs it, as passes of the
+				    vocabulary, stage is the rank */
 	guint b_stage, b_microbatch; /* of a pair: of its backward half; else 0 */
+	guint slice;                 /* of the micro-batch's sequence; 0 where it is not cut */
 	gint64 start, end;           /* ns from the start of the step */
 } PipesimRunOp;
 

@@ -132,6 +132,37 @@ static const char *check_options(void)
 	return NULL;
 }
 
+/* Ops beyond the first kinds have words, ops of a whole rank its number, slices theirs. */
+static const char *check_kinds(void)
+{
+	g_autoptr(PipesimSetup) setup = ask();
+	g_autoptr(PipesimRun) sliced =
+		pipesim_setup_run(setup, "seq1f1b", PIPESIM_WANT_OPS, NULL);
+	g_autoptr(PipesimRun) passes =
+		pipesim_setup_run(setup, "vocab-2", PIPESIM_WANT_OPS, NULL);
+	PipesimRunOp op;
+	guint kinds = 0, outputs = 0;
+
+	while (pipesim_kind_name(kinds) != NULL)
+		kinds++;
+	if (kinds <= PIPESIM_N_KINDS || strcmp(pipesim_kind_name(PIPESIM_FB), "FB") != 0)
+		return "not the words of all kinds";
+	if (sliced == NULL || passes == NULL)
+		return "slices or passes of the vocabulary do not run";
+	for (guint i = 0; i < pipesim_run_n_ops(sliced, 0); i++) {
+		pipesim_run_op(sliced, 0, i, &op);
+		if (op.microbatch >= 8 || op.slice >= 4 || (i == 5 && op.slice != 1))
+			return "not the micro-batches and slices of seq1f1b 4/8";
+	}
+	for (guint i = 0; i < pipesim_run_n_ops(passes, 3); i++) {
+		pipesim_run_op(passes, 3, i, &op);
+		if (op.kind >= kinds || op.slice != 0)
+			return "a kind without a word";
+		outputs += strcmp(pipesim_kind_name(op.kind), "S") == 0 && op.stage == 3;
+	}
+	return outputs == 8 ? NULL : "not the passes of rank 3 of vocab-2 4/8";
+}
+
 static const char *check_stages(void)
 {
 	static const gint64 forward[] = {2000, 1000, 1000, 1000};
@@ -251,6 +282,8 @@ int main(void)
 	wrong = check_flags();
 	if (wrong == NULL)
 		wrong = check_options();
+	if (wrong == NULL)
+		wrong = check_kinds();
 	if (wrong == NULL)
 		wrong = check_stages();
 	if (wrong == NULL)

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "escape", "table"]
 
-# Of F, I, W, B and FB; readable on white and on black.
-COLOURS = ("#4a90d9", "#3fae7a", "#e0a030", "#2f9e8f", "#8a6fc8")
+# Of F, I, W, B and FB; readable on white and on black. R is as F, all others as W.
+COLOURS = {"F": "#4a90d9", "I": "#3fae7a", "W": "#e0a030", "B": "#2f9e8f", "FB": "#8a6fc8", "R": "#4a90d9"}
+# Beside what their rank computes: a line below it.
+BESIDE = ("OFFLOAD", "RELOAD", "BCAST", "REDUCE", "ALLREDUCE")
 MOST_OPS = 20000
 WIDTH, ROW, LEFT = 900, 18, 56
 
@@ -51,19 +53,24 @@ def draw(timeline: Timeline) -> str:
     for rank in range(timeline.ranks):
         parts.append(f'<text x="0" y="{ROW * rank + 13}">rank {rank}</text>')
     for i in range(len(timeline)):
-        start, end, kind = int(timeline.start_ns[i]), int(timeline.end_ns[i]), int(timeline.kind[i])
+        start, end, kind = int(timeline.start_ns[i]), int(timeline.end_ns[i]), KINDS[timeline.kind[i]]
+        beside = kind.startswith(BESIDE)
+        if beside and start == end:
+            continue
         x, width = LEFT + start * scale, (end - start) * scale
-        y, number = ROW * int(timeline.rank[i]), str(timeline.microbatch[i])
+        y, number = ROW * int(timeline.rank[i]) + (ROW - 4 if beside else 0), str(timeline.microbatch[i])
         parts.append(
-            f'<rect x="{x:.1f}" y="{y + 1}" width="{max(width, 0.3):.1f}" height="{ROW - 2}" stroke-width="0.3" fill="{COLOURS[kind]}" stroke="#888">'
+            f'<rect x="{x:.1f}" y="{y + 1}" width="{max(width, 0.3):.1f}" height="{3 if beside else ROW - 2}" '
+            f'stroke-width="0.3" fill="{COLOURS.get(kind, COLOURS["W"])}" stroke="#888">'
             f"<title>{timeline.label(i)}: {start / 1e6:g} to {end / 1e6:g} ms</title></rect>"
         )
-        if width > 6 * len(number) + 2:
+        if width > 6 * len(number) + 2 and not beside:
             parts.append(f'<text x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle" fill="#000">{number}</text>')
     y = height - 6
-    used = sorted({int(kind) for kind in timeline.kind})
-    for place, kind in enumerate(used):
+    used = [KINDS[kind] for kind in sorted({int(kind) for kind in timeline.kind})]
+    for place, kind in enumerate(kind for kind in used if not kind.startswith(BESIDE)):
         x = LEFT + 50 * place
-        parts.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{COLOURS[kind]}"/><text x="{x + 14}" y="{y}">{KINDS[kind]}</text>')
+        fill = COLOURS.get(kind, COLOURS["W"])
+        parts.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{fill}"/><text x="{x + 14}" y="{y}">{kind}</text>')
     parts.append(f'<text x="{WIDTH}" y="{y}" text-anchor="end">{timeline.makespan_ns / 1e6:g} ms</text></svg>')
     return "".join(parts)

@@ -26,7 +26,7 @@ class Op(c.Structure):
 
     _fields_ = (
         ("kind", c.c_int32), ("stage", c.c_uint32), ("microbatch", c.c_uint32), ("b_stage", c.c_uint32),
-        ("b_microbatch", c.c_uint32), ("start", c.c_int64), ("end", c.c_int64),
+        ("b_microbatch", c.c_uint32), ("slice", c.c_uint32), ("start", c.c_int64), ("end", c.c_int64),
     )  # fmt: skip
 
 
@@ -54,6 +54,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "error_free": (None, (_Fault,)),
     "error_status": (c.c_int, (_Fault,)),
     "free": (None, (Pointer,)),
+    "kind_name": (c.c_char_p, (c.c_uint,)),
     "run_bubble": (c.c_int64, (Pointer, c.c_uint)),
     "run_fits": (c.c_int, (Pointer,)),
     "run_free": (None, (Pointer,)),

@@ -13,8 +13,13 @@ from ._options import joined, stage_rows, text_of
 
 __all__ = ["KINDS", "Run", "Timeline", "schedules", "simulate", "timeline"]
 
-KINDS = ("F", "I", "W", "B", "FB")
-_COLUMNS = ("rank", "kind", "stage", "microbatch", "b_stage", "b_microbatch", "start_ns", "end_ns")
+# The words of the library's kinds, in its order.
+KINDS = (
+    "F", "I", "W", "B", "FB", "R", "OFFLOAD_START", "OFFLOAD_END", "RELOAD_ALLOC", "RELOAD_START", "RELOAD_DONE",
+    "OFFLOAD_BARRIER", "OFFLOAD", "RELOAD", "S", "T", "EF", "EB", "LOSS", "LOSSB", "BCAST_H", "BCAST_T", "REDUCE_S",
+    "REDUCE_T", "ALLREDUCE_E", "BCAST_E",
+)  # fmt: skip
+_COLUMNS = ("rank", "kind", "stage", "microbatch", "b_stage", "b_microbatch", "slice", "start_ns", "end_ns")
 _names: dict[str, bytes] = {}  # of options, as the library takes them
 # As many ops as a run keeps of its own accord.
 _FEW = 1 << 16
@@ -24,7 +29,8 @@ _MOST_NS = (1 << 63) - 1
 
 class Timeline:
     """When each op ran, as arrays of one length, by rank and start: numpy's where it is installed, else Python's. `kind` indexes KINDS;
-    of a pair FB `stage` and `microbatch` are of its forward, `b_stage` and `b_microbatch` of its backward."""
+    of a pair FB `stage` and `microbatch` are of its forward, `b_stage` and `b_microbatch` of its backward. `slice` is 0 where sequences
+    are not cut."""
 
     rank: Sequence[int]
     kind: Sequence[int]
@@ -32,6 +38,7 @@ class Timeline:
     microbatch: Sequence[int]
     b_stage: Sequence[int]
     b_microbatch: Sequence[int]
+    slice: Sequence[int]
     start_ns: Sequence[int]
     end_ns: Sequence[int]
 
@@ -43,7 +50,7 @@ class Timeline:
             run._lib.run_ops(run._run, rank, ops[-1])
             ranks.extend([rank] * n)
         self.name, self.ranks, self.makespan_ns = run.name, run.ranks, run.makespan_ns
-        names = ("kind", "stage", "microbatch", "b_stage", "b_microbatch", "start", "end")
+        names = ("kind", "stage", "microbatch", "b_stage", "b_microbatch", "slice", "start", "end")
         try:
             import numpy
         except ImportError:
@@ -57,6 +64,7 @@ class Timeline:
     def _set(self, columns: Sequence[Any]) -> None:
         for name, column in zip(_COLUMNS, columns, strict=True):
             setattr(self, name, column)
+        self._cut = any(self.slice)
 
     def __len__(self) -> int:
         return len(self.rank)
@@ -65,11 +73,13 @@ class Timeline:
         return f"<pipesim.Timeline of {self.name}: {len(self)} ops on {self.ranks} ranks, {self.makespan_ns / 1e6:g} ms>"
 
     def label(self, index: int) -> str:
-        """An op by PyTorch's name, as 3F2."""
-        kind, first = KINDS[self.kind[index]], f"{self.stage[index]}F{self.microbatch[index]}"
+        """An op by PyTorch's name, as 3F2; of a slice of its sequence as 3F2.0."""
+        kind, unit = KINDS[self.kind[index]], f"{self.microbatch[index]}"
         if kind == "FB":
-            return f"({first};{self.b_stage[index]}B{self.b_microbatch[index]})"
-        return first.replace("F", kind)
+            return f"({self.stage[index]}F{unit};{self.b_stage[index]}B{self.b_microbatch[index]})"
+        if kind == "OFFLOAD_BARRIER":
+            return kind
+        return f"{self.stage[index]}{kind}{unit}" + (f".{self.slice[index]}" if self._cut else "")
 
     def to_dict(self) -> dict[str, list[int]]:
         """Lists by the names of the arrays."""

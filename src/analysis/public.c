@@ -89,6 +89,11 @@ const char *pipesim_run_runtime(const PipesimRun *run)
 	return run->runtime->name;
 }
 
+const char *pipesim_kind_name(guint kind)
+{
+	return kind < PIPESIM_N_OPS ? pipesim_op_rows[kind].word : NULL;
+}
+
 guint pipesim_run_n_ops(const PipesimRun *run, guint rank)
 {
 	const PipesimProgram *program = run->step->program;
@@ -100,6 +105,7 @@ guint pipesim_run_n_ops(const PipesimRun *run, guint rank)
 void pipesim_run_op(const PipesimRun *run, guint rank, guint index, PipesimRunOp *op)
 {
 	const PipesimProgram *program = run->step->program;
+	const guint slices = pipesim_shape_slices(&run->shape);
 	const PipesimOp *ran;
 	guint32 at;
 
@@ -107,8 +113,11 @@ void pipesim_run_op(const PipesimRun *run, guint rank, guint index, PipesimRunOp
 	at = program->rank_begin[rank] + index;
 	ran = &program->ops[at];
 	*op = (PipesimRunOp){.kind = ran->kind,
-		.stage = pipesim_op_stage(program, rank, ran),
-		.microbatch = ran->microbatch,
+		.stage = pipesim_op_rows[ran->kind].of_rank
+				 ? rank
+				 : pipesim_op_stage(program, rank, ran),
+		.microbatch = ran->microbatch / slices,
+		.slice = ran->microbatch % slices,
 		.start = run->step->timeline->start[at],
 		.end = run->step->timeline->end[at]};
 	if (ran->kind == PIPESIM_FB) {

@@ -1,6 +1,7 @@
 """Checks the Python package against the program: core.py PIPESIM FOLDER"""
 
 import doctest
+import itertools
 import json
 import os
 import subprocess
@@ -71,6 +72,21 @@ def check_same():
     assert pipesim.run("list", names=True).split() == pipesim.schedules()
 
 
+def every_kind():
+    """The library's kinds are KINDS, and labels are the cells of schedule files, slices and ops of whole ranks too."""
+    names = itertools.takewhile(lambda name: name is not None, map(pipesim._library.library().kind_name, itertools.count()))
+    assert tuple(name.decode() for name in names) == pipesim.KINDS
+    for schedule in pipesim.schedules():
+        if "auto" in schedule:
+            continue
+        copies = {"COPY": 0.3} if schedule.startswith("po-") else {}
+        run = pipesim.simulate(schedule, pp=4, microbatches=8, times={**UNIT, **copies})
+        timeline = run.timeline
+        cells = run.order.replace(")OVERLAP_F_B", ")").replace("\n", ",").rstrip(",").split(",")
+        assert [timeline.label(i) for i in range(len(timeline))] == cells, schedule
+        xml.fromstring(f"<div>{timeline._repr_html_()}</div>")
+
+
 def check_simulate():
     """Figures and ops of a run, by hand: 1F1B takes (M + PP - 1)(F + B), its bubble is (PP - 1)(F + B)."""
     run = pipesim.simulate("1f1b", **SHAPE)
@@ -85,6 +101,7 @@ def check_simulate():
     paired = pipesim.timeline("dualpipe", **SHAPE)
     at = next(i for i, kind in enumerate(paired.kind) if pipesim.KINDS[kind] == "FB")
     assert paired.label(at).startswith("(") and paired.label(at).endswith(")"), paired.label(at)
+    every_kind()
     assert pipesim.simulate("gpipe", pp=2, microbatches=3, stage_times=[(1, 1, 1), (2.5, 1, 1)]).makespan_ms == 1 + 3 * 4.5 + 2
     assert pipesim.simulate("gpipe", pp=2, microbatches=3, stage_times={"F": [1, 2.5], "B": [2, 2]}).makespan_ms == 16.5
     one = pipesim.compare(schedule="gpipe", pp=2, microbatches=3, stage_times=array("d", [1, 2]))
@@ -265,7 +282,7 @@ def check_frames():
         print(f"SKIP: frames: {error}")
         return
     timeline = pipesim.timeline("zb-v", **SHAPE)
-    assert isinstance(timeline.start_ns, numpy.ndarray) and timeline.to_dataframe().shape == (960, 8)
+    assert isinstance(timeline.start_ns, numpy.ndarray) and timeline.to_dataframe().shape == (960, 9)
     frame = pipesim.compare(**SHAPE, schedule=["1f1b", "zb-v"]).to_dataframe()
     assert isinstance(frame, pandas.DataFrame) and list(frame["name"]) == ["1f1b", "zb-v"] and frame["bubble.max_ms"][0] == 21
     assert len(pipesim.sweep(pp=[2, 4], microbatches=8, schedule="1f1b").to_dataframe()) == 2
