@@ -13,7 +13,9 @@ typedef struct {
 	GPtrArray *notices;
 	gboolean split; /* backwards */
 	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
-	guint place; /* of the trace at hand, among all ranks of the run */
+	/* Of the trace at hand. */
+	guint place;    /* among all ranks of the run */
+	gboolean whole; /* some of its forwards are no crumbs, and so none is */
 } Naming;
 
 static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
@@ -192,36 +194,48 @@ static guint end_of_forwards(const PipesimTrace *trace, guint first)
 	return first;
 }
 
-/* The forwards that follow each other from op @k on: of the pieces of the sending thread up to the next backward the
- * largest, from segment *@next on. Returns how many; 0: there are fewer pieces. */
-static guint name_forwards(
-	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
+/* The forwards that follow each other from op *@k on: of the pieces of the sending thread up to the next backward the
+ * largest, from segment *@next on. *@k becomes the last of them; FALSE: there are fewer pieces, and both are where one lacks. */
+static gboolean name_forwards(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 *k, guint *next)
 {
 	const PipesimProgram *program = naming->program;
-	const guint first = *next, n = count_forwards(program, rank, k),
+	const guint first = *next, n = count_forwards(program, rank, *k),
 		    end = end_of_forwards(trace, first);
+	guint pieces = 0;
 
-	if (end - first < n)
-		return 0;
+	for (guint i = first; i < end; i++)
+		pieces += !(naming->whole && is_crumb(segment_at(trace, i)));
+	if (pieces < n) {
+		*k += pieces;
+		*next = end;
+		return FALSE;
+	}
 	for (guint named = 0; named < n; (*next)++)
 		if (is_among_largest(trace, *next, first, end, n))
 			add_op(naming, trace, segment_at(trace, *next), rank,
-				&program->ops[k + named++]);
+				&program->ops[*k + named++]);
 		else
 			add_beside(naming, trace, segment_at(trace, *next));
-	return n;
+	*k += n - 1;
+	return TRUE;
 }
 
 /* The backward that op @k is, from segment *@next on. Pieces of the sending thread between it and the messages before and
  * behind it are of it, as far as they are no forwards: casts of what was received, sums of gradients. Others are beside ops. */
-static gboolean name_backward(
-	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
+static gboolean name_backward(const Naming *naming, PipesimTrace *trace, guint rank, guint32 k,
+	gint64 usual, guint *next)
 {
 	const PipesimProgram *program = naming->program;
 	const guint at = end_of_forwards(trace, *next), behind = at + 1;
 	PipesimTraceSegment all;
 	guint first = at; /* of what is joined */
 
+	for (guint i = *next; i < at; i++)
+		if (2 * segment_at(trace, i)->busy > usual) {
+			*next = i;
+			return FALSE;
+		}
 	if (at == trace->segments->len)
 		return FALSE;
 	all = *segment_at(trace, at);
@@ -232,6 +246,7 @@ static gboolean name_backward(
 	*next = behind;
 	if (behind + 1 < trace->segments->len && !segment_at(trace, behind)->apart &&
 		segment_at(trace, behind + 1)->apart &&
+		2 * segment_at(trace, behind)->busy <= usual &&
 		end_of_forwards(trace, behind) - behind > count_forwards(program, rank, k + 1))
 		join_piece(&all, segment_at(trace, (*next)++));
 	add_op(naming, trace, &all, rank, &program->ops[k]);
@@ -257,10 +272,14 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 			add_op(naming, trace, &nothing, rank, op);
 			continue;
 		}
-		if (op->kind == PIPESIM_W || (!backward && !naming->split)) {
-			const guint n = op->kind == PIPESIM_W
-						? name_weights(naming, trace, rank, k, next)
-						: name_forwards(naming, trace, rank, k, next);
+		if (!backward && !naming->split) {
+			if (!name_forwards(naming, trace, rank, &k, next))
+				return fail_order(
+					naming, trace, rank, &program->ops[k], *next, error);
+			continue;
+		}
+		if (op->kind == PIPESIM_W) {
+			const guint n = name_weights(naming, trace, rank, k, next);
 
 			if (n == 0)
 				return fail_order(naming, trace, rank, op, *next, error);
@@ -268,7 +287,7 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 			continue;
 		}
 		if (!naming->split) {
-			if (!name_backward(naming, trace, rank, k, next))
+			if (!name_backward(naming, trace, rank, k, usual, next))
 				return fail_order(naming, trace, rank, op, *next, error);
 			continue;
 		}
@@ -425,6 +444,7 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, g
 		if (traces[t]->segments->len == 0)
 			continue;
 		naming->place = of >= 0 && of < ranks ? (guint)of : place;
+		naming->whole = count_pieces(traces[t], FALSE) > 0;
 		place++;
 		if (!name_trace(naming, traces[t], naming->place / naming->copies, error))
 			return FALSE;
