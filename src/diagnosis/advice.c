@@ -456,8 +456,9 @@ void pipesim_judge(PipesimDoctor *doctor)
 
 	const gboolean torn = out->rules_from == PIPESIM_RULES_FOUND && is_torn(out);
 	const gboolean inferred = doctor->patient->inferred;
-	const gboolean by_start = doctor->record->by_start;
+	const gboolean by_start = doctor->record->by_start, cut = doctor->record->cut;
 
+	lacks(out, cut, "the end of a file that is cut short");
 	lacks(out, inferred, "names of ops: they are inferred");
 	lacks(out, by_start, "which rank is which: numbered by when their first forward began");
 	lacks(out, torn, "the runtime: several explain the steps as well; --runtime names it");
@@ -477,5 +478,5 @@ void pipesim_judge(PipesimDoctor *doctor)
 		out->confidence = "low";
 	else
 		out->confidence =
-			torn || inferred || by_start || off > 0.02 ? "medium" : "high";
+			torn || inferred || by_start || cut || off > 0.02 ? "medium" : "high";
 }

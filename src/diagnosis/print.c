@@ -451,6 +451,9 @@ static void decide(
 			g_string_overwrite(out, 0, "Then: ");
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
+	if (record->cut)
+		pipesim_screen_say(screen->verdict,
+			"A file is cut short: what its rank did behind that is not counted.");
 	if (launches && !before)
 		decide_launches(diagnosis, "Also:", screen);
 	decide_schedule(diagnosis, screen);

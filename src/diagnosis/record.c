@@ -518,6 +518,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		record->of_files |= g_strcmp0(source, PIPESIM_SOURCE_FILES) == 0;
 		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
 		record->of_megatron |= g_strcmp0(source, PIPESIM_SOURCE_MEGATRON) == 0;
+		record->cut |= pipesim_trace_get(traces[t], PIPESIM_CUT) != NULL;
 		record->by_start |= pipesim_trace_get(traces[t], PIPESIM_RANK_BY_START) != NULL;
 	}
 	if (record->by_start)

@@ -69,6 +69,7 @@ typedef struct {
 	gboolean of_megatron;
 	gint64 in_ops;      /* of GPUs, ns: what all ops of all steps took */
 	gint64 still;       /* of that, without a kernel: the host had launched none */
+	gboolean cut;       /* one of the files ends within an event */
 	gboolean by_start;  /* ranks were numbered by when their first forward began */
 	GPtrArray *notices; /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;

@@ -420,9 +420,11 @@ static PipesimTrace *read_trace(
 	}
 	if (!(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader))
 		return NULL;
-	if (pipesim_json_truncated(json))
+	if (pipesim_json_truncated(json)) {
+		pipesim_trace_set(trace, PIPESIM_CUT, "yes");
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
 			trace->path);
+	}
 	return pipesim_trace_of_processes(g_steal_pointer(&trace), profile, rules, error);
 }
 

@@ -226,6 +226,9 @@ char **pipesim_split_words(const char *line);
 #define PIPESIM_SOURCE_CLASSES  "PyTorch's class"
 #define PIPESIM_SOURCE_MEGATRON "Megatron-LM"
 
+/* Metadata of a trace whose file ends within an event. */
+#define PIPESIM_CUT "cut"
+
 /* Metadata of a trace of a run without a GPU, whose work is that of operators. */
 #define PIPESIM_ON_CPU "on_cpu"
 

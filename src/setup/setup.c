@@ -251,6 +251,10 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 		for (guint j = i + 1; j < paths->len && a->once; j++) {
 			const NamedPath *b = &g_array_index(paths, NamedPath, j);
 
+			if (same_file(a, b) && strcmp(a->path, b->path) == 0 &&
+				strcmp(a->what, b->what) == 0)
+				return pipesim_refuse(error,
+					"'%s' is named twice; name each file once", a->path);
 			if (same_file(a, b))
 				return pipesim_refuse(error,
 					"%s and %s are the same file '%s'; name each file once",
