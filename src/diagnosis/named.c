@@ -12,6 +12,7 @@ typedef struct {
 	PipesimProgram *program;
 	GPtrArray *notices;
 	gboolean split; /* backwards */
+	gboolean told;  /* by messages too: a rank has no more than its ops send and receive */
 	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
 	/* Of the trace at hand. */
 	guint place;    /* among all ranks of the run */
@@ -322,19 +323,55 @@ static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GE
 	return TRUE;
 }
 
+/* Messages of a step of @rank, most where some go together. */
+static guint count_messages(const PipesimProgram *program, guint rank)
+{
+	const guint chunks = program->shape.chunks;
+	guint n = 0;
+
+	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++) {
+		const guint stage = pipesim_op_stage(program, rank, &program->ops[k]);
+
+		if (program->ops[k].kind == PIPESIM_W)
+			continue;
+		/* An activation on each side of the stage, or a gradient, but for those that stay on the rank. */
+		n += (stage > 0) + (stage + 1 < program->shape.stages);
+		for (guint chunk = 0; chunk < chunks; chunk++) {
+			const guint32 other = program->stage_of[rank * chunks + chunk];
+
+			n -= other != PIPESIM_NO_OP &&
+			     (other + 1 == stage || other == stage + 1);
+		}
+	}
+	return n;
+}
+
+static gboolean has_messages_of(
+	const Naming *naming, const PipesimTrace *trace, guint rank, guint steps)
+{
+	guint n = 0;
+
+	pipesim_each (const PipesimTraceSpan, span, trace->spans)
+		n += span->message;
+	return n <= steps * count_messages(naming->program, rank);
+}
+
 static gboolean name_trace(
 	const Naming *naming, PipesimTrace *trace, guint rank, GError **error)
 {
 	const PipesimProgram *program = naming->program;
 	const gint64 usual = usual_forward(trace);
-	guint in_step = 0, next = 0, found = 0;
+	guint in_step = 0, next = 0, steps;
 
 	/* Backwards that are split come in more pieces than there are. */
 	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++)
 		in_step += naming->split ? program->ops[k].kind == PIPESIM_F
 					 : program->ops[k].kind != PIPESIM_F;
-	found = count_pieces(trace, !naming->split);
-	for (guint step = 0; step < MAX(found / MAX(in_step, 1u), 1u); step++)
+	steps = MAX(count_pieces(trace, !naming->split) / MAX(in_step, 1u), 1u);
+	if (naming->told && !has_messages_of(naming, trace, rank, steps))
+		return pipesim_refuse(error, "%s: more messages than %s has", trace->path,
+			naming->schedule->name);
+	for (guint step = 0; step < steps; step++)
 		if (!name_step(naming, trace, rank, usual, &next, error))
 			return FALSE;
 	for (; next < trace->segments->len; next++)
@@ -462,8 +499,8 @@ static void unname(PipesimTrace *const *traces, guint n, const guint *spans)
 		}
 }
 
-gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
-	guint microbatches, GPtrArray *notices, GError **error)
+static gboolean name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+	guint microbatches, gboolean by_messages, GPtrArray *notices, GError **error)
 {
 	const guint ranks = count_ranks(traces, n), told = notices->len;
 	g_autofree guint *spans = g_new(guint, n);
@@ -481,7 +518,10 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 	for (guint t = 0; t < n; t++)
 		spans[t] = traces[t]->spans->len;
 	for (guint copies = 1; copies < MAX(ranks, 2u); copies++) {
-		Naming naming = {.schedule = schedule, .notices = notices, .copies = copies};
+		Naming naming = {.schedule = schedule,
+			.notices = notices,
+			.told = by_messages,
+			.copies = copies};
 
 		if (ranks % copies != 0)
 			continue;
@@ -495,11 +535,42 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 	return FALSE;
 }
 
+gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+	guint microbatches, GPtrArray *notices, GError **error)
+{
+	return name_ops(traces, n, schedule, microbatches, FALSE, notices, error);
+}
+
 /* Orders that threads and messages can tell, those that are run most first. */
 static const char *const tried[] = {
 	"1f1b", "gpipe", "zb-h1", "interleaved-1f1b", "interleaved-zb", "looped-bfs"};
 /* Steps of a profile without names, at most. */
 #define MOST_STEPS 16
+
+/* The first that fits, of @counts forwards and backwards. */
+static const PipesimSchedule *infer(PipesimTrace *const *traces, guint n, guint microbatches,
+	const guint counts[2], gboolean by_messages, GPtrArray *notices)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(tried); i++) {
+		const PipesimSchedule *schedule = pipesim_schedule_find(tried[i], NULL);
+		const guint chunks = pipesim_schedule_stages_per_rank(
+			schedule, &(PipesimScenario){.ranks = n});
+
+		for (guint k = 0; k < 2 * MOST_STEPS; k++) {
+			const guint parts = (k / 2 + 1) * chunks, count = counts[k % 2];
+			const guint each = microbatches > 0     ? microbatches
+					   : count % parts == 0 ? count / parts
+								: 0;
+
+			if (each > 0 &&
+				name_ops(traces, n, schedule, each, by_messages, notices, NULL))
+				return schedule;
+			if (microbatches > 0)
+				break;
+		}
+	}
+	return NULL;
+}
 
 const PipesimSchedule *pipesim_infer_ops(
 	PipesimTrace *const *traces, guint n, guint microbatches, GPtrArray *notices)
@@ -514,23 +585,8 @@ const PipesimSchedule *pipesim_infer_ops(
 			if (here > 0 && (counts[kind] == 0 || here < counts[kind]))
 				counts[kind] = here;
 		}
-	for (guint i = 0; i < G_N_ELEMENTS(tried); i++) {
-		const PipesimSchedule *schedule = pipesim_schedule_find(tried[i], NULL);
-		const guint chunks = pipesim_schedule_stages_per_rank(
-			schedule, &(PipesimScenario){.ranks = n});
-
-		for (guint k = 0; k < 2 * MOST_STEPS; k++) {
-			const guint parts = (k / 2 + 1) * chunks, count = counts[k % 2];
-			const guint each = microbatches > 0     ? microbatches
-					   : count % parts == 0 ? count / parts
-								: 0;
-
-			if (each > 0 &&
-				pipesim_name_ops(traces, n, schedule, each, notices, NULL))
-				return schedule;
-			if (microbatches > 0)
-				break;
-		}
-	}
-	return NULL;
+	/* Two chunks one after the other are as one of twice the micro-batches, but for messages. Some runs have more: of
+	 * steps that are cut. */
+	return infer(traces, n, microbatches, counts, TRUE, notices)
+		       ?: infer(traces, n, microbatches, counts, FALSE, notices);
 }

@@ -23,7 +23,7 @@ gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSch
 
 /**
  * pipesim_infer_ops: the same by the first schedule that the segments of all @traces follow, of those that are run most,
- * as a step or several that follow each other.
+ * as a step or several that follow each other, before others such whose ops send and receive as much as the traces show.
  *
  * Returns: that schedule; NULL where none does, and then there are no ops.
  */

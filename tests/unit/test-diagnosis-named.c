@@ -40,6 +40,8 @@ static const struct {
 } unnamed[] = {
 	{"pytorch-h200x2/1f1b-host", "1f1b", 0, "taken for 1f1b: 99.9 %", 20000},
 	{"pytorch-h200x2-b/gpipe-slow-rank", "gpipe", 0, "taken for gpipe: 100.0 %", 200000},
+	/* As gpipe with twice the micro-batches, but for messages. */
+	{"profiles-h100x2/loopedbfs-clean", "looped-bfs", 8, "taken for looped-bfs: ", 3000000},
 	/* I and W are told apart. */
 	{"pytorch-h200x2-b/zb-h1-uneven", "zb-h1", 0, "taken for zb-h1: 100.0 %", 200000},
 	{"pytorch-h200x2-b/interleaved-zb-clean", "interleaved-zb", 12,
