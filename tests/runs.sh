@@ -57,6 +57,7 @@ while IFS=, read -r run pp microbatches schedule rules from cause rank; do
 	# Each run in one way, with the last rank first.
 	[ -n "$ways" ] || ways='label behind tag number join alone sort '
 	way=${ways%% *} ways=${ways#* }
+	# shellcheck disable=SC2046 # one word a file
 	"$PYTHON" "$TOP_SRCDIR/tests/runs/merge.py" "$way" "$scratch/merged.json" \
 		$(printf '%s\n' "$TOP_SRCDIR/$run"-rank*.json.gz | sort -r)
 	expect "$run, merged: $way" "$scratch/merged.json"
