@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "diagnosis/named.h"
+#include "runtime/lowering.h"
 
 /* What must be placed of the time of kernels, %. */
 #define LEAST_PLACED 90
@@ -12,11 +13,13 @@ typedef struct {
 	PipesimProgram *program;
 	GPtrArray *notices;
 	gboolean split; /* backwards */
-	gboolean told;  /* by messages too: a rank has no more than its ops send and receive */
+	guint64 *
+		messages; /* of a step of rank r at r + 1, as its ops send and receive; NULL: they do not tell */
 	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
 	/* Of the trace at hand. */
 	guint place;    /* among all ranks of the run */
 	gboolean whole; /* some of its forwards are no crumbs, and so none is */
+	gint64 usual;   /* a forward, ns */
 } Naming;
 
 static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
@@ -43,10 +46,9 @@ static guint count_pieces(const PipesimTrace *trace, gboolean backward)
 
 /* What a piece that is a forward takes, ns: the median of those of the sending thread that take a quarter of what takes half
  * of its time, or more. Some runtimes launch more short pieces there than forwards: casts, sums of gradients. */
-static gint64 usual_forward(const PipesimTrace *trace)
+static gint64 usual_forward(const PipesimTrace *trace, gboolean whole)
 {
 	g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(gint64));
-	const gboolean whole = count_pieces(trace, FALSE) > 0;
 	gint64 all = 0, above = 0;
 	guint half, first = 0;
 
@@ -93,10 +95,10 @@ static void add_beside(
 }
 
 /* Short pieces of the sending thread are none. */
-static void skip_beside(const Naming *naming, PipesimTrace *trace, gint64 usual, guint *next)
+static void skip_beside(const Naming *naming, PipesimTrace *trace, guint *next)
 {
 	for (; *next < trace->segments->len && !segment_at(trace, *next)->backward &&
-		segment_at(trace, *next)->busy * 4 < usual;
+		segment_at(trace, *next)->busy * 4 < naming->usual;
 		(*next)++)
 		add_beside(naming, trace, segment_at(trace, *next));
 }
@@ -117,6 +119,16 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 			: "the profile ends");
 }
 
+/* Ops of @kind that follow each other from op @k of @rank on. */
+static guint count_alike(const PipesimProgram *program, guint rank, guint32 k, PipesimKind kind)
+{
+	guint n = 0;
+
+	while (k + n < program->rank_begin[rank + 1] && program->ops[k + n].kind == kind)
+		n++;
+	return n;
+}
+
 static void join_piece(PipesimTraceSegment *all, const PipesimTraceSegment *piece)
 {
 	all->start = MIN(all->start, piece->start);
@@ -131,11 +143,9 @@ static guint name_weights(
 	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
 {
 	const PipesimProgram *program = naming->program;
-	const guint first = *next;
-	guint pieces, n = 1;
+	const guint first = *next, n = count_alike(program, rank, k, PIPESIM_W);
+	guint pieces;
 
-	while (k + n < program->rank_begin[rank + 1] && program->ops[k + n].kind == PIPESIM_W)
-		n++;
 	/* A stage without a gradient for input has all of its backward in one. */
 	while (*next < trace->segments->len && is_crumb(segment_at(trace, *next)))
 		(*next)++;
@@ -143,7 +153,7 @@ static guint name_weights(
 	if (pieces < 2 * n) {
 		*next = first;
 		for (guint i = 0; i < n; i++) {
-			skip_beside(naming, trace, usual_forward(trace), next);
+			skip_beside(naming, trace, next);
 			if (*next >= trace->segments->len ||
 				!segment_at(trace, *next)->backward)
 				return 0;
@@ -177,16 +187,6 @@ static gboolean is_among_largest(
 	return before < n;
 }
 
-/* Forwards that follow each other from op @k of @rank on. */
-static guint count_forwards(const PipesimProgram *program, guint rank, guint32 k)
-{
-	guint n = 0;
-
-	while (k + n < program->rank_begin[rank + 1] && program->ops[k + n].kind == PIPESIM_F)
-		n++;
-	return n;
-}
-
 /* Up to where pieces of the sending thread go from segment @first on. */
 static guint end_of_forwards(const PipesimTrace *trace, guint first)
 {
@@ -201,7 +201,7 @@ static gboolean name_forwards(
 	const Naming *naming, PipesimTrace *trace, guint rank, guint32 *k, guint *next)
 {
 	const PipesimProgram *program = naming->program;
-	const guint first = *next, n = count_forwards(program, rank, *k),
+	const guint first = *next, n = count_alike(program, rank, *k, PIPESIM_F),
 		    end = end_of_forwards(trace, first);
 	guint pieces = 0;
 
@@ -224,8 +224,8 @@ static gboolean name_forwards(
 
 /* The backward that op @k is, from segment *@next on. Pieces of the sending thread between it and the messages before and
  * behind it are of it, as far as they are no forwards: casts of what was received, sums of gradients. Others are beside ops. */
-static gboolean name_backward(const Naming *naming, PipesimTrace *trace, guint rank, guint32 k,
-	gint64 usual, guint *next)
+static gboolean name_backward(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint *next)
 {
 	const PipesimProgram *program = naming->program;
 	const guint at = end_of_forwards(trace, *next), behind = at + 1;
@@ -233,7 +233,7 @@ static gboolean name_backward(const Naming *naming, PipesimTrace *trace, guint r
 	guint first = at; /* of what is joined */
 
 	for (guint i = *next; i < at; i++)
-		if (2 * segment_at(trace, i)->busy > usual) {
+		if (2 * segment_at(trace, i)->busy > naming->usual) {
 			*next = i;
 			return FALSE;
 		}
@@ -247,16 +247,17 @@ static gboolean name_backward(const Naming *naming, PipesimTrace *trace, guint r
 	*next = behind;
 	if (behind + 1 < trace->segments->len && !segment_at(trace, behind)->apart &&
 		segment_at(trace, behind + 1)->apart &&
-		2 * segment_at(trace, behind)->busy <= usual &&
-		end_of_forwards(trace, behind) - behind > count_forwards(program, rank, k + 1))
+		2 * segment_at(trace, behind)->busy <= naming->usual &&
+		end_of_forwards(trace, behind) - behind >
+			count_alike(program, rank, k + 1, PIPESIM_F))
 		join_piece(&all, segment_at(trace, (*next)++));
 	add_op(naming, trace, &all, rank, &program->ops[k]);
 	return TRUE;
 }
 
 /* Ops of one step of @rank from segment *@next on. */
-static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank, gint64 usual,
-	guint *next, GError **error)
+static gboolean name_step(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint *next, GError **error)
 {
 	const PipesimProgram *program = naming->program;
 	const guint32 end = program->rank_begin[rank + 1];
@@ -288,11 +289,11 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 			continue;
 		}
 		if (!naming->split) {
-			if (!name_backward(naming, trace, rank, k, usual, next))
+			if (!name_backward(naming, trace, rank, k, next))
 				return fail_order(naming, trace, rank, op, *next, error);
 			continue;
 		}
-		skip_beside(naming, trace, usual, next);
+		skip_beside(naming, trace, next);
 		if (*next >= trace->segments->len ||
 			segment_at(trace, *next)->backward != backward)
 			return fail_order(naming, trace, rank, op, *next, error);
@@ -323,44 +324,21 @@ static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GE
 	return TRUE;
 }
 
-/* Messages of a step of @rank, most where some go together. */
-static guint count_messages(const PipesimProgram *program, guint rank)
-{
-	const guint chunks = program->shape.chunks;
-	guint n = 0;
-
-	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++) {
-		const guint stage = pipesim_op_stage(program, rank, &program->ops[k]);
-
-		if (program->ops[k].kind == PIPESIM_W)
-			continue;
-		/* An activation on each side of the stage, or a gradient, but for those that stay on the rank. */
-		n += (stage > 0) + (stage + 1 < program->shape.stages);
-		for (guint chunk = 0; chunk < chunks; chunk++) {
-			const guint32 other = program->stage_of[rank * chunks + chunk];
-
-			n -= other != PIPESIM_NO_OP &&
-			     (other + 1 == stage || other == stage + 1);
-		}
-	}
-	return n;
-}
-
+/* Whether @trace shows no more messages than @rank has in so many @steps, less where some go together. */
 static gboolean has_messages_of(
 	const Naming *naming, const PipesimTrace *trace, guint rank, guint steps)
 {
-	guint n = 0;
+	guint64 n = 0;
 
 	pipesim_each (const PipesimTraceSpan, span, trace->spans)
 		n += span->message;
-	return n <= steps * count_messages(naming->program, rank);
+	return n <= steps * naming->messages[rank + 1];
 }
 
 static gboolean name_trace(
 	const Naming *naming, PipesimTrace *trace, guint rank, GError **error)
 {
 	const PipesimProgram *program = naming->program;
-	const gint64 usual = usual_forward(trace);
 	guint in_step = 0, next = 0, steps;
 
 	/* Backwards that are split come in more pieces than there are. */
@@ -368,11 +346,11 @@ static gboolean name_trace(
 		in_step += naming->split ? program->ops[k].kind == PIPESIM_F
 					 : program->ops[k].kind != PIPESIM_F;
 	steps = MAX(count_pieces(trace, !naming->split) / MAX(in_step, 1u), 1u);
-	if (naming->told && !has_messages_of(naming, trace, rank, steps))
+	if (naming->messages != NULL && !has_messages_of(naming, trace, rank, steps))
 		return pipesim_refuse(error, "%s: more messages than %s has", trace->path,
 			naming->schedule->name);
 	for (guint step = 0; step < steps; step++)
-		if (!name_step(naming, trace, rank, usual, &next, error))
+		if (!name_step(naming, trace, rank, &next, error))
 			return FALSE;
 	for (; next < trace->segments->len; next++)
 		add_beside(naming, trace, segment_at(trace, next));
@@ -465,16 +443,20 @@ static guint count_microbatches(PipesimTrace *const *traces, guint n)
 
 /* As @copies pipelines of @ranks in all. */
 static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, guint ranks,
-	guint microbatches, GError **error)
+	guint microbatches, gboolean by_messages, GError **error)
 {
 	g_autoptr(PipesimProgram) program =
 		make_program(naming->schedule, ranks / naming->copies, microbatches, error);
+	g_autofree guint64 *messages = NULL;
 	guint place = 0;
 
 	naming->program = program;
 	if (program == NULL)
 		return FALSE;
 	naming->split = is_split(program);
+	naming->messages = messages = by_messages ? g_new0(guint64, ranks + (gsize)1) : NULL;
+	if (by_messages)
+		pipesim_lower_count(program, messages);
 	for (guint t = 0; t < n; t++) {
 		const gint64 of = pipesim_trace_get_count(traces[t], "rank");
 
@@ -482,6 +464,7 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, g
 			continue;
 		naming->place = of >= 0 && of < ranks ? (guint)of : place;
 		naming->whole = count_pieces(traces[t], FALSE) > 0;
+		naming->usual = usual_forward(traces[t], naming->whole);
 		place++;
 		if (!name_trace(naming, traces[t], naming->place / naming->copies, error))
 			return FALSE;
@@ -518,14 +501,11 @@ static gboolean name_ops(PipesimTrace *const *traces, guint n, const PipesimSche
 	for (guint t = 0; t < n; t++)
 		spans[t] = traces[t]->spans->len;
 	for (guint copies = 1; copies < MAX(ranks, 2u); copies++) {
-		Naming naming = {.schedule = schedule,
-			.notices = notices,
-			.told = by_messages,
-			.copies = copies};
+		Naming naming = {.schedule = schedule, .notices = notices, .copies = copies};
 
 		if (ranks % copies != 0)
 			continue;
-		if (name_all(traces, n, &naming, ranks, microbatches,
+		if (name_all(traces, n, &naming, ranks, microbatches, by_messages,
 			    copies == 1 ? &first : NULL))
 			return TRUE;
 		unname(traces, n, spans);

@@ -41,9 +41,6 @@ static inline void pipesim_lower_take(
 		list->actions[list->n++] = *action;
 }
 
-/** pipesim_lower_count: adds to @n[rank + 1] how many messages @rank sends and receives. */
-void pipesim_lower_count(const PipesimProgram *program, guint64 *n);
-
 /** pipesim_lower_begin: a lowering with room for @most actions; 0: for all ops and messages, and a wait for each
  * end of these. FALSE with PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_lower_begin(PipesimLowerer *lowerer, guint64 most, GError **error);

@@ -117,6 +117,9 @@ typedef struct {
 	gint holders;        /* besides the first */
 } PipesimLowering;
 
+/** pipesim_lower_count: adds to @n[rank + 1] how many messages @rank sends and receives. */
+void pipesim_lower_count(const PipesimProgram *program, guint64 *n);
+
 /** pipesim_lowering_ref: @lowering, for one pipesim_lowering_free() more. From any thread. */
 PipesimLowering *pipesim_lowering_ref(PipesimLowering *lowering);
 void pipesim_lowering_free(PipesimLowering *lowering);
