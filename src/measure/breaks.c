@@ -2,13 +2,6 @@
 
 #include "measure/breaks.h"
 
-static gint compare_starts(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	return pipesim_compare(x->start, y->start);
-}
-
 GArray *pipesim_breaks_list(const PipesimProfile *profile)
 {
 	GArray *breaks = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
@@ -17,7 +10,7 @@ GArray *pipesim_breaks_list(const PipesimProfile *profile)
 		if (g_str_has_prefix(range->name, "Optimizer.") ||
 			g_str_has_prefix(range->name, "ProfilerStep#"))
 			g_array_append_vals(breaks, range, 1);
-	g_array_sort(breaks, compare_starts);
+	g_array_sort(breaks, pipesim_event_compare);
 	return breaks;
 }
 

@@ -59,14 +59,6 @@ void pipesim_profile_free(PipesimProfile *profile)
 	g_free(profile);
 }
 
-static gint compare_starts(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	/* The inner of two that start together comes later. */
-	return pipesim_compare(x->start, y->start) ?: pipesim_compare(y->end, x->end);
-}
-
 static gint compare_launches(gconstpointer a, gconstpointer b)
 {
 	const PipesimEvent *x = a, *y = b;
@@ -126,7 +118,7 @@ static void mark_ranges(GArray *ranges, const GArray *all, const PipesimRangeRul
 			add_range(ranges, range, &meaning);
 	}
 	/* A marked range begins with its range. */
-	g_array_sort(ranges, compare_starts);
+	g_array_sort(ranges, pipesim_event_compare);
 }
 
 /* Gives each activity that still has no owner the innermost range around where it ran, or,
@@ -258,7 +250,7 @@ static void mark_exchanges(PipesimProfile *profile)
 		pipesim_each (const PipesimEvent, range, profile->events[kinds[i]])
 			if (g_str_has_prefix(range->name, "nccl:all_to_all"))
 				add_range(ranges, range, &none);
-		g_array_sort(ranges, compare_starts);
+		g_array_sort(ranges, pipesim_event_compare);
 		if (ranges->len > 0)
 			ask(ranges, profile, kinds[i] == PIPESIM_HOST_RANGES);
 	}
@@ -670,7 +662,7 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 	PipesimBetween between = {.breaks = breaks, .optimizer = G_MININT64};
 	const guint32 stream = main_stream(launched);
 	const gint64 base = pipesim_trace_base(trace);
-	gboolean ended = TRUE, apart = TRUE;
+	gboolean ended = TRUE, apart = TRUE, megatron = FALSE;
 	guint main = 0;
 
 	/* The thread that launches messages, else that of the first kernel. */
@@ -680,12 +672,12 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 	main = main < launched->len ? main : 0;
 	pipesim_each (const Launched, one, launched) {
 		const PipesimEvent *activity = one->activity;
-		/* "MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP" */
-		if (activity->group != NULL && strstr(activity->group, "_PARALLEL_GROUP"))
-			pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_MEGATRON);
 		const gboolean backward =
 			one->thread != g_array_index(launched, Launched, main).thread;
 
+		/* "MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP" */
+		megatron = megatron || (activity->group != NULL &&
+					       strstr(activity->group, "_PARALLEL_GROUP"));
 		pipesim_breaks_pass(&between, one->at);
 		const gboolean optimizer = between.after || one->at <= between.optimizer;
 		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
@@ -702,6 +694,8 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 			ran, ((Ran){activity->name, backward ? PIPESIM_B : PIPESIM_F,
 				     base + activity->start, activity->end - activity->start}));
 	}
+	if (megatron)
+		pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_MEGATRON);
 	add_kernels(trace, ran);
 }
 
@@ -716,7 +710,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES])
 		activity->range = NO_RANGE;
-	g_array_sort(profile->events[PIPESIM_ACTIVITIES], compare_starts);
+	g_array_sort(profile->events[PIPESIM_ACTIVITIES], pipesim_event_compare);
 	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
 	mark_exchanges(profile);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);

@@ -47,6 +47,14 @@ typedef struct {
 	gboolean has_gpu; /* one did something, or the file names one */
 } PipesimProfile;
 
+/** pipesim_event_compare: events by start; of two that start together the inner one comes later. A GCompareFunc. */
+static inline gint pipesim_event_compare(gconstpointer a, gconstpointer b)
+{
+	const PipesimEvent *x = a, *y = b;
+
+	return pipesim_compare(x->start, y->start) ?: pipesim_compare(y->end, x->end);
+}
+
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */
 PipesimProfile *pipesim_profile_new(void);
 void pipesim_profile_free(PipesimProfile *profile);
