@@ -214,10 +214,8 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 			costs->part[i] = pipesim_time_scale(costs->part[i], PIPESIM_PPM,
 				doctor->record->speed[joined->rank_of[i / PIPESIM_FB]]);
 	for (guint i = 0; i < joined->stages * PIPESIM_FB; i++)
-		costs->part[i] = pipesim_time_scale(costs->part[i],
-			doctor->medians
-				->share[i / PIPESIM_FB * PIPESIM_N_KINDS + i % PIPESIM_FB],
-			PIPESIM_PPM);
+		costs->part[i] = pipesim_time_scale(
+			costs->part[i], pipesim_median_share(doctor->medians, i), PIPESIM_PPM);
 	costs->slow = g_new(PipesimFraction, joined->ranks);
 	costs->n_slow = joined->ranks;
 	for (guint rank = 0; rank < joined->ranks; rank++) {

@@ -24,10 +24,10 @@ const char *pipesim_cause_name(PipesimCauseKind kind)
 
 /* The makespan of what is to be replayed; -1 where that does not run, which ends the diagnosis: causes told from some
  * of their replays would be others. */
-static gint64 replay_trial(PipesimDoctor *doctor)
+static gint64 replay(PipesimDoctor *doctor, gboolean ruled)
 {
 	const PipesimReplayed what = {
-		doctor->work, doctor->rest, doctor->usual, doctor->trial, FALSE};
+		doctor->work, doctor->rest, doctor->usual, doctor->trial, ruled};
 
 	return pipesim_governed_replay(
 		doctor, &what, doctor->failed == NULL ? &doctor->failed : NULL);
@@ -36,16 +36,12 @@ static gint64 replay_trial(PipesimDoctor *doctor)
 /* What ops waited for messages is left to the rules of the runtime, which what is replayed has in it. */
 static gint64 replay_ruled(PipesimDoctor *doctor)
 {
-	const PipesimReplayed what = {
-		doctor->work, doctor->rest, doctor->usual, doctor->trial, TRUE};
-
 	for (guint32 i = 0; i < doctor->out->program->n_ops; i++)
 		doctor->rest[i] =
 			MAX(doctor->rest[i] - doctor->level[PIPESIM_LEVEL_MESSAGES][i] +
 					doctor->level[PIPESIM_LEVEL_OPS][i],
 				0);
-	return pipesim_governed_replay(
-		doctor, &what, doctor->failed == NULL ? &doctor->failed : NULL);
+	return replay(doctor, TRUE);
 }
 
 /* What messages beside op @i cost it. */
@@ -125,7 +121,7 @@ static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError *
 
 	for (guint32 i = 0; i < program->n_ops; i++)
 		set_op(doctor, level, i);
-	doctor->makespan[level] = doctor->replayed = replay_trial(doctor);
+	doctor->makespan[level] = doctor->replayed = replay(doctor, FALSE);
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++)
@@ -188,7 +184,7 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			set_op(doctor, level, i);
-		cost = replay_trial(doctor) - doctor->makespan[level - 1];
+		cost = replay(doctor, FALSE) - doctor->makespan[level - 1];
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			set_op(doctor, level - 1, i);
 		if (cost > most) {
@@ -220,7 +216,7 @@ static void find_ruled(PipesimDoctor *doctor)
 static gint64 find_gain(PipesimDoctor *doctor, PipesimLevel level)
 {
 	const gboolean ruled = doctor->ruled >= 0 && level != PIPESIM_LEVEL_MESSAGES;
-	const gint64 makespan = ruled ? replay_ruled(doctor) : replay_trial(doctor);
+	const gint64 makespan = ruled ? replay_ruled(doctor) : replay(doctor, FALSE);
 
 	return makespan < 0 ? G_MININT64
 			    : (ruled ? doctor->ruled : doctor->replayed) - makespan;

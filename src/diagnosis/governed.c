@@ -326,11 +326,9 @@ static void set_parts(PipesimDoctor *doctor, gboolean serial)
 			costs->slow != NULL && doctor->medians->at_usual_speed
 				? record->speed[record->joined.rank_of[i / PIPESIM_FB]]
 				: PIPESIM_PPM;
-		const gint64 share =
-			costs->slow != NULL
-				? doctor->medians->share[i / PIPESIM_FB * PIPESIM_N_KINDS +
-							 i % PIPESIM_FB]
-				: PIPESIM_PPM;
+		const gint64 share = costs->slow != NULL
+					     ? pipesim_median_share(doctor->medians, i)
+					     : PIPESIM_PPM;
 
 		costs->part[i] =
 			found[i] > 0

@@ -33,4 +33,10 @@ void pipesim_medians_free(PipesimMedians *medians);
 gint64 pipesim_median_on_rank(
 	const PipesimMedians *medians, guint replica, guint rank, guint stage, guint kind);
 
+/** pipesim_median_share: the share of @part of the costs, a stage and a kind below PIPESIM_FB. */
+static inline gint64 pipesim_median_share(const PipesimMedians *medians, guint part)
+{
+	return medians->share[part / PIPESIM_FB * PIPESIM_N_KINDS + part % PIPESIM_FB];
+}
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimMedians, pipesim_medians_free)

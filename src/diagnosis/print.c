@@ -338,17 +338,17 @@ static void note_spread(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 
 /* What to do about the largest cause; %u: the rank. */
 static const char *const advice[PIPESIM_N_CAUSES] = {
-	[PIPESIM_CAUSE_SCHEDULE] = "First: the bubble of the schedule",
-	[PIPESIM_CAUSE_IMBALANCE] = "First: stages differ, rank %u has most work",
-	[PIPESIM_CAUSE_SLOW_RANK] = "First: rank %u is slower than the others at the same ops",
-	[PIPESIM_CAUSE_CONTENTION] = ("First: receives that wait slow the ops of rank %u "
+	[PIPESIM_CAUSE_SCHEDULE] = "the bubble of the schedule",
+	[PIPESIM_CAUSE_IMBALANCE] = "stages differ, rank %u has most work",
+	[PIPESIM_CAUSE_SLOW_RANK] = "rank %u is slower than the others at the same ops",
+	[PIPESIM_CAUSE_CONTENTION] = ("receives that wait slow the ops of rank %u "
 				      "beside them; a runtime that "
 				      "issues them later would not"),
-	[PIPESIM_CAUSE_OPS] = "First: ops of rank %u now and then take longer than usual",
-	[PIPESIM_CAUSE_MESSAGES] = "First: rank %u waits for messages",
-	[PIPESIM_CAUSE_PEERS] = "First: collectives of rank %u wait for ",
-	[PIPESIM_CAUSE_HOST] = "First: the host of rank %u launches its ops too late",
-	[PIPESIM_CAUSE_OUTSIDE] = "First: what the ranks do outside the pipeline",
+	[PIPESIM_CAUSE_OPS] = "ops of rank %u now and then take longer than usual",
+	[PIPESIM_CAUSE_MESSAGES] = "rank %u waits for messages",
+	[PIPESIM_CAUSE_PEERS] = "collectives of rank %u wait for ",
+	[PIPESIM_CAUSE_HOST] = "the host of rank %u launches its ops too late",
+	[PIPESIM_CAUSE_OUTSIDE] = "what the ranks do outside the pipeline",
 };
 
 /* Which other schedule, with what stays and without. */
@@ -433,6 +433,7 @@ static void decide(
 	} else {
 		g_autofree char *rank = g_strdup_printf("%d", cause->rank);
 
+		g_string_append(out, before ? "Then: " : "First: ");
 		g_string_append(out, advice[order[first]]);
 		g_string_replace(out, "%u", cause->rank >= 0 ? rank : "one", 1);
 		if (order[first] == PIPESIM_CAUSE_PEERS) {
@@ -447,8 +448,6 @@ static void decide(
 		if (cause->without >= 0)
 			g_string_append_printf(out, "; without it the step takes %s",
 				pipesim_brief_time(cause->without));
-		if (before)
-			g_string_overwrite(out, 0, "Then: ");
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
 	if (record->cut)

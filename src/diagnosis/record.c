@@ -53,6 +53,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 {
 	g_autoptr(GHashTable) seen =
 		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	const gboolean on_gpu = pipesim_trace_get(trace, PIPESIM_ON_CPU) == NULL;
 	gint64 last = PIPESIM_UNKNOWN; /* end of the op before */
 
 	for (guint i = 0; i < trace->rows->len; i++) {
@@ -94,7 +95,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			.order = i,
 			.trace = trace,
 		};
-		if (pipesim_trace_get(trace, PIPESIM_ON_CPU) == NULL) {
+		if (on_gpu) {
 			building->record->in_ops += row->duration;
 			building->record->still += MAX(idle, 0);
 		}
