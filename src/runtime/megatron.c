@@ -207,6 +207,9 @@ static gboolean check_order(
 	const PipesimMegatron *all = t->all;
 	const PipesimProgram *program = all->program;
 
+	/* What the last rank sends needs a rank to go to, before that rank is looked at. */
+	if (program->shape.stages != all->ranks * all->chunks)
+		return refuse(error, s->rank, "not all ranks have as many stages");
 	for (guint chunk = 0; chunk < all->chunks; chunk++)
 		if (program->stage_of[(gsize)s->rank * all->chunks + chunk] !=
 			chunk * all->ranks + s->rank)
