@@ -103,6 +103,13 @@ static gboolean is_assignment(const char *word)
 	return n > 0 && !g_ascii_isdigit(word[0]) && word[n] == '=';
 }
 
+/* What @word of @text quotes. One that is no shorter is @text itself, with braces that nothing takes away. */
+static void read_quoted(GArray *all, const char *word, const char *text)
+{
+	if (strlen(word) < strlen(text))
+		pipesim_arguments_shell(all, word);
+}
+
 void pipesim_arguments_shell(GArray *all, const char *text)
 {
 	g_autoptr(GHashTable) variables =
@@ -137,7 +144,7 @@ void pipesim_arguments_shell(GArray *all, const char *text)
 				(equals == NULL ||
 					strcspn(word, " \n") < (gsize)(equals - word))) {
 				if (!again)
-					pipesim_arguments_shell(all, word);
+					read_quoted(all, word, text);
 				open = FALSE;
 			} else if (g_str_has_prefix(word, "--") && word[2] != '\0') {
 				char *name = g_strndup(word + 2, strcspn(word + 2, "="));
@@ -149,7 +156,7 @@ void pipesim_arguments_shell(GArray *all, const char *text)
 				*equals = '\0';
 				if (strstr(equals + 1, "--") != NULL &&
 					strpbrk(equals + 1, " \n") != NULL)
-					pipesim_arguments_shell(all, equals + 1);
+					read_quoted(all, equals + 1, text);
 				g_hash_table_insert(
 					variables, g_strdup(word), g_strdup(equals + 1));
 				open = FALSE;
