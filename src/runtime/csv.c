@@ -93,15 +93,22 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 static void cut_sequences(PipesimCells *file, PipesimShape *shape)
 {
 	const Numbers slices = count(&file->slices);
+	/* The fewer are told of. */
+	const gboolean stray = 2 * (guint64)file->n_sliced < file->n;
 
 	if (file->n_sliced == 0)
 		return;
 	for (guint32 i = 0; i < file->n; i++) {
 		PipesimCell *cell = &file->cells[i];
 
-		if (pipesim_action_is_sharding(cell->action))
+		if (pipesim_action_is_sharding(cell->action) || (stray && cell->slice == 0))
 			continue;
-		if (cell->slice == 0)
+		if (stray)
+			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
+				"slice %u of micro-batch %u in a file of whole micro-batches; "
+				"write %u alone, or slices in all cells",
+				cell->slice - 1u, cell->microbatch, cell->microbatch);
+		else if (cell->slice == 0)
 			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
 				"micro-batch %u without a slice in a file with slices; write "
 				"%u.0 to %u.%u",
