@@ -38,6 +38,16 @@ static void add_entry(GArray *entries, PipesimSettingId id, PipesimSetup *setup)
 
 /* Running -------------------------------------------------------------------------------- */
 
+/* What @letter is an option of @command for, or of any where that is NULL. */
+static PipesimSettingId find_letter(const PipesimCommand *command, char letter)
+{
+	for (guint id = 1; letter != '\0' && id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].letter == letter &&
+			(command == NULL || pipesim_command_takes(command, id)))
+			return id;
+	return PIPESIM_SET_NONE;
+}
+
 /* "-p8" is "-p 8", which GOption does not know. The array is the caller's; its texts are those of
  * @argv, or of @owned. */
 static char **split_letters(
@@ -53,15 +63,11 @@ static char **split_letters(
 		options &= strcmp(text, "--") != 0;
 		split[n++] = text;
 		if (!options || i == 0 || text[0] != '-' || text[1] == '-' || text[1] == '\0' ||
-			text[2] == '\0')
+			text[2] == '\0' || find_letter(command, text[1]) == PIPESIM_SET_NONE)
 			continue;
-		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-			if (pipesim_settings[id].letter == text[1] &&
-				pipesim_command_takes(command, id)) {
-				split[n - 1] = g_strndup(text, 2);
-				g_ptr_array_add(owned, split[n - 1]);
-				split[n++] = text + 2;
-			}
+		split[n - 1] = g_strndup(text, 2);
+		g_ptr_array_add(owned, split[n - 1]);
+		split[n++] = text + 2;
 	}
 	*argc = n;
 	return split;
@@ -95,11 +101,10 @@ static gboolean shortens(const char *option, const char *name)
 static char *name_of_letter(const char *message)
 {
 	const char *letter = strrchr(message, '-');
+	const PipesimSettingId id =
+		letter != NULL ? find_letter(NULL, letter[1]) : PIPESIM_SET_NONE;
 
-	for (guint id = 1; letter != NULL && letter[1] != '\0' && id < PIPESIM_N_SETTINGS; id++)
-		if (pipesim_settings[id].letter == letter[1])
-			return g_strdup(pipesim_settings[id].name);
-	return NULL;
+	return id != PIPESIM_SET_NONE ? g_strdup(pipesim_settings[id].name) : NULL;
 }
 
 /* "unknown option --shedule; did you mean --schedule?" */
@@ -134,14 +139,15 @@ static void hint_names(const PipesimCommand *command, int argc, char *const *arg
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		const char *text = argv[i];
 		g_autofree char *name = g_strndup(text, strcspn(text, "="));
-		const PipesimSettingId id = g_str_has_prefix(name, "--")
-						    ? pipesim_setting_find(name)
-						    : PIPESIM_SET_NONE;
+		const PipesimSettingId id =
+			g_str_has_prefix(name, "--") ? pipesim_setting_find(name)
+			: name[0] == '-' && !name[2] ? find_letter(command, name[1])
+						     : PIPESIM_SET_NONE;
 		const PipesimSetting *setting = &pipesim_settings[id];
 
 		if (id == PIPESIM_SET_NONE || !pipesim_command_takes(command, id))
 			continue;
-		if (strcmp(name, setting->name) != 0) {
+		if (name[1] == '-' && strcmp(name, setting->name) != 0) {
 			g_autofree char *hint =
 				g_strdup_printf("%s is now called %s", name, setting->name);
 
