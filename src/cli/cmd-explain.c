@@ -1,8 +1,8 @@
 #include "config.h"
 
 #include "cli/command.h"
-#include "layout/choose.h"
 #include "output/table.h"
+#include "setup/choice.h"
 #include <string.h>
 
 #define WIDTH 80
@@ -37,24 +37,34 @@ static gboolean is_shown(const PipesimShape *shape, guint rank)
 	       rank + LAST_RANKS >= shape->ranks;
 }
 
-static void append_row(GString *out, const PipesimShape *shape, const char *title, int chunk)
+/* The ranks of @order, or where @chunk is not below 0 their stages. */
+static void append_row(GString *out, const PipesimOrder *order, const char *title, int chunk)
 {
+	const PipesimShape *shape = &order->shape;
 	const int width = shape->stages > 1000 ? 7 : 4;
 
 	g_string_append_printf(out, "  %-*s", shape->copies == 2 ? 23 : 12, title);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
+		const gsize at = (gsize)rank * shape->chunks + (guint)MAX(chunk, 0);
+		const guint number = chunk < 0 ? rank
+				     : order->program != NULL
+					     ? order->program->stage_of[at]
+					     : pipesim_shape_stage(shape, rank, (guint)chunk);
+
 		if (rank == FIRST_RANKS && !is_shown(shape, rank))
 			g_string_append_printf(out, "%*s", width, "...");
-		if (is_shown(shape, rank))
-			g_string_append_printf(out, "%*u", width,
-				chunk < 0 ? rank
-					  : pipesim_shape_stage(shape, rank, (guint)chunk));
+		if (is_shown(shape, rank) && number == PIPESIM_NO_OP)
+			g_string_append_printf(out, "%*s", width, "-");
+		else if (is_shown(shape, rank))
+			g_string_append_printf(out, "%*u", width, number);
 	}
 	g_string_append_c(out, '\n');
 }
 
-static void append_placement(const PipesimShape *shape, GString *out)
+static void append_placement(const PipesimOrder *order, GString *out)
 {
+	const PipesimShape *shape = &order->shape;
+
 	g_string_append_printf(
 		out, "\nPlacement: the stages of each rank, at PP %u\n  ", shape->ranks);
 	if (shape->copies > 1)
@@ -64,7 +74,7 @@ static void append_placement(const PipesimShape *shape, GString *out)
 	else
 		g_string_append_printf(out, "%u stage%s of 1/%u of the model, one copy\n",
 			shape->stages, shape->stages == 1 ? "" : "s", shape->stages);
-	append_row(out, shape, "rank", -1);
+	append_row(out, order, "rank", -1);
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 		/* By the numbers that ops below have. */
 		g_autofree char *title =
@@ -75,7 +85,7 @@ static void append_placement(const PipesimShape *shape, GString *out)
 				: g_strdup_printf("%s %u",
 					  shape->copies > 2 ? "pipeline" : "chunk", chunk);
 
-		append_row(out, shape, title, (int)chunk);
+		append_row(out, order, title, (int)chunk);
 	}
 }
 
@@ -299,46 +309,64 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 		append_section(out, "Options", options->str);
 }
 
-static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
+/* What the run of @choice shows: which rank holds what, the phases of ranks, the timeline. */
+static gboolean append_run(const PipesimChoice *choice, PipesimSetup *setup,
 	const PipesimStyle *style, GString *out, GError **error)
 {
-	g_autoptr(PipesimComparison) comparison = NULL;
-	g_auto(GStrv) paragraphs =
-		g_strsplit(schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
+	g_autoptr(PipesimComparison) comparison =
+		pipesim_comparison_new(&setup->scenario, setup->costs);
+	PipesimRun *run = pipesim_choice_run(choice, &setup->scenario, setup->costs);
 	const PipesimOrder *order;
-	PipesimShape shape;
-	PipesimRun *run;
-	guint whole, parts;
+	guint ranks, whole, parts;
 
-	if (!pipesim_setup_check_used(setup, schedule->takes, error) ||
-		!choose_shape(schedule, &setup->scenario, &shape, error))
-		return FALSE;
-	append_words(schedule, out);
-	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
-	pipesim_layout_run_points(
-		schedule, &(PipesimPoint){&setup->scenario, setup->costs}, 1, &run);
 	g_ptr_array_add(comparison->runs, run);
 	if (!pipesim_run_check(run, error))
 		return FALSE;
 	pipesim_setup_tell_layers(setup, run->name, run->layers);
-	append_placement(&shape, out);
 	order = run->step->job.order;
+	append_placement(order, out);
+	ranks = order->shape.ranks;
 	whole = pipesim_shape_whole(&order->shape);
 	parts = pipesim_shape_parts(&order->shape);
-	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape.ranks,
-		whole, whole == 1 ? "" : "es");
+	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", ranks, whole,
+		whole == 1 ? "" : "es");
 	if (parts > 1)
 		g_string_append_printf(
-			out, " in %u %s each", parts, shape.sliced ? "slices" : "parts");
+			out, " in %u %s each", parts, order->shape.sliced ? "slices" : "parts");
 	g_string_append_c(out, '\n');
 	append_rank(order, 0, out);
-	if (shape.ranks > 2)
-		append_rank(order, shape.ranks / 2, out);
-	if (shape.ranks > 1)
-		append_rank(order, shape.ranks - 1, out);
+	if (ranks > 2)
+		append_rank(order, ranks / 2, out);
+	if (ranks > 1)
+		append_rank(order, ranks - 1, out);
 	g_string_append(out, "\nTimeline\n");
 	pipesim_timeline_text(comparison, &(PipesimView){0}, style, out);
-	append_formulae(schedule, out);
+	return TRUE;
+}
+
+/* A file has no words of its own. */
+static gboolean explain(const PipesimChoice *choice, PipesimSetup *setup,
+	const PipesimStyle *style, GString *out, GError **error)
+{
+	const PipesimSchedule *schedule = choice->schedule;
+	g_auto(GStrv) paragraphs = g_strsplit(
+		schedule != NULL && schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
+	PipesimShape shape;
+
+	if (!pipesim_setup_check_used(setup,
+		    schedule != NULL ? schedule->takes
+				     : pipesim_choice_takes(choice, &setup->scenario),
+		    error) ||
+		(schedule != NULL && !choose_shape(schedule, &setup->scenario, &shape, error)))
+		return FALSE;
+	if (schedule != NULL)
+		append_words(schedule, out);
+	else
+		g_string_append_printf(out, "%s: the order of a file\n", choice->path);
+	if (!append_run(choice, setup, style, out, error))
+		return FALSE;
+	if (schedule != NULL)
+		append_formulae(schedule, out);
 	for (guint i = 0; paragraphs[i] != NULL; i++) {
 		g_string_append_c(out, '\n');
 		append_wrapped(out, paragraphs[i], 0);
@@ -350,13 +378,16 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimStyle style = pipesim_terminal_style(setup, NULL);
-	const PipesimSchedule *const *schedules = pipesim_schedule_list();
-	const PipesimSchedule *one[2] = {NULL};
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	PipesimScenario given;
 
 	if (setup->n_operands != 1)
-		return pipesim_refuse(error,
-			"explain takes one schedule, or all; see pipesim list for their names");
+		return pipesim_refuse(error, "explain takes schedules and schedule files, with "
+					     "commas between, or all; "
+					     "see pipesim list for names");
+	if (!pipesim_choices_add_list(choices, setup->operands[0], error))
+		return FALSE;
+	pipesim_choices_shape(choices, &setup->scenario);
 	if (setup->scenario.ranks == 0)
 		setup->scenario.ranks = 4;
 	if (style.width == 0)
@@ -364,18 +395,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
 	pipesim_setup_sustain(setup);
-	if (strcmp(setup->operands[0], "all") != 0) {
-		one[0] = pipesim_schedule_find(setup->operands[0], error);
-		if (one[0] == NULL)
-			return FALSE;
-		schedules = one;
-	}
 	/* Each at the shape that was given, or at one of its own. */
 	given = setup->scenario;
-	for (guint i = 0; schedules[i] != NULL; i++) {
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+
 		g_string_append(out, i > 0 ? "\n\n" : "");
-		setup->scenario = given;
-		if (!explain(schedules[i], setup, &style, out, error))
+		setup->scenario = pipesim_choice_scenario(choice, &given);
+		if (!explain(choice, setup, &style, out, error))
 			return FALSE;
 	}
 	return pipesim_print(NULL, out, error);
@@ -384,11 +411,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
 	.summary = "what a schedule does, gains and costs",
-	.usage = "NAME|all",
+	.usage = "NAME|FILE.csv,...|all",
 	.about = "Explains what a schedule does, gains and costs, which rank holds which "
 		 "stage, the phases of each\nrank, and the published formulae. Phases and "
-		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others.",
+		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others; "
+		 "those "
+		 "of a file are its own.",
 	.operand = "an operand",
+	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_ENCODER,
 		PIPESIM_SET_VOCAB_PARALLEL, PIPESIM_ALL_NETWORK},
 	.run = run,

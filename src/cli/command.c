@@ -180,7 +180,7 @@ GString *pipesim_completion(void)
 						      ? PIPESIM_SET_TRACE
 						      : PIPESIM_SET_SCHEDULE;
 		const PipesimWording words = {
-			.argument = command->operand, .values = pipesim_settings[like].values};
+			.argument = command->usage, .values = pipesim_settings[like].values};
 		/* Operands that are no files are names of schedules. */
 		g_autofree char *value = command->run == NULL        ? list_topics()
 					 : path == PIPESIM_PATH_NONE ? g_strdup("@name")
