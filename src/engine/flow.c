@@ -141,7 +141,6 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room)
 			place->to[back] = (where[to] - 1) / shape->chunks;
 			other = &flow->places[where[to] - 1];
 			place->out[back] = other->in[back];
-			other->from[back] = (where[i] - 1) / shape->chunks;
 			other->giver[back] = where[i] - 1;
 		}
 	return TRUE;

@@ -18,8 +18,7 @@ typedef struct {
 	PipesimMoment *in[2];  /* what it needs, by micro-batch & mask; NULL: nothing */
 	PipesimMoment *out[2]; /* what it gives to the stage that needs it; NULL: none does */
 	guint32 to[2];         /* the rank of that */
-	guint32 from[2];       /* the rank that gives what it needs, */
-	guint32 giver[2];      /* and its place */
+	guint32 giver[2];      /* the place that gives what it needs */
 	guint32 n[2];          /* how many ran */
 } PipesimPlace;
 
@@ -109,14 +108,12 @@ gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses
  * is in two places, or without memory. */
 gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room);
 
-/** pipesim_flow_rounds, pipesim_flow_megatron, pipesim_flow_between: runs @flow as PyTorch or Megatron tells it, or a
- * runtime that says what stands between two ops.
+/** pipesim_flow_rounds, pipesim_flow_megatron: runs @flow as PyTorch or Megatron tells it.
  * @done: (out): FALSE where that is not to be told so, or comes to no end
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_flow_rounds(PipesimFlow *flow, gboolean *done, GError **error);
 gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error);
-gboolean pipesim_flow_between(PipesimFlow *flow, gboolean *done, GError **error);
 
 /** pipesim_flow_loop: @rank comes to its next loop. */
 static inline void pipesim_flow_loop(PipesimFlow *flow, guint rank)

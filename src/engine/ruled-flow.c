@@ -71,10 +71,8 @@ static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean count
 		r->now = r->free = released != NULL ? released[rank] : 0;
 		step->first_start[rank] = 0;
 	}
-	ok = step->job.runtime == &pipesim_runtime_megatron
-		     ? pipesim_flow_megatron(flow, done, error)
-	     : step->job.runtime->between != NULL ? pipesim_flow_between(flow, done, error)
-						  : pipesim_flow_rounds(flow, done, error);
+	ok = step->job.runtime->runs_files ? pipesim_flow_rounds(flow, done, error)
+					   : pipesim_flow_megatron(flow, done, error);
 	*done = *done && flow->n_done == order->n_ops;
 	step->makespan = 0;
 	for (guint rank = 0; *done && rank < shape->ranks; rank++) {
@@ -113,6 +111,8 @@ gboolean pipesim_ruled_flow(
 		if (!pipesim_rounds_check(order->shape.ranks, pipesim_order_has_pairs(order),
 			    &job->issuing, error))
 			return FALSE;
+	} else if (job->runtime != &pipesim_runtime_megatron) {
+		return TRUE;
 	}
 	if (!verbs || (order->is_closed && order->program == NULL)) {
 		PipesimFlow flow = {.step = step,

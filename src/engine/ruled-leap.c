@@ -362,8 +362,7 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GEr
 	return TRUE;
 }
 
-gboolean pipesim_ruled_leap(
-	PipesimStep *step, gboolean may_stop, gboolean *done, GError **error)
+gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 {
 	const PipesimOrder *order = step->job.order;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
@@ -391,9 +390,11 @@ gboolean pipesim_ruled_leap(
 	if (of_each == 0 || (step->job.runtime == &pipesim_runtime_megatron &&
 				    pipesim_megatron_refuses(order)))
 		return TRUE;
-	/* One short try before, unless it is to be told after how many micro-batches all repeats. */
 	next = LEAST_KEPT + 2 * order->shape.ranks / of_each;
-	few = may_stop && worth * LEAST_KEPT >= all;
+	/* One short try before, unless it is to be told after how many micro-batches all repeats; of a loop that is
+	 * short itself only whether it comes to a stop, as it may where a rank waits between two ops. */
+	few = step->job.runtime->between != NULL && !pipesim_order_has_pairs(order) &&
+	      worth * LEAST_KEPT >= all;
 	kept = step->job.period ? next : few ? FEWEST : LEAST_KEPT;
 	for (; !*done && (kept == FEWEST ? kept < all : worth * kept < all);
 		next *= kept < next ? 1 : 3, kept = next) {

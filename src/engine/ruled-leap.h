@@ -11,12 +11,10 @@
  * what is issued, who meets whom, what waits for what, and every time later by the same, so that no message or
  * wait reaches further back than the stretches that were compared, each further stretch is as much later
  * again: those that were cut away are put back by multiplying.
- * @may_stop: it may well come to a stop, which a few supersteps show
  * @done: (out): FALSE where that does not pay or nothing repeats so
  *
  * Where a list cut short stops before any rank has come to what was cut away, all of it stops there too.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where time would pass 2^62 ns, with PIPESIM_ERROR_CONSTRAINT where the
  * runtime does not run such an order, and with PIPESIM_ERROR_DEADLOCK, the same that a run of all has. */
-gboolean pipesim_ruled_leap(
-	PipesimStep *step, gboolean may_stop, gboolean *done, GError **error);
+gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error);

@@ -245,15 +245,12 @@ static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
 	const PipesimJob *job = &step->job;
 	const gboolean told = job->order->n_ops <= job->most_ops;
 	const gboolean first = told && !job->period && job->order->n_ops <= MOST_TOLD;
-	gboolean ok = TRUE, may_stop;
+	gboolean ok = TRUE;
 
 	if (first)
 		ok = pipesim_ruled_flow(step, TRUE, TRUE, done, error);
-	/* What is told between two ops ends, as a rule, unless it comes to a stop. */
-	may_stop =
-		first && job->runtime->between != NULL && !pipesim_order_has_pairs(job->order);
 	if (ok && !*done)
-		ok = pipesim_ruled_leap(step, may_stop, done, error);
+		ok = pipesim_ruled_leap(step, done, error);
 	if (ok && !*done && told)
 		ok = pipesim_ruled_flow(step, TRUE, FALSE, done, error);
 	if (ok && !*done && told)
