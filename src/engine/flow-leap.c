@@ -9,6 +9,8 @@
 
 /* Supersteps that are worth looking at. */
 #define LEAST 4
+/* Ops of which something would have been left out by then, if ever. */
+#define MOST_TOLD (1u << 20)
 
 typedef enum {
 	TAKE,    /* what is visited becomes what the next visits are compared with */
@@ -37,6 +39,7 @@ struct _PipesimLeap {
 	guint32 loop, rounds, n_seen, next;
 	guint32 n_limited; /* phases that have been come to */
 	guint64 n_done;    /* at the limits before */
+	gboolean left_out; /* something was */
 };
 
 static gint64 take(PipesimLeap *leap, gint64 value)
@@ -205,6 +208,7 @@ static void move(PipesimLeap *leap)
 	(void)visit(leap, MOVE, times * leap->supersteps);
 	for (guint rank = 0; rank < ranks; rank++)
 		flow->n_done += (guint64)leap->supersteps * pipesim_leap_ops(leap, rank);
+	leap->left_out = TRUE;
 }
 
 /* Whether all ranks are in their loops of one phase, whose micro-batches can be counted. */
@@ -226,7 +230,7 @@ static gboolean find_phase(PipesimLeap *leap)
 	return FALSE;
 }
 
-void pipesim_leap_look(PipesimLeap *leap)
+static void look(PipesimLeap *leap)
 {
 	const PipesimFlowRank *r = &leap->flow->ranks[0];
 	const gboolean taken = r->loop == leap->loop;
@@ -256,6 +260,12 @@ void pipesim_leap_look(PipesimLeap *leap)
 	leap->rounds = r->rounds;
 	g_array_set_size(leap->then, 0);
 	(void)visit(leap, TAKE, 0);
+}
+
+gboolean pipesim_leap_look(PipesimLeap *leap)
+{
+	look(leap);
+	return !leap->flow->leaps || leap->left_out || leap->flow->n_done < MOST_TOLD;
 }
 
 /* Limits ------------------------------------------------------------------------------------ */
@@ -300,7 +310,8 @@ gboolean pipesim_leap_next(PipesimLeap *leap)
 
 	if (leap == NULL || flow->ranks[0].limit == G_MAXUINT32)
 		return FALSE;
-	pipesim_leap_look(leap);
+	if (!pipesim_leap_look(leap))
+		return FALSE;
 	leap->n_done = flow->n_done;
 	if (stuck)
 		leap->n_limited = leap->loops.n_phases;

@@ -103,8 +103,8 @@ static inline gboolean act(gpointer data, guint rank)
 	gboolean forward, backward, pair;
 	gint64 free;
 
-	if (rank == 0 && t->leap != NULL)
-		pipesim_leap_look(t->leap);
+	if (rank == 0 && t->leap != NULL && !pipesim_leap_look(t->leap))
+		return FALSE;
 	if (r->at == t->members[rank].todo_at) {
 		pass_stage(&t->members[rank], flow->program->rank_begin[rank]);
 		return TRUE;

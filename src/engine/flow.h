@@ -73,12 +73,14 @@ typedef struct {
 PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state);
 void pipesim_leap_free(PipesimLeap *leap);
 
-/** pipesim_leap_look: leaps, if all is as it was some supersteps ago. */
-void pipesim_leap_look(PipesimLeap *leap);
+/** pipesim_leap_look: leaps, if all is as it was some supersteps ago.
+ *
+ * Returns: FALSE where enough was told of a flow that only leaps. */
+gboolean pipesim_leap_look(PipesimLeap *leap);
 
 /** pipesim_leap_next: nobody goes on: looks, and sets the limits of all ranks to a superstep later. @leap: (nullable)
  *
- * Returns: FALSE where there were no limits. */
+ * Returns: FALSE where there were no limits, or enough was told. */
 gboolean pipesim_leap_next(PipesimLeap *leap);
 
 /** pipesim_leap_word, _count, _microbatch, _message, _time: @value is always the same; grows by @by a superstep; by as

@@ -20,9 +20,6 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
-/* Of no more ops all are told before lists of a few show what repeats. */
-#define MOST_TOLD (1u << 20)
-
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
 
@@ -244,10 +241,9 @@ static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
 {
 	const PipesimJob *job = &step->job;
 	const gboolean told = job->order->n_ops <= job->most_ops;
-	const gboolean first = told && !job->period && job->order->n_ops <= MOST_TOLD;
 	gboolean ok = TRUE;
 
-	if (first)
+	if (told && !job->period)
 		ok = pipesim_ruled_flow(step, TRUE, TRUE, done, error);
 	if (ok && !*done)
 		ok = pipesim_ruled_leap(step, done, error);

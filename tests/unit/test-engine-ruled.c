@@ -304,6 +304,27 @@ START_TEST(told)
 }
 END_TEST
 
+/* What repeats is left out of a step of more than 2^20 ops, or it is told whole once nothing has been by then. */
+START_TEST(told_long)
+{
+	const PipesimSchedule *schedule =
+		_i == 0 ? &pipesim_schedule_interleaved_1f1b : &pipesim_schedule_looped_bfs;
+	const PipesimScenario scenario = {.ranks = 2, .microbatches = 140000};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	PipesimShape shape;
+
+	ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	ck_assert_uint_gt(order->n_ops, 1u << 20);
+	n_told = 0;
+	assert_told(order, pipesim_runtime_find("pytorch-2.15", "-", NULL), 6);
+	ck_assert_uint_eq(n_told, 1);
+}
+END_TEST
+
 /* Long steps: what is multiplied is what a run of all has. --- */
 
 static guint n_leapt, n_long, n_grown, n_stopped;
@@ -468,6 +489,7 @@ Suite *engine_ruled_suite(void)
 	tcase_add_loop_test(tcase, equals_reference, 0, count);
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
 	tcase_add_loop_test(tcase, told, 0, count);
+	tcase_add_loop_test(tcase, told_long, 0, 2);
 	tcase_add_loop_test(tcase, leaps, 0, 6);
 	suite_add_tcase(suite, tcase);
 	return suite;
