@@ -9,23 +9,20 @@
  *
  * Rounds place one F and one I a lane in turn, as the zero-bubble authors do; runs of whatever
  * can start first place ops in the order of time. Bounds below which no order can be say when to
- * stop, and targets halved between them and the best so far what lanes may still idle (a binary
- * search on the answer). */
+ * stop, and the best so far what lanes may still idle. */
 #include "config.h"
 
 #include "base/tournament.h"
 #include "order/justify.h"
 #include "schedule/search/zb-search.h"
 
-/* What the rounds cost beyond the authors' own attempts: so many ops, or so many per op. */
+/* What is tried beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
 /* Most times that an order is put together anew. */
 #define TIMES 30
-/* Shares of the idle time to spare that targeted rounds try in the warm-up. */
-#define SHARES 5
 
 enum {
 	F = PIPESIM_PROBLEM_F,
@@ -154,23 +151,19 @@ static gint64 input_ready(const Search *s, guint j)
 /* One way to fill rounds of one F and one I a lane. */
 typedef struct {
 	/* In the warm-up, which ends with the first I: TRUE: rather one F too many than to idle
-	 * for more than @spare before it. */
+	 * before it. */
 	gboolean overruns;
-	gint64 spare;
 	/* A lane whose next I is about to come leaves out its F in favour of it. */
 	gboolean awaits_input;
 	/* A W that does not fit before an arrival runs although the lane has idle time to
 	 * spare; without idle time to spare it runs anyway. */
 	gboolean fills;
-	/* Idle time to spare: FALSE: as long as another lane already idles more. TRUE: up to
-	 * @allowed of the lane. */
-	gboolean is_targeted;
 } Rounds;
 
-/* How long @lane may idle from here. */
-static gint64 to_spare(const Search *s, const Rounds *way, const Lane *lane)
+/* How long @lane may idle from here: as long as another lane already idles more. */
+static gint64 to_spare(const Search *s, const Lane *lane)
 {
-	return (way->is_targeted ? lane->allowed : s->most_idle) - lane->idle;
+	return s->most_idle - lane->idle;
 }
 
 /* W before an arrival at @until: those that fit, and perhaps one that does not. */
@@ -179,7 +172,7 @@ static void fill_gap(Search *s, const Rounds *way, Lane *lane, gint64 until)
 	while (waiting(lane) > 0 && lane->clock + lane->time[W] <= until)
 		run_weight(s, lane);
 	if (waiting(lane) > 0 && lane->clock < until &&
-		(way->fills || until - lane->clock > to_spare(s, way, lane)))
+		(way->fills || until - lane->clock > to_spare(s, lane)))
 		run_weight(s, lane);
 }
 
@@ -199,9 +192,7 @@ static gint64 plan_warm_up(const Search *s, const Rounds *way, Lane *lane, gint6
 	lane->wanted = 0;
 	while (end < ready && held + problem->held <= problem->limit &&
 		lane->done[F] + lane->wanted < s->m) {
-		const gint64 gap = ready - end;
-
-		if (gap < lane->time[F] && (!way->overruns || gap <= way->spare))
+		if (ready - end < lane->time[F] && !way->overruns)
 			break;
 		held += problem->held;
 		end += lane->time[F];
@@ -241,7 +232,7 @@ static void warm_up(Search *s, const Rounds *way)
 
 /* Whether @lane had better wait for its next I than run an F before it, the lane after it being
  * well supplied. */
-static gboolean should_wait(const Search *s, const Rounds *way, const Lane *lane)
+static gboolean should_wait(const Search *s, const Lane *lane)
 {
 	const Lane *next = lane + 1;
 	const gint64 there = next->clock + next->time[F] + next->time[I] + s->problem->p2p;
@@ -255,7 +246,7 @@ static gboolean should_wait(const Search *s, const Rounds *way, const Lane *lane
 	if (missing > 0)
 		weights = (missing + s->weight_held - 1) / s->weight_held;
 	return lane->clock + lane->time[F] + weights * lane->time[W] > there &&
-	       there - lane->clock <= to_spare(s, way, lane);
+	       there - lane->clock <= to_spare(s, lane);
 }
 
 /* A lane that the next one takes nothing from this round runs no F either, unless its own I of
@@ -269,7 +260,7 @@ static void choose_forwards(const Search *s, const Rounds *way, guint round)
 		const gboolean can = wanted && lane->done[F] < s->m &&
 				     missing_room(s, lane) <= waiting(lane) * s->weight_held;
 		const gboolean waits =
-			way->awaits_input && j + 1 < s->p && can && should_wait(s, way, lane);
+			way->awaits_input && j + 1 < s->p && can && should_wait(s, lane);
 
 		wanted = (can && !waits) || lane->done[F] == round;
 		lane->wanted = wanted;
@@ -577,38 +568,6 @@ static void try_by_time(Search *s)
 	}
 }
 
-/* Rounds that idle up to what @span and @makespan allow; in the warm-up a share of that. */
-static gboolean try_targeted(Search *s, gint64 span, gint64 makespan)
-{
-	allow(s, span, makespan);
-	for (guint i = 0; i < 4 * (SHARES + 1) && !tires(s); i++) {
-		const guint share = i % (SHARES + 1);
-		const Rounds way = {.overruns = share < SHARES,
-			.spare = s->lanes[0].allowed / SHARES * share,
-			.awaits_input = (i / (SHARES + 1) & 2) == 0,
-			.fills = (i / (SHARES + 1) & 1) == 0,
-			.is_targeted = TRUE};
-
-		if (try_rounds(s, &way) && keep(s, TRUE))
-			return TRUE;
-	}
-	return FALSE;
-}
-
-/* Halves what lies between the bound and the best span, or makespan. */
-static void tighten(Search *s, const gint64 *value, gint64 bound)
-{
-	const gboolean is_span = value == &s->best->span;
-
-	while (bound < *value && !tires(s)) {
-		const gint64 target = bound + (*value - bound) / 2;
-
-		if (!try_targeted(s, is_span ? target : s->best->span,
-			    is_span ? s->best->makespan : target))
-			bound = target + 1;
-	}
-}
-
 static gboolean is_shorter(const PipesimZbResult *a, const PipesimZbResult *b, gboolean by_span)
 {
 	const gint64 first[] = {
@@ -655,9 +614,6 @@ static void search_rungs(
 		try_published(s);
 		s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
 		try_by_time(s);
-		tighten(s, &s->best->span, s->best->span_bound);
-		if (!by_span)
-			tighten(s, &s->best->makespan, s->best->makespan_bound);
 		if (x != NULL && s->best->makespan < G_MAXINT64 / 2)
 			justify(s, x, s->best);
 		if (is_shorter(s->best, best, by_span)) {
