@@ -1,7 +1,7 @@
 #!/bin/sh
 # The unit tests, a suite a process, on all cores, the longest first; what fails, and one closing line for all of them. A
 # suite that crashes or hangs runs again with each check in a process of its own, which names the check: for all of them
-# these processes would take half of the time. What goes over the grid walks each fifth point, and searches and random
+# these processes would take half of the time. What goes over the grid walks each eleventh point, and searches and random
 # orders some of their cases; with PIPESIM_LONG=yes all, but for the largest grids under sanitizers, which take ten times
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -10,9 +10,11 @@ for suite in plan-search optimize-search optimize-mixed engine-ruled engine-equa
 	diagnosis-executed optimize-bound layout-search analysis-report optimize-limits; do
 	grep -x "$suite" "$scratch/all"
 done >"$scratch/suites"
+# shellcheck disable=SC2094 # patterns are read first
 grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
 [ -s "$scratch/suites" ] || exit 99
 if [ -n "${PIPESIM_SUITES-}" ]; then
+	# shellcheck disable=SC2086 # words
 	printf '%s\n' $PIPESIM_SUITES >"$scratch/suites"
 fi
 # What is freed is kept: large blocks that come and go would be cleared by the kernel each time.
@@ -23,7 +25,7 @@ xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
 	long-*) ;;
 	longsanitized-output-chrome | longsanitized-engine-paths | longsanitized-engine-fast | longsanitized-engine-huge) stride=5 ;;
 	longsanitized-*) ;;
-	*) stride=5 ;;
+	*) stride=11 ;;
 	esac
 	[ -z "${stride-}" ] || export PIPESIM_GRID_STRIDE="$stride"
 	export CK_RUN_SUITE="$3"

@@ -295,20 +295,21 @@ START_TEST(leaps_are_taken)
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
 		for (guint32 seed = 10; seed < 14; seed += grid_every(2))
-			ck_assert_msg(
-				leaps(pipesim_schedule_find(names[i], NULL), 8, 300000, seed),
+			ck_assert_msg(leaps(pipesim_schedule_find(names[i], NULL), 8,
+					      300000 / grid_every(4), seed),
 				"%s, seed %u: no leap", names[i], seed);
 }
 END_TEST
 
 START_TEST(leaps_change_nothing)
 {
+	const guint shorter = grid_every(4);
 	guint n = 0;
 
 	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++) {
-		n += leaps(*s, 4, 100000, (guint32)_i);
-		leaps(*s, 5, 20003, (guint32)_i + 100);
-		leaps(*s, 3, 30000, (guint32)_i + 200);
+		n += leaps(*s, 4, 100000 / shorter, (guint32)_i);
+		leaps(*s, 5, 20003 / shorter, (guint32)_i + 100);
+		leaps(*s, 3, 30000 / shorter, (guint32)_i + 200);
 	}
 	ck_assert_uint_ge(n, 7);
 }

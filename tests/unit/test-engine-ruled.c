@@ -464,7 +464,7 @@ START_TEST(leaps)
 		if (order->is_closed)
 			assert_parts(order, program);
 		for (guint32 k = 0; pipesim_runtime_list()[k] != NULL; k++)
-			for (guint32 seed = 0; seed < 24; seed += grid_every(13))
+			for (guint32 seed = 0; seed < 24; seed += grid_every(24))
 				if (pipesim_runtime_list()[k]->waits)
 					assert_leap(schedule, order, program,
 						pipesim_runtime_list()[k],

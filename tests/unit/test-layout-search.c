@@ -214,7 +214,7 @@ START_TEST(ends_as_balanced)
 	static const guint shapes[][2] = {{1, 1}, {2, 2}, {2, 5}, {3, 4}, {4, 8}};
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
-	const guint every = grid_every(2);
+	const guint every = grid_every(4);
 	guint shorter = 0, deadlocks = 0, refused = 0;
 
 	model->layers = 8;

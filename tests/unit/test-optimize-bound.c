@@ -585,9 +585,10 @@ START_TEST(bounds_are_below_all_orders)
 {
 	guint solved = 0, met = 0;
 
-	check_shape(_i, FALSE, is_full() ? MANY_SEEDS : SEEDS, shapes[_i].most, &solved, &met);
+	check_shape(_i, FALSE, is_full() ? MANY_SEEDS : SEEDS / grid_every(2), shapes[_i].most,
+		&solved, &met);
 	/* The largest ones are solved where the limit leaves few orders. */
-	ck_assert_uint_ge(solved, _i < QUICK_SHAPES ? 10 : 1);
+	ck_assert_uint_ge(solved, _i < QUICK_SHAPES ? 10 / grid_every(2) : 1);
 	ck_assert_uint_ge((_i < QUICK_SHAPES ? 2 : 3) * met, solved);
 }
 END_TEST
@@ -597,8 +598,9 @@ START_TEST(bounds_know_pairs)
 {
 	guint solved = 0, met = 0;
 
-	check_shape(_i, TRUE, is_full() ? MANY_SEEDS : PAIR_SEEDS, 10000, &solved, &met);
-	ck_assert_uint_ge(solved, 3);
+	check_shape(_i, TRUE, is_full() ? MANY_SEEDS : PAIR_SEEDS / grid_every(2), 10000,
+		&solved, &met);
+	ck_assert_uint_ge(solved, 3 / grid_every(2));
 }
 END_TEST
 
@@ -636,7 +638,7 @@ static const struct {
 START_TEST(passing_is_below_all_orders)
 {
 	const guint m = passing_shapes[_i].m;
-	const guint seeds = is_full() ? 48 : 12;
+	const guint seeds = is_full() ? 48 : 12 / grid_every(2);
 	g_autofree gint64 *none = g_new0(gint64, m);
 	guint best = 0, held = 0, solved = 0;
 
@@ -665,7 +667,7 @@ START_TEST(passing_is_below_all_orders)
 		}
 		clear_case(&c);
 	}
-	ck_assert_uint_ge(best, passing_shapes[_i].least_best);
+	ck_assert_uint_ge(best, passing_shapes[_i].least_best / grid_every(2));
 	ck_assert_uint_ge(held, seeds / 2);
 	ck_assert_uint_ge(solved, seeds / 12);
 }

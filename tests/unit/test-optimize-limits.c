@@ -216,7 +216,7 @@ START_TEST(all_count_alike)
 			.moves = seed % 3 * 100,
 			.seed = 1};
 		g_autoptr(GPtrArray) runs = run_all(&of);
-		const guint every = MIN(grid_every(3), runs->len);
+		const guint every = MIN(grid_every(7), runs->len);
 
 		for (guint i = draw % every; i < runs->len; i += every)
 			for (gint64 less = 0; less < 2; less++)

@@ -135,7 +135,7 @@ END_TEST
 /* No longer than what it begins from, no shorter than the bound, and the same on any number of threads. */
 START_TEST(found_between_start_and_bound)
 {
-	const guint every = grid_every(5);
+	const guint every = grid_every(8);
 
 	for (guint seed = (guint)_i % every; seed < 8; seed += every) {
 		PipesimScenario scenario;
@@ -283,7 +283,7 @@ START_TEST(quantiles_hold_elsewhere)
 			.costs = costs,
 			.placement = cases[i].placement,
 			.chunks = cases[i].chunks,
-			.moves = 200000,
+			.moves = 200000 / grid_every(4),
 			.seed = 1};
 		g_autoptr(PipesimFound) plain = pipesim_search(&of, NULL), robust = NULL;
 		gint64 of_plain, of_robust;
@@ -304,7 +304,7 @@ END_TEST
 /* Whatever is repeated, all ops are there, and nothing is held above the limit. */
 START_TEST(stretched_orders_are_complete)
 {
-	const guint every = grid_every(2);
+	const guint every = grid_every(5);
 	guint stretched = 0;
 
 	for (guint seed = (guint)_i % every; seed < 12; seed += every) {
@@ -394,7 +394,7 @@ START_TEST(small_ones_are_solved)
 		guint ranks, chunks, m;
 	} small[] = {{PIPESIM_LOOPED, 2, 1, 5}, {PIPESIM_LOOPED, 3, 1, 4},
 		{PIPESIM_LOOPED, 4, 1, 3}, {PIPESIM_V, 2, 2, 3}};
-	const guint every = grid_every(5);
+	const guint every = grid_every(8);
 	guint solved = 0, known = 0, seeds = 0;
 
 	for (guint seed = (guint)_i % every; seed < 16; seed += every, seeds++) {
@@ -440,7 +440,7 @@ START_TEST(found_is_monotone)
 		.placement = _i % 3 == 0 ? PIPESIM_V : PIPESIM_LOOPED,
 		.chunks = _i % 3 == 0 ? 2 : 1,
 		.programs = programs,
-		.moves = 3000,
+		.moves = 3000 / grid_every(2),
 		.seed = 1};
 	gint64 last = G_MAXINT64, bound = G_MAXINT64;
 
@@ -491,7 +491,7 @@ static void set_parts(PipesimCosts *costs, guint32 draw)
  * may be split. In whole activations where I frees an odd part. */
 START_TEST(more_room_is_never_worse)
 {
-	const guint every = grid_every(3);
+	const guint every = grid_every(4);
 
 	for (guint32 turn = (guint)_i % every; turn < 4; turn += every) {
 		const guint32 seed = 100 * (guint32)_i + turn;
@@ -541,7 +541,7 @@ START_TEST(messages_take_room)
 {
 	static const char *const runtimes[] = {
 		"pytorch-2.11", "pytorch-2.15", "deepseek", "megatron", "single", "pair"};
-	const guint every = grid_every(7);
+	const guint every = grid_every(11);
 	guint found_some = 0, refused = 0, cases = 0;
 
 	for (guint seed = (guint)_i % every; seed < 24; seed += every, cases++) {
@@ -721,7 +721,7 @@ Suite *optimize_search_suite(void)
 	tcase_add_test(quantiles, quantiles_hold_elsewhere);
 	tcase_add_loop_test(searches, stretched_orders_are_complete, 0, 6);
 	tcase_add_test(searches, long_ones_are_solved);
-	tcase_add_loop_test(searches, pairs_come_together, 1, 3);
+	tcase_add_loop_test(searches, pairs_come_together, 1, 1 + (int)(2 / grid_every(2)));
 	tcase_add_loop_test(searches, small_ones_are_solved, 0, 4);
 	tcase_add_loop_test(searches, found_is_monotone, 0, 6);
 	tcase_add_loop_test(searches, more_room_is_never_worse, 0, 8);

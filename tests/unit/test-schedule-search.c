@@ -247,7 +247,7 @@ static void assert_limit_kept(const char *name, const PipesimScenario *scenario,
 START_TEST(v_keeps_limit)
 {
 	const guint ranks = 1 + (guint)_i;
-	const guint every = grid_every(5);
+	const guint every = grid_every(11);
 
 	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		const PipesimScenario scenario = {.ranks = ranks,
@@ -262,7 +262,7 @@ END_TEST
 START_TEST(zb_keeps_limit)
 {
 	const guint ranks = 1 + (guint)_i;
-	const guint every = grid_every(5);
+	const guint every = grid_every(11);
 
 	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		const PipesimScenario scenario = {.ranks = ranks,
@@ -280,7 +280,7 @@ START_TEST(zb_result_is_simulated)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("zb-auto", NULL);
 	const guint ranks = 1 + (guint)_i;
-	const guint every = grid_every(5);
+	const guint every = grid_every(11);
 
 	for (guint seed = (guint)_i % every; seed < 36; seed += every) {
 		g_autoptr(PipesimCosts) costs = grid_random_costs(seed, ranks, seed % 2 == 1);
@@ -348,7 +348,7 @@ START_TEST(v_refuses_less_than_least)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimSchedule *schedule = pipesim_schedule_find("zb-v-auto", NULL);
 	const guint ranks = 1 + (guint)_i;
-	const guint every = grid_every(3);
+	const guint every = grid_every(5);
 
 	for (guint m = 2 + (guint)_i % every; m < 2 * ranks + 2; m += every) {
 		const guint least = MIN((ranks + 1) / 3 + 1, m);
@@ -522,7 +522,7 @@ static gint64 assert_not_beaten(const Rivals *search, const PipesimScenario *sce
 START_TEST(searches_are_not_beaten)
 {
 	const guint ranks = 1 + (guint)_i;
-	const guint every = grid_every(5);
+	const guint every = grid_every(11);
 
 	for (guint seed = (guint)_i % every; seed < 24; seed += every) {
 		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
@@ -544,7 +544,7 @@ END_TEST
 START_TEST(limits_that_fit_cost_nothing)
 {
 	const guint ranks = 2 + (guint)_i;
-	const guint every = grid_every(7);
+	const guint every = grid_every(13);
 
 	for (guint seed = (guint)_i % every; seed < 60; seed += every) {
 		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
