@@ -342,10 +342,10 @@ static gboolean disagree(const char *a, const char *b)
 	return FALSE;
 }
 
-/* Whether other runs show the pair. */
-static gboolean is_elsewhere(const Work *work, guint a, guint b)
+/* Whether the pair is not to be shown. */
+static gboolean is_left_out(const Work *work, guint a, guint b)
 {
-	const guint of = MIN(work->items[a].elsewhere, work->items[b].elsewhere);
+	const guint of = MIN(work->items[a].left_out, work->items[b].left_out);
 
 	return of > 0 && (of == G_MAXUINT || (a + b) % (of + 1) != 0);
 }
@@ -359,7 +359,7 @@ static void begin_pairs(Work *work)
 		for (guint j = i + 1; j < n; j++) {
 			*pair_of(work->apart, work, i, j) =
 				disagree(items[i].words, items[j].words);
-			*pair_of(work->covered, work, i, j) = is_elsewhere(work, i, j);
+			*pair_of(work->covered, work, i, j) = is_left_out(work, i, j);
 		}
 }
 
@@ -368,7 +368,7 @@ static gboolean is_pair(const Work *work, guint a, guint b)
 	const Item *items = work->items;
 
 	return items[a].paired && items[b].paired && items[a].option != items[b].option &&
-	       !is_elsewhere(work, a, b);
+	       !is_left_out(work, a, b);
 }
 
 void cover_pairs(

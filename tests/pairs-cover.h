@@ -10,7 +10,7 @@ typedef struct {
 		words; /* "--pp=8"; several, separated by spaces, where one is nothing without others */
 	gboolean
 		paired; /* with every other such item; else alone, and once in the largest company it may have */
-	guint elsewhere; /* pairs of two such items are shown by other runs: this many for each that is left */
+	guint left_out; /* pairs of two such items, or the fewer of two numbers: so many for each that is shown */
 } Item;
 
 /* Runs the @n items of @row, at most PAIRS_MOST. Returns whether the program took them; if not, *why, where asked

@@ -7,8 +7,8 @@
  * pairs too. With that, or PIPESIM_LONG=yes, each pair that is refused runs by itself, and commands that read
  * what compare reads run their pairs too; else each of their options runs alone and in company. All schedules then take
  * part in all pairs; else one of each sort, and all of them beside each option alone. Without PIPESIM_LONG options of
- * compare are paired in sweep with its own alone, as points run as rows of compare do, and a third of their pairs runs
- * in optimize and plan. */
+ * compare are paired in sweep with its own alone, as points run as rows of compare do, and a part of all pairs runs in
+ * the commands that have most. */
 #include "pairs-cover.h"
 #include "pairs-program.h"
 #include <glib.h>
@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AGAIN 8 /* every so many runs one is repeated */
+#define AGAIN        8 /* every so many runs one is repeated */
+#define OWN_LEFT_OUT 1 /* pairs with an option that compare lacks, for each that is shown */
 
 /* Values of an option: arguments, with what the option is nothing without. The likeliest to go
  * along with others stand first. */
@@ -294,17 +295,17 @@ typedef struct {
 	const char *name;
 	const char *base;
 	guint values; /* of each option whose pairs are run, but for PIPESIM_PAIRS=full: few where options are many */
-	guint elsewhere; /* so many pairs of options of compare are shown by its runs, for each that is shown here too */
+	guint left_out; /* so many pairs of options of compare for each that is shown: other commands show them, or CI */
 	const char *operands[6];
 } Command;
 
 /* What takes longest stands first. Where values have a model of their own, that of the last counts. */
 static const Command commands[] = {
-	{"compare", "--pp=4 --microbatches=8", 1, 0, {"", "--schedule=all"}},
-	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1, 2,
+	{"compare", "--pp=4 --microbatches=8", 1, 2, {"", "--schedule=all"}},
+	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1, 5,
 		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"plan", "--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=8 --schedule=1f1b",
-		1, 2, {""}},
+		1, 5, {""}},
 	{"sweep", "--microbatches=8 --pp=4", 1, G_MAXUINT,
 		{"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1", "--schedule=all"}},
 	{"diff", "--pp=4 --microbatches=8", 0, 0,
@@ -317,9 +318,9 @@ static const Command commands[] = {
 	{"validate", "", 5, 0,
 		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
 			"input/no-such-file.csv"}},
-	{"diagnose", "", 2, 0, {"input/run/ops.csv", "input/run/rank0.csv"}},
+	{"diagnose", "", 2, 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
 	{"list", "", 1, 0, {""}},
-	{"model", "--pp=4 --model=llama-3-8b", 2, 0, {""}},
+	{"model", "--pp=4 --model=llama-3-8b", 2, 2, {""}},
 	{"phases", "", 2, 0,
 		{"--phase-times=F_attn=1,B_attn=2,W_attn=1", "--trace=input/trace-small.csv"}},
 	{"prefill", "--pp=4", 1, 0,
@@ -513,11 +514,11 @@ static gboolean check_row(gpointer data, const guint *row, guint n, char **why)
 
 /* What a command has ---------------------------------------------------------------------- */
 
-static void add_values(Work *work, guint option, const char *const values[], guint elsewhere)
+static void add_values(Work *work, guint option, const char *const values[], guint left_out)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(options[0].values) && values[i] != NULL; i++) {
 		const Item item = {
-			option, values[i], option == 0 || i < work->values, elsewhere};
+			option, values[i], option == 0 || i < work->values, left_out};
 
 		g_array_append_val(work->items, item);
 	}
@@ -538,7 +539,7 @@ static void find_options(Work *work)
 {
 	const char *argv[] = {"pipesim", work->command->name, "--help", NULL};
 	const char *other[] = {"pipesim", "compare", "--help", NULL};
-	const guint elsewhere = full || every ? 0 : work->command->elsewhere;
+	const gboolean all = full || every;
 	g_auto(GStrv) lines = NULL;
 	PairsResult help = {0}, compare = {0};
 
@@ -560,7 +561,9 @@ static void find_options(Work *work)
 			found++;
 		if (found < G_N_ELEMENTS(options)) {
 			add_values(work, found + 1, options[found].values,
-				is_of_compare(compare.out, name) ? elsewhere : 0);
+				all                                ? 0
+				: is_of_compare(compare.out, name) ? work->command->left_out
+								   : OWN_LEFT_OUT);
 			continue;
 		}
 		count_check(TRUE, "--%s of %s has no values in tests/pairs.c", name, argv[1]);
