@@ -234,6 +234,30 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 	return pipesim_costs_set_parts(costs, NULL, joined->ranks, error);
 }
 
+/* PyTorch's first stage has no input to differentiate: its I is nothing, and its W a whole
+ * backward. Where its layers come later they are divided as those of other stages. */
+static gboolean tell_first(const PipesimDoctor *doctor, GError **error)
+{
+	const PipesimRecord *record = doctor->record;
+	PipesimCosts *costs = doctor->out->costs;
+	gint64 sum[PIPESIM_FB] = {0};
+
+	if (!(record->of_files || record->of_classes ||
+		    doctor->out->rules == &pipesim_runtime_single) ||
+		costs->part == NULL || costs->n_parts != record->joined.stages ||
+		doctor->medians->stage[PIPESIM_I] > 0)
+		return TRUE;
+	for (guint i = PIPESIM_FB; i < costs->n_parts * PIPESIM_FB; i++)
+		sum[i % PIPESIM_FB] += costs->part[i];
+	if (sum[PIPESIM_B] == 0)
+		return TRUE;
+	costs->first_whole = TRUE;
+	for (guint kind = PIPESIM_I; kind <= PIPESIM_W; kind++)
+		costs->part[kind] =
+			pipesim_time_scale(costs->part[PIPESIM_B], sum[kind], sum[PIPESIM_B]);
+	return pipesim_costs_set_parts(costs, NULL, record->joined.ranks, error);
+}
+
 /* What hosts were late before each op of @program, as before those at the same place of the list of their rank. */
 static void set_late(const PipesimDoctor *doctor, const PipesimProgram *program, gint64 *late)
 {
@@ -371,7 +395,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST) &&
 			out->cause[kind].ns * STAYS >= out->measured;
 	if ((out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error)) ||
-		!pipesim_govern_costs(doctor, error))
+		!pipesim_govern_costs(doctor, error) || !tell_first(doctor, error))
 		return FALSE;
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
@@ -470,7 +494,7 @@ void pipesim_judge(PipesimDoctor *doctor)
 	lacks(out, out->governor == NULL && pipesim_at_limit(doctor->record),
 		"how these chips clock at their power limit: other schedules gain less than "
 		"said");
-	lacks(out, out->halved, "I and W: only full backwards were recorded, I and W are half");
+	lacks(out, out->halved, "I and W: only full backwards were recorded");
 	/* Where a host is late the step is meant to be simulated without. */
 	if (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST])
 		out->confidence = "low";

@@ -274,14 +274,10 @@ void pipesim_governed_clocks(const PipesimStep *step, const PipesimTimes *times,
 
 /* Other schedules -------------------------------------------------------------------------- */
 
-/* Halves of backwards that never ran apart, and whole ones that ran in halves alone. @first: of PyTorch's first stage, which has
- * no input to differentiate: its I is nothing, and its W a whole backward. */
-static void complete(const gint64 *ran, gint64 halves, gboolean first, gint64 *part)
+/* Halves of backwards that never ran apart, and whole ones that ran in halves alone. */
+static void complete(const gint64 *ran, gint64 halves, gint64 *part)
 {
-	if (ran[PIPESIM_W] < 0 && first) {
-		part[PIPESIM_I] = 0;
-		part[PIPESIM_W] = part[PIPESIM_B];
-	} else if (ran[PIPESIM_W] < 0) {
+	if (ran[PIPESIM_W] < 0) {
 		part[PIPESIM_I] = pipesim_time_scale(part[PIPESIM_I], halves, PIPESIM_PPM);
 		part[PIPESIM_W] = pipesim_time_scale(part[PIPESIM_W], halves, PIPESIM_PPM);
 	} else if (ran[PIPESIM_B] < 0 && part[PIPESIM_I] > 0) {
@@ -341,8 +337,6 @@ gboolean pipesim_govern_costs(PipesimDoctor *doctor, GError **error)
 {
 	PipesimCosts *costs = doctor->out->costs;
 	const PipesimRecord *record = doctor->record;
-	const gboolean pytorch = record->of_files || record->of_classes ||
-				 doctor->out->rules == &pipesim_runtime_single;
 	const gboolean serial =
 		costs->time[PIPESIM_FB] >= costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
 
@@ -353,7 +347,7 @@ gboolean pipesim_govern_costs(PipesimDoctor *doctor, GError **error)
 	costs->has_pair &= !serial;
 	for (guint stage = 0; stage < record->joined.stages; stage++)
 		complete(&doctor->medians->stage[stage * PIPESIM_N_KINDS], record->chip->halves,
-			stage == 0 && pytorch, &costs->part[stage * PIPESIM_FB]);
+			&costs->part[stage * PIPESIM_FB]);
 	doctor->out->governor = record->power->device;
 	costs->power = pipesim_power_copy(record->power);
 	if (costs->slow != NULL) {

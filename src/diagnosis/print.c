@@ -370,7 +370,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			gain_of(diagnosis, best->makespan), comma,
 			pipesim_told_activations(best->run),
 			pipesim_told_activations(diagnosis->executed),
-			diagnosis->halved ? "; I and W are taken as half of B each" : "");
+			diagnosis->halved ? "; I and W are guessed of B" : "");
 	else
 		pipesim_screen_say(screen->verdict,
 			"No other schedule is shorter at the median times of these stages%s.",

@@ -13,6 +13,7 @@ typedef struct {
 	guint n_traces;
 	PipesimTraceWish wish; /* with the tokens of the traces */
 	gint64 layers, layers_per_chunk, whole;
+	gint64 weights;    /* what W is of a full backward, in millionths */
 	GPtrArray *groups; /* of PipesimTraceGroup, owned */
 	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
 	PipesimCosts *costs;
@@ -242,6 +243,23 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	return check_layer(c, error);
 }
 
+#define HALF (PIPESIM_PPM / 2)
+
+/* What W is of the full backwards of @traces, in millionths, as their kernels tell; half where
+ * they do not. */
+static gint64 weights_of(PipesimTrace *const *traces, guint n)
+{
+	double weights = 0, busy = 0;
+
+	for (guint t = 0; t < n; t++)
+		pipesim_each (const PipesimTraceRow, row, traces[t]->rows)
+			if (row->what.phase == PIPESIM_B) {
+				weights += (double)row->weights;
+				busy += (double)row->busy;
+			}
+	return weights > 0 ? llround(weights / busy * PIPESIM_PPM) : HALF;
+}
+
 /* F, I, W and B from what was chosen, of each stage where they are told apart. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
 static gboolean add_up(Calibrating *c, GError **error)
@@ -263,14 +281,17 @@ static gboolean add_up(Calibrating *c, GError **error)
 		/* A full backward counts as I and W too where those were not measured. */
 		if (what->phase == PIPESIM_B &&
 			!has(c->chosen, what->component, what->chunk, PIPESIM_I)) {
-			sum[PIPESIM_I] += time / 2;
-			sum[PIPESIM_W] += time - time / 2;
+			const gint64 weights =
+				pipesim_time_scale(time, c->weights, PIPESIM_PPM);
 			const gboolean named = c->parts == NULL && what->chunk[0] != '\0';
 
+			sum[PIPESIM_I] += time - weights;
+			sum[PIPESIM_W] += weights;
 			pipesim_notice(c->notices,
-				"%s%s%s: only its full backward was measured, halved into I "
+				"%s%s%s: only its full backward was measured, %s into I "
 				"and W: schedules that split the backward are guesses",
-				what->component, named ? " " : "", named ? what->chunk : "");
+				what->component, named ? " " : "", named ? what->chunk : "",
+				c->weights == HALF ? "halved" : "divided by its kernels");
 		}
 		if ((what->phase == PIPESIM_I || what->phase == PIPESIM_W) &&
 			!has(c->chosen, what->component, what->chunk, PIPESIM_B))
@@ -652,6 +673,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	c.groups = result->groups = pipesim_trace_groups(traces, n, result->dropped);
 	c.layers_per_chunk =
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
+	c.weights = weights_of(traces, n);
 	c.layers = options->layers;
 	c.whole = options->whole;
 	c.wish = options->wish;

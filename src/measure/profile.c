@@ -30,6 +30,7 @@ typedef struct {
 	gint64 message_end; /* of the latest message so far */
 	gint64 waited;      /* ns without work while a message was under way */
 	guint attentions;   /* is_attention() */
+	gint64 weights;     /* weights_of() */
 } MarkedRange;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
@@ -101,7 +102,7 @@ static void add_range(
 {
 	const Union nothing = {0, G_MININT64};
 	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing,
-		G_MININT64, 0, 0};
+		G_MININT64, 0, 0, 0};
 
 	g_array_append_val(ranges, one);
 }
@@ -279,6 +280,22 @@ static gboolean is_attention(const PipesimEvent *activity)
 	return names_one(activity->name, forward) && !names_one(activity->name, others);
 }
 
+/* What of @activity, in a full backward, is for gradients of weights, ns: half of a product of
+ * matrices, as cuBLAS, CUTLASS and AMD's libraries call it, since beside each there is one for
+ * the input; PyTorch's additions to the gradients of earlier micro-batches, sums for biases, and
+ * those of norms. */
+static gint64 weights_of(const PipesimEvent *activity)
+{
+	static const char *const products[] = {"gemm", "nvjet", "Cijk_", NULL};
+	static const char *const whole[] = {
+		"CUDAFunctor_add", "sum_functor", "GammaBeta", NULL};
+	const gint64 took = activity->end - activity->start;
+
+	return names_one(activity->name, products) ? took / 2
+	       : names_one(activity->name, whole)  ? took
+						   : 0;
+}
+
 /* What @activity did in @marked, of whose activities it is the next by its start. */
 static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
 {
@@ -291,6 +308,7 @@ static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
 	else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
 	marked->attentions += is_attention(activity);
+	marked->weights += weights_of(activity);
 	cover(&marked->busy, activity);
 }
 
@@ -322,6 +340,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 
 		pipesim_range_row(&marked->meaning, trace->strings, &row);
 		row.attentions = marked->attentions;
+		row.weights = marked->weights;
 		if (!marked->meaning.counted ||
 			(!profile->projected && marked->activities == 0 &&
 				!row.what.whole_chunk))
@@ -646,6 +665,7 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	last->busy = MIN(last->busy + activity->end - activity->start, last->end - last->start);
 	last->n++;
 	last->attentions += is_attention(activity);
+	last->weights += weights_of(activity);
 }
 
 /* The kernels of @profile as pieces that follow each other: what the thread that sends and

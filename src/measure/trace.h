@@ -77,10 +77,11 @@ typedef struct {
 	gint64 busy;     /* union of its kernels; = duration where not told apart */
 	gint64 beside; /* of it, lost to messages beside the op: measure/beside.h; 0 = none or not told */
 	gint64 peers; /* of it, lost to collectives within that wait for other ranks: measure/peers.h */
-	gint64 move, wait;   /* communication: data moving, waiting for peers */
-	gint64 rows;         /* of experts */
-	guint attentions;    /* forward kernels of attention in it: one a layer */
-	gint64 resident;     /* SMs that a waiting receive held meanwhile; 0 = none waited */
+	gint64 move, wait; /* communication: data moving, waiting for peers */
+	gint64 rows;       /* of experts */
+	guint attentions;  /* forward kernels of attention in it: one a layer */
+	gint64 weights;  /* of a full backward: what its weight gradients took; 0 = not told */
+	gint64 resident; /* SMs that a waiting receive held meanwhile; 0 = none waited */
 	gint64 clock, power; /* of the chip meanwhile: SMs' MHz, mW */
 	gint64 sd;           /* known: the row is a mean of as many @samples, 0 = not told */
 	guint samples;
@@ -114,6 +115,7 @@ typedef struct {
 	gint64 start, end, busy; /* ns */
 	guint n;                 /* kernels */
 	guint attentions;        /* of these, as in rows */
+	gint64 weights;          /* likewise */
 	gboolean backward;
 	gboolean apart; /* a message was launched since the one before */
 } PipesimTraceSegment;

@@ -171,8 +171,9 @@ struct _PipesimCosts {
 	guint copy_engines;       /* of a rank: 1 for both ways, 2 one each; 0 = 1 */
 	gboolean has_pair;        /* FB was given or measured, not derived */
 	gboolean unit;            /* F, I, W and B are those of pipesim_costs_default() */
-	gboolean halved;          /* B alone was given: I and W are shares of it */
-	gint64 p2p;               /* added to every dependency that crosses ranks, ns */
+	gboolean first_whole; /* the first stage has no input to differentiate: W is all of B */
+	gboolean halved;      /* B alone was given: I and W are shares of it */
+	gint64 p2p;           /* added to every dependency that crosses ranks, ns */
 
 	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the
 	 * backward for input (or full backward) ends, and when the weight gradient ends. Both 0

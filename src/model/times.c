@@ -90,6 +90,11 @@ static void fill_from_parts(
 			times->equal_stages &= stages[stage] == stages[0];
 		}
 	}
+	if (!costs->first_whole)
+		return;
+	times->stage[PIPESIM_I][0] = 0;
+	times->stage[PIPESIM_W][0] = times->stage[PIPESIM_B][0];
+	times->equal_stages = FALSE;
 }
 
 /* Formulae go by the average stage, as they do where stages have times of their own. */

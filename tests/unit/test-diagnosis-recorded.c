@@ -128,10 +128,24 @@ static const struct {
 			{"interleaved-1f1b", 178046}, {"interleaved-zb", 175736},
 			{"looped-bfs", 182466}, {"v-half", 180416}, {"v-min", 186981},
 			{"zb-h1", 173043}, {"zb-h2", 171779}}},
+	/* Whole backwards alone: kernels tell what of them W is. Of one stage a rank, the first
+	 * of which has no input to differentiate, though its later layers do. */
+	{"profiles-h100x2/interleaved1f1b-clean", 15000, 8000,
+		{{"1f1b", 186071}, {"dualpipev", 176713}, {"gpipe", 178283},
+			{"interleaved-zb", 175736}, {"looped-bfs", 182466}, {"v-half", 180416},
+			{"v-min", 186981}, {"zb-h1", 173043}, {"zb-h2", 171779},
+			{"zb-v", 172019}}},
+	{"profiles-h100x2/gpipe-clean", 18000, 11000,
+		{{"interleaved-zb", 175736}, {"v-half", 180416}, {"v-min", 186981},
+			{"zb-h1", 173043}, {"zb-h2", 171779}, {"zb-v", 172019}}},
 	/* Pairs, which messages are always beside: they lose what their halves do. */
 	{"profiles-h100x2-b/dualpipev-clean", 22000, 12000,
 		{{"dualpipev", 260450}, {"gpipe", 260059}, {"interleaved-1f1b", 265720},
 			{"interleaved-zb", 261143}, {"looped-bfs", 273034}, {"zb-v", 254789}}},
+	/* A slow rank in each. Of each size of a kernel others ran alone there than on the fast one. */
+	{"profiles-h100x2/interleavedzerobubble-slow-rank", 20000, 9000,
+		{{"dualpipev", 193708}, {"gpipe", 208558}, {"interleaved-1f1b", 204904},
+			{"looped-bfs", 208480}, {"zb-v", 191955}}},
 	/* A host that is late in each: chips rest meanwhile. */
 	{"profiles-h100x2/zbvzerobubble-host", 24000, 9000,
 		{{"dualpipev", 197100}, {"gpipe", 204500}, {"interleaved-1f1b", 203200},
