@@ -7,7 +7,6 @@
 #include "engine/durations.h"
 #include "engine/edges.h"
 #include "engine/events.h"
-#include "engine/ruled.h"
 #include "engine/shards.h"
 #include "engine/slowdown.h"
 #include "runtime/rules.h"
@@ -647,21 +646,6 @@ static gboolean finish(const Engine *engine, GError **error)
 	return pipesim_lowering_stops(engine->lowering, engine->communicators, error);
 }
 
-/* Without events, where times do not matter to who comes next; else not *@done. */
-static gboolean run_ruled(
-	Engine *engine, const PipesimIssuing *issuing, gboolean *done, GError **error)
-{
-	g_autoptr(PipesimRuled) ruled = pipesim_ruled_new(engine->lowering, issuing, error);
-
-	if (ruled == NULL || !pipesim_ruled_record(ruled, engine->times, engine->transfer_of,
-				     engine->timeline, done, error))
-		return FALSE;
-	for (guint32 i = 0; !*done && i < engine->timeline->n_transfers; i++)
-		engine->timeline->transfers[i].sent = engine->timeline->transfers[i].received =
-			NOT_ISSUED;
-	return TRUE;
-}
-
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
 	guint flags, PipesimPowerState *states, GError **error)
@@ -681,7 +665,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,
 		.cause = PIPESIM_NO_CAUSE};
-	gboolean ok, done = FALSE;
+	gboolean ok;
 	guint32 n_pairs = 0;
 
 	if (network != NULL)
@@ -696,14 +680,11 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	timeline->n_ops = program->n_ops + (engine.split ? n_pairs : 0);
 	ok = engine.no_memory ? pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 					"%u ranks do not fit in memory", ranks)
-			      : lay_out(&engine, n_pairs, arena, error);
-	if (ok && network == NULL && engine.pace == NULL)
-		ok = run_ruled(&engine, issuing, &done, error);
-	if (ok && !done) {
-		ok = allocate(&engine, arena, error);
-		if (ok)
-			run_events(&engine);
-		ok = ok && finish(&engine, error);
+			      : lay_out(&engine, n_pairs, arena, error) &&
+					allocate(&engine, arena, error);
+	if (ok) {
+		run_events(&engine);
+		ok = finish(&engine, error);
 	}
 	pipesim_pace_free(engine.pace, &engine.paces, ranks, timeline->makespan, states);
 	pipesim_durations_clear(&engine.durations);

@@ -52,12 +52,12 @@ static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled,
 				      (half == PIPESIM_FB ? (guint)op->kind : (guint)half)];
 }
 
-#define RECORDS     0
 #define SET(at, to) (*(at) = *(to))
 #define START(at)   (*(at) = (Lanes){{0}})
 #define RELEASE(k, rank, seat)
-#define Time Lanes
-#define Span Lanes
+#define Time    Lanes
+#define Times   LaneTimes
+#define time_op time_lanes
 #define EACH(at, other, what)                                                 \
 	{                                                                     \
 		MAKE(Vector) *const of = (MAKE(Vector) *)(at);                \
@@ -65,37 +65,30 @@ static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled,
 		for (guint i_ = 0; i_ < sizeof(Lanes) / sizeof *of; i_++)     \
 			of[i_] = what(of[i_], by[i_]);                        \
 	}
-#define SUM(a, b)          ((a) + (b))
-#define TAKE(k, at, other) EACH(at, other, LARGER)
-#define PASS(at, span)     EACH(at, span, SUM)
-#define ADD(at, span)      EACH(at, span, SUM)
+#define SUM(a, b)       ((a) + (b))
+#define TAKE(at, other) EACH(at, other, LARGER)
+#define PASS(at, span)  EACH(at, span, SUM)
 
 #define MAKE(name) name##_baseline
 #define TARGET
-#define LARGER(a, b)     (((a) & ((a) > (b))) | ((b) & ~((a) > (b))))
-#define time_op_baseline time_lanes
-typedef LaneTimes Times_baseline;
+#define LARGER(a, b) (((a) & ((a) > (b))) | ((b) & ~((a) > (b))))
 typedef gint64 Vector_baseline __attribute__((vector_size(16), may_alias));
 #include "engine/ruled-kernel.inc"
 
 #if defined(__x86_64__)
 #undef MAKE
 #undef TARGET
-#define MAKE(name)   name##_avx2
-#define TARGET       __attribute__((target("avx2")))
-#define time_op_avx2 time_lanes
-typedef LaneTimes Times_avx2;
+#define MAKE(name) name##_avx2
+#define TARGET     __attribute__((target("avx2")))
 typedef gint64 Vector_avx2 __attribute__((vector_size(32), may_alias));
 #include "engine/ruled-kernel.inc"
 
 #undef MAKE
 #undef TARGET
 #undef LARGER
-#define MAKE(name)     name##_avx512
-#define TARGET         __attribute__((target("avx512f")))
-#define LARGER(a, b)   ((Vector_avx512)_mm512_max_epi64((__m512i)(a), (__m512i)(b)))
-#define time_op_avx512 time_lanes
-typedef LaneTimes Times_avx512;
+#define MAKE(name)   name##_avx512
+#define TARGET       __attribute__((target("avx512f")))
+#define LARGER(a, b) ((Vector_avx512)_mm512_max_epi64((__m512i)(a), (__m512i)(b)))
 typedef gint64 Vector_avx512 __attribute__((vector_size(64), may_alias));
 #include "engine/ruled-kernel.inc"
 #endif

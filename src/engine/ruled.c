@@ -4,8 +4,6 @@
 #include "runtime/rules.h"
 #include <string.h>
 
-typedef PipesimRuledTimes Times_plain, Times_recorded;
-
 void pipesim_ruled_look_up(const PipesimRuledTimes *times, const PipesimRuled *ruled,
 	guint rank, guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)
 {
@@ -33,8 +31,8 @@ void pipesim_ruled_look_up(const PipesimRuledTimes *times, const PipesimRuled *r
 	}
 }
 
-static inline void time_one(const Times_plain *times, const PipesimRuled *ruled, guint rank,
-	guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)
+static inline void time_one(const PipesimRuledTimes *times, const PipesimRuled *ruled,
+	guint rank, guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)
 {
 	const PipesimOp *op = &ruled->lowering->program->ops[index];
 	const PipesimDurations *durations = &times->durations;
@@ -54,112 +52,17 @@ static inline void time_one(const Times_plain *times, const PipesimRuled *ruled,
 
 #define MAKE(name) name##_plain
 #define TARGET
-#define RECORDS       0
-#define time_op_plain time_one
-#define SET(at, to)   (*(at) = *(to))
-#define START(at)     (*(at) = 0)
+#define Times       PipesimRuledTimes
+#define time_op     time_one
+#define SET(at, to) (*(at) = *(to))
+#define START(at)   (*(at) = 0)
 #define RELEASE(k, rank, seat)                   \
 	if ((k)->times->times->released != NULL) \
 	(seat)->time = (seat)->issued = (k)->times->times->released[rank]
-#define TAKE(k, at, to) (*(at) = MAX(*(at), *(to)))
-#define PASS(at, span)  (*(at) += *(span))
-#define ADD(at, span)   (*(at) += *(span))
-#define Time            gint64
-#define Span            gint64
+#define TAKE(at, to)   (*(at) = MAX(*(at), *(to)))
+#define PASS(at, span) (*(at) += *(span))
+#define Time           gint64
 #include "engine/ruled-kernel.inc"
-#undef MAKE
-#undef RECORDS
-#undef SET
-#undef START
-#undef RELEASE
-#undef TAKE
-#undef PASS
-#undef Time
-
-/* With all that happens ------------------------------------------------------------------ */
-
-/* A moment and what ended then, as causes are written, with its rank above: events that end at
- * the same time come in the order of these keys, but none before the one that began it. */
-typedef struct {
-	gint64 ns;
-	guint64 why;
-} Moment;
-
-#define RANK_SHIFT      35
-#define KEY(rank, what) ((guint64)(rank) << RANK_SHIFT | (what))
-#define CAUSE_MASK      ((G_GUINT64_CONSTANT(1) << 34) - 1)
-
-/* What began the event @key that ended at @now; PIPESIM_NO_CAUSE where that was before @now. */
-static guint64 begun_by(const PipesimTimeline *timeline, guint64 key, gint64 now)
-{
-	const guint32 index = (guint32)key;
-	gint64 start = timeline->start[0];
-	guint64 cause;
-
-	if (key & PIPESIM_BY_TRANSFER) {
-		start = timeline->transfers[index].start;
-		cause = timeline->transfers[index].cause;
-	} else if (key & PIPESIM_BY_SHARD) {
-		start = timeline->shards[index].start;
-		cause = timeline->shards[index].cause;
-	} else {
-		start = timeline->start[index];
-		cause = timeline->cause[index];
-	}
-	return start < now ? PIPESIM_NO_CAUSE : cause;
-}
-
-/* Which of two events that end @now comes last. What has not begun yet waits for what begins it: of two
- * lines of events that each begin the next, that one is behind in which the highest key stands. */
-static guint64 last_of(const PipesimTimeline *timeline, guint64 a, guint64 b, gint64 now)
-{
-	guint64 most_a = 0, most_b = 0, at, met;
-
-	if (a == b || b == PIPESIM_NO_CAUSE)
-		return a;
-	if (a == PIPESIM_NO_CAUSE)
-		return b;
-	/* Where the lines meet, if they do: what stands before is the same of both. */
-	for (met = a; met != PIPESIM_NO_CAUSE; met = begun_by(timeline, met, now)) {
-		for (at = b; at != PIPESIM_NO_CAUSE && at != met;)
-			at = begun_by(timeline, at, now);
-		if (at == met)
-			break;
-	}
-	if (met == a || met == b)
-		return met == a ? b : a;
-	for (at = a; at != met; at = begun_by(timeline, at, now))
-		most_a = MAX(most_a, at);
-	for (at = b; at != met; at = begun_by(timeline, at, now))
-		most_b = MAX(most_b, at);
-	return most_a > most_b ? a : b;
-}
-
-#define MAKE(name)       name##_recorded
-#define RECORDS          1
-#define time_op_recorded time_one
-#define SET(at, to)      (*(at) = *(to))
-#define START(at)        (*(at) = (Moment){0, PIPESIM_NO_CAUSE})
-#define RELEASE(k, rank, seat)
-#define PASS(at, span) ((at)->ns += *(span))
-#define TAKE(k, at, other)                                                                  \
-	{                                                                                   \
-		const Moment *const than = (other);                                         \
-		if (than->ns > (at)->ns)                                                    \
-			*(at) = *than;                                                      \
-		else if (than->ns == (at)->ns && than->why != (at)->why)                    \
-			(at)->why = last_of((k)->timeline, (at)->why, than->why, than->ns); \
-	}
-#define Time Moment
-#include "engine/ruled-kernel.inc"
-#undef MAKE
-#undef RECORDS
-#undef SET
-#undef START
-#undef RELEASE
-#undef TAKE
-#undef PASS
-#undef Time
 
 /* Around it ------------------------------------------------------------------------------ */
 
@@ -238,7 +141,7 @@ gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 	const PipesimProgram *program = ruled->lowering->program;
 
 	*run = (PipesimRuledRun){.arena = pipesim_arena_new(), .timeline = timeline};
-	run->times = (Times_plain){.times = times,
+	run->times = (PipesimRuledTimes){.times = times,
 		.p2p = times->p2p,
 		.host = ruled->issuing.host_time,
 		.shard = {times->unshard, times->reduce},
@@ -308,54 +211,6 @@ gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *ti
 		memcpy(figures->busy, k.busy, bytes);
 		memcpy(figures->first_start, k.first, bytes);
 		memcpy(figures->last_end, k.end, bytes);
-	}
-	pipesim_ruled_end(&run);
-	return ok;
-}
-
-/* Causes without the ranks. */
-static void strip(PipesimTimeline *timeline)
-{
-	for (guint i = 0; i < timeline->n_ops; i++)
-		if (timeline->cause[i] != PIPESIM_NO_CAUSE)
-			timeline->cause[i] &= CAUSE_MASK;
-	for (guint32 i = 0; i < timeline->n_transfers; i++)
-		if (timeline->transfers[i].cause != PIPESIM_NO_CAUSE)
-			timeline->transfers[i].cause &= CAUSE_MASK;
-	for (guint32 i = 0; i < timeline->n_shards; i++)
-		if (timeline->shards[i].cause != PIPESIM_NO_CAUSE)
-			timeline->shards[i].cause &= CAUSE_MASK;
-}
-
-gboolean pipesim_ruled_record(const PipesimRuled *ruled, const PipesimTimes *times,
-	const guint32 *transfer_of, PipesimTimeline *timeline, gboolean *done, GError **error)
-{
-	PipesimRuledRun run;
-	gboolean ok = pipesim_ruled_begin(&run, ruled, times, timeline, error);
-	Kernel_recorded k = {.ruled = ruled,
-		.times = &run.times,
-		.shards = &run.shards,
-		.timeline = timeline,
-		.transfer_of = transfer_of};
-
-	/* A host that takes time lets go of messages long after what ended. */
-	*done = ok && run.times.host == 0 && pipesim_ruled_fits(ruled, &run.times);
-	if (*done) {
-		ok = run_recorded(&k, run.arena) || fail_memory(ruled, error);
-		*done = ok && !k.gave_up;
-	}
-	if (*done) {
-		timeline->makespan = k.makespan.ns;
-		timeline->events =
-			(guint64)k.n_done + timeline->n_transfers + timeline->n_shards;
-		strip(timeline);
-		ok = k.n_done == timeline->n_ops ||
-		     pipesim_lowering_stops(
-			     ruled->lowering, ruled->issuing.communicators, error);
-	} else {
-		g_clear_pointer(&timeline->shards, g_free);
-		g_clear_pointer(&timeline->shard_begin, g_free);
-		timeline->n_shards = 0;
 	}
 	pipesim_ruled_end(&run);
 	return ok;

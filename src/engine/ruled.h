@@ -43,12 +43,6 @@ typedef struct {
 gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *times,
 	PipesimRuledFigures *figures, gboolean *done, GError **error);
 
-/** pipesim_ruled_record: the same, into @timeline, whose transfers are laid out: that of message i is
- * @transfer_of[i].
- * @done: (out): also FALSE where ops take no time, whose order of ends it does not tell */
-gboolean pipesim_ruled_record(const PipesimRuled *ruled, const PipesimTimes *times,
-	const guint32 *transfer_of, PipesimTimeline *timeline, gboolean *done, GError **error);
-
 /* Runs that go side by side. */
 #define PIPESIM_RULED_LANES 16
 
