@@ -242,45 +242,55 @@ void bench_events(void)
 		}
 }
 
+/* What is measured of each runtime and its schedules. */
+typedef struct {
+	const char *title;
+	guint ranks, microbatches;
+	BenchWork work; /* by run_table() of the schedule's name alone; else of its list */
+} Section;
+
+static void measure_case(
+	const Section *section, const char *name, const PipesimRuntime *runtime)
+{
+	const gboolean table = section->work == run_table;
+	Case at;
+
+	if (!case_init(&at, name, runtime, section->ranks, section->microbatches, !table)) {
+	} else if (table) {
+		print(&at, "", run_table, 2.0 * at.shape.stages * at.shape.microbatches, "ops",
+			0);
+	} else if (section->work == run_ruled) {
+		print(&at, "", run_ruled, at.lowering->n_actions, "items",
+			bench_median(run_plain, &at));
+	} else {
+		print(&at, "", run_samples, SAMPLES * (double)at.step->program->n_ops,
+			"op-samples", 0);
+	}
+	case_clear(&at);
+}
+
 void bench_runtimes(void)
 {
-	static const char *const titles[] = {
-		"Table under a runtime: order, list, run and report, PP 64, 1024 micro-batches",
-		"Run of a list, items a second, PP 64, 1024 (simple: the plain engine)",
-		"Table under a runtime, leaps, PP 8, 1000000000 micro-batches",
-		"256 samples, PP 16, 128 micro-batches"};
+	static const Section sections[] = {
+		{"Table under a runtime: order, list, run and report, PP 64, 1024 "
+		 "micro-batches",
+			64, 1024, run_table},
+		{"Table under a runtime, PP 64, 16384 micro-batches", 64, 16384, run_table},
+		{"Table under a runtime, leaps, PP 8, 1000000000 micro-batches", 8, 1000000000,
+			run_table},
+		{"Run of a list, items a second, PP 64, 1024 (simple: the plain engine)", 64,
+			1024, run_ruled},
+		{"256 samples, PP 16, 128 micro-batches", 16, 128, run_samples}};
 
-	for (guint t = 0; t < G_N_ELEMENTS(titles); t++) {
-		const guint ranks = t == 2 ? 8 : t == 3 ? 16 : 64;
-
-		bench_title(titles[t]);
+	for (guint t = 0; t < G_N_ELEMENTS(sections); t++) {
+		bench_title(sections[t].title);
 		for (guint k = 0; pipesim_runtime_list()[k] != NULL; k++)
-			for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-				const PipesimRuntime *runtime = pipesim_runtime_list()[k];
-				Case at;
-
-				if (!runtime->waits ||
-					!pipesim_runtime_names(runtime, names[i]))
-					continue;
-				if (!case_init(&at, names[i], runtime, ranks,
-					    t == 2   ? 1000000000
-					    : t == 3 ? 128
-						     : 1024,
-					    t == 1 || t > 2)) {
-				} else if (t == 1) {
-					print(&at, "", run_ruled, at.lowering->n_actions,
-						"items", bench_median(run_plain, &at));
-				} else if (t == 3) {
-					print(&at, "", run_samples,
-						SAMPLES * (double)at.step->program->n_ops,
-						"op-samples", 0);
-				} else {
-					print(&at, "", run_table,
-						2.0 * at.shape.stages * at.shape.microbatches,
-						"ops", 0);
-				}
-				case_clear(&at);
-			}
+			for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+				if (pipesim_runtime_list()[k]->waits &&
+					pipesim_runtime_names(
+						pipesim_runtime_list()[k], names[i]))
+					measure_case(&sections[t], names[i],
+						pipesim_runtime_list()[k]);
 	}
 	measure_limits();
 }

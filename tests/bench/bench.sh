@@ -13,7 +13,7 @@ wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms
 	: >"$times"
 	while [ "$runs" -gt 0 ]; do
 		begin=$(date +%s%N)
-		"$PIPESIM" "$@" >/dev/null || exit 1
+		"$PIPESIM" "$@" >/dev/null 2>"$folder/hang" || [ "$1" = validate ] || exit 1
 		end=$(date +%s%N)
 		echo $((end - begin)) >>"$times"
 		runs=$((runs - 1))
@@ -46,6 +46,18 @@ for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
 		-j "$threads" | wc -l)
 	end=$(date +%s%N)
 	printf '  %8d rows/s  %s threads\n' $((rows * 1000000000 / (end - begin))) "$threads"
+done
+echo 'The same under a runtime (aim: within 3 times async), 101 rows of 1f1b at 16 ranks and 64 micro-batches:'
+for runtime in async pytorch-2.11 pytorch-2.15 megatron single; do
+	wall 5 sweep --pp 16 --microbatches 64 --times F=1:2:0.01,B=2 -s 1f1b -f csv -j 1 --runtime $runtime
+done
+echo 'Files of PP 64 and 1024 micro-batches, whole process (aims: compare 200 MB/s, one that hangs proved in 10 ms):'
+for schedule in 1f1b interleaved-1f1b zb-v; do
+	"$PIPESIM" export $schedule --pp 64 -m 1024 -o "$folder/$schedule.csv" || exit 1
+	printf '  %8d kB\n' "$(($(wc -c <"$folder/$schedule.csv") / 1000))"
+	wall 21 compare -s "$folder/$schedule.csv"
+	wall 11 validate "$folder/$schedule.csv"
+	wall 11 validate --runtime single "$folder/$schedule.csv"
 done
 echo 'Recorded runs read and diagnosed, whole process (aim: 100 ms a MB of text, unpacked):'
 : "${TOP_SRCDIR:=.}" "${PIPESIM_SHARED:=$TOP_SRCDIR/../shared}"
