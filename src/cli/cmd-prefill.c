@@ -71,7 +71,7 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 	return g_steal_pointer(&prompts);
 }
 
-/* Those of --chunking for each of @chunks; the best sizes once. */
+/* Those of --chunking for each of @chunks, each once; of the best sizes there is one. */
 static GArray *read_rules(const PipesimSetup *setup, const GArray *chunks, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_CHUNKING];
@@ -94,7 +94,14 @@ static GArray *read_rules(const PipesimSetup *setup, const GArray *chunks, GErro
 		for (guint k = 0; k < (kind == PIPESIM_CHUNKS_BEST ? 1 : chunks->len); k++) {
 			PipesimChunkRule rule =
 				pipesim_chunk_rule(kind, g_array_index(chunks, gint64, k));
+			gboolean again = FALSE;
 
+			pipesim_each (const PipesimChunkRule, before, rules)
+				again |= before->kind == rule.kind &&
+					 (kind == PIPESIM_CHUNKS_BEST ||
+						 before->chunk == rule.chunk);
+			if (again)
+				continue;
 			if (smoothing->den > 0)
 				rule.smoothing =
 					(double)smoothing->num / (double)smoothing->den;
