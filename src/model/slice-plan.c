@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_PLACES (1 << 22)
-#define MAX_STEPS  (G_GINT64_CONSTANT(1) << 28) /* of all passes together: about a second */
+#define MAX_STEPS  (1 << 27) /* slices looked at in all passes: about a second */
 
 gint64 pipesim_slice_fixed(const PipesimSliceTimes *times, gint64 prefix)
 {
@@ -88,20 +88,22 @@ gboolean pipesim_slice_times_check(
 typedef struct {
 	const PipesimSliceAsk *ask;
 	guint last;
-	gint64 *at, *fixed, *area;
-	gint64 *sum;         /* least of slices up to here, less area */
-	guint *from, *queue; /* where the last of these begins; places that may be that */
-	gint64 steps;        /* that are left */
-	gint64 best, open;   /* of lengths found; what those not looked at are not below */
+	gint64 *fixed, *area, send;
+	GArray *cut;       /* of guint: where slices of the last pass end, from the last on */
+	gint64 steps;      /* that are left */
+	gint64 best, open; /* of lengths found; what those not looked at are not below */
 	GArray *slices;
 } Search;
 
+static gint64 tokens_between(const Search *s, guint from, guint to)
+{
+	return MIN((gint64)to * s->ask->align, s->ask->tokens) - (gint64)from * s->ask->align;
+}
+
 static gint64 slice_with_message(const Search *s, guint from, guint to)
 {
-	const PipesimSliceTimes *times = &s->ask->times;
-
-	return s->fixed[from] + s->area[to] - s->area[from] + llrint(times->send) +
-	       pipesim_slice_message(times, s->at[to] - s->at[from]);
+	return s->fixed[from] + s->area[to] - s->area[from] + s->send +
+	       pipesim_slice_message(&s->ask->times, tokens_between(s, from, to));
 }
 
 static gint64 latency_of(const Search *s, gint64 sum, gint64 longest)
@@ -110,36 +112,37 @@ static gint64 latency_of(const Search *s, gint64 sum, gint64 longest)
 				: MAX(sum, (s->ask->hops + 1) * longest);
 }
 
-/* The least sum of slices of which none takes longer than @limit, and the longest of these. FALSE: there are none. The first
- * place from where a slice is short enough moves on with its end. */
+/* The least sum of slices of which none takes longer than @limit, and the longest of these. Each
+ * begins as early as that lets it, from the last on: a slice takes no less for tokens before it, so
+ * that what is left then costs least. FALSE: there are none. */
 static gboolean pass(Search *s, gint64 limit, gint64 *sum, gint64 *longest)
 {
-	guint head = 0, tail = 0, low = 0;
+	guint step =
+		1; /* how much earlier it is tried: half of the slice behind it, twice that ... */
 
-	s->steps -= s->last;
-	s->sum[0] = 0;
-	for (guint to = 1; to <= s->last; to++) {
-		const gint64 key = s->sum[to - 1] + s->fixed[to - 1];
-
-		while (tail > head &&
-			s->sum[s->queue[tail - 1]] + s->fixed[s->queue[tail - 1]] > key)
-			tail--;
-		s->queue[tail++] = to - 1;
-		while (low < to && slice_with_message(s, low, to) > limit)
-			low++;
-		while (head < tail && s->queue[head] < low)
-			head++;
-		if (head == tail)
-			return FALSE;
-		s->from[to] = s->queue[head];
-		s->sum[to] = s->sum[s->queue[head]] + s->fixed[s->queue[head]];
-	}
-	*sum = s->sum[s->last] + s->area[s->last];
+	*sum = s->area[s->last];
 	*longest = 0;
-	for (guint to = s->last; to > 0; to = s->from[to]) {
-		const gint64 slice = slice_with_message(s, s->from[to], to);
+	g_array_set_size(s->cut, 0);
+	for (guint to = s->last, from; to > 0; to = from) {
+		guint early = 0; /* slices from before it take too long */
 
-		*longest = MAX(*longest, slice);
+		g_array_append_val(s->cut, to);
+		if (slice_with_message(s, to - 1, to) > limit)
+			return FALSE;
+		for (from = to - 1; from > early;) {
+			const guint next =
+				early > 0 ? early + (from - early) / 2 : from - MIN(step, from);
+
+			s->steps--;
+			step *= 2;
+			if (slice_with_message(s, next, to) > limit)
+				early = next + 1;
+			else
+				from = next;
+		}
+		*sum += s->fixed[from];
+		*longest = MAX(*longest, slice_with_message(s, from, to));
+		step = (to - from + 1) / 2;
 	}
 	return TRUE;
 }
@@ -152,7 +155,7 @@ static void look(Search *s, gint64 low, gint64 high, gint64 least)
 
 	if (low >= high || bound >= s->best)
 		return;
-	if (s->steps < s->last) {
+	if (s->steps < 0) {
 		s->open = MIN(s->open, bound);
 		return;
 	}
@@ -161,10 +164,12 @@ static void look(Search *s, gint64 low, gint64 high, gint64 least)
 	if (latency_of(s, sum, longest) < s->best) {
 		s->best = latency_of(s, sum, longest);
 		g_array_set_size(s->slices, 0);
-		for (guint to = s->last; to > 0; to = s->from[to]) {
-			const gint64 slice = s->at[to] - s->at[s->from[to]];
+		for (guint i = s->cut->len, from = 0; i-- > 0;) {
+			const guint to = g_array_index(s->cut, guint, i);
+			const gint64 slice = tokens_between(s, from, to);
 
-			g_array_prepend_val(s->slices, slice);
+			g_array_append_val(s->slices, slice);
+			from = to;
 		}
 	}
 	/* Those between its longest and @high have no smaller sum. */
@@ -179,9 +184,12 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 	const PipesimSliceTimes *times = &ask->times;
 	const gsize places = (gsize)((ask->tokens + ask->align - 1) / ask->align);
 	g_autofree gint64 *lengths =
-		places <= MAX_PLACES ? g_try_new(gint64, 5 * (places + 1)) : NULL;
+		places <= MAX_PLACES ? g_try_new(gint64, 2 * (places + 1)) : NULL;
+	g_autoptr(GArray) cut = g_array_new(FALSE, FALSE, sizeof(guint));
 	Search s = {.ask = ask,
 		.last = (guint)places,
+		.send = llrint(times->send),
+		.cut = cut,
 		.steps = MAX_STEPS,
 		.best = G_MAXINT64,
 		.open = G_MAXINT64,
@@ -201,16 +209,13 @@ gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"no memory for %zu places to cut; cut at multiples of more tokens",
 			places);
-	s.at = lengths;
-	s.fixed = s.at + places + 1;
-	s.area = s.fixed + places + 1;
-	s.sum = s.area + places + 1;
-	s.from = (guint *)(s.sum + places + 1);
-	s.queue = s.from + places + 1;
+	s.fixed = lengths;
+	s.area = lengths + places + 1;
 	for (gsize i = 0; i <= places; i++) {
-		s.at[i] = MIN((gint64)i * ask->align, ask->tokens);
-		s.fixed[i] = pipesim_slice_fixed(times, s.at[i]);
-		s.area[i] = pipesim_slice_area(times, s.at[i]);
+		const gint64 at = MIN((gint64)i * ask->align, ask->tokens);
+
+		s.fixed[i] = pipesim_slice_fixed(times, at);
+		s.area[i] = pipesim_slice_area(times, at);
 	}
 	look(&s, -1, slice_with_message(&s, 0, s.last), 0);
 	*latency = s.best;

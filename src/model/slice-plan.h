@@ -51,8 +51,9 @@ typedef struct {
  * is when the last slice has passed all stages: a flow shop whose jobs take the same on all machines (Pinedo,
  * Scheduling, section 6.1).
  *
- * TeraPipe looks at each time that a slice may have as the longest. Here one pass finds the least sum below a longest time, as what
- * a slice takes is a sum of what its ends do, and stretches of longest times that cannot beat the best are left out.
+ * TeraPipe looks at each time that a slice may have as the longest, by dynamic programming. Here slices that
+ * begin as early as a longest time lets them have the least sum, and stretches of longest times that cannot
+ * beat the best are left out.
  *
  * @slices: (out caller-allocates): gint64 of each slice, in order
  * @bound: (out): no lengths take less; @latency unless there are more places to cut than can be looked at

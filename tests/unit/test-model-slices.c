@@ -100,12 +100,12 @@ START_TEST(terapipe)
 }
 END_TEST
 
-/* A prompt that has 16384 places to cut. */
+/* A prompt that has 1048576 places to cut. */
 START_TEST(large_is_proven)
 {
 	g_autoptr(GArray) slices = g_array_new(FALSE, FALSE, sizeof(gint64));
 	const PipesimSliceAsk ask = {
-		{.a = 0.325, .b = 6030, .c = 26.1e6, .gamma = 539}, 1 << 20, 64, 7, 1};
+		{.a = 0.325, .b = 6030, .c = 26.1e6, .gamma = 539}, 1 << 20, 1, 7, 1};
 	gint64 latency, bound;
 
 	ck_assert(pipesim_slice_plan(&ask, slices, &latency, &bound, NULL));
