@@ -135,6 +135,14 @@ gboolean pipesim_ruled_fits(const PipesimRuled *ruled, const PipesimRuledTimes *
 	return most < PIPESIM_MAX_END;
 }
 
+static gboolean fail_memory(const PipesimRuled *ruled, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"%u ops and their messages do not fit in memory; take fewer ranks or "
+		"micro-batches",
+		ruled->lowering->program->n_ops);
+}
+
 gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 	const PipesimTimes *times, PipesimTimeline *timeline, GError **error)
 {
@@ -153,24 +161,13 @@ gboolean pipesim_ruled_begin(PipesimRuledRun *run, const PipesimRuled *ruled,
 	       (((timeline == NULL || pipesim_shards_begin(&run->shards, ruled->lowering, times,
 					      timeline, run->arena)) &&
 			pipesim_arena_check(run->arena, NULL, "-")) ||
-		       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			       "%u ops and their messages do not fit in memory; take fewer "
-			       "ranks or micro-batches",
-			       program->n_ops));
+		       fail_memory(ruled, error));
 }
 
 void pipesim_ruled_end(PipesimRuledRun *run)
 {
 	pipesim_durations_clear(&run->times.durations);
 	pipesim_arena_free(run->arena);
-}
-
-static gboolean fail_memory(const PipesimRuled *ruled, GError **error)
-{
-	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"%u ops and their messages do not fit in memory; take fewer ranks or "
-		"micro-batches",
-		ruled->lowering->program->n_ops);
 }
 
 guint32 pipesim_ruled_steps(const PipesimRuled *ruled)
