@@ -12,6 +12,7 @@ and of receives that wait, with each alone, with both. Needs no PyTorch.
 
 import argparse
 import configparser
+import copy
 import csv
 import gzip
 import itertools
@@ -135,8 +136,8 @@ class Captures:
             command = [self.program, "calibrate", trace, "-o", path]
             subprocess.run(command, capture_output=True, check=True)
             with open(path, encoding="utf-8") as file:
-                self._calibrated[key] = file.read()
-        return read_ini(self._calibrated[key])
+                self._calibrated[key] = read_ini(file.read())
+        return copy.deepcopy(self._calibrated[key])
 
     def costs(self, case, stages, mode):
         """A costs file; histories and messages are in captures of four stages alone."""

@@ -55,7 +55,7 @@ def main():
     if way == "sort":
         events.sort(key=lambda event: event.get("ts", 0))
     with open(out, "w", encoding="utf-8") as file:
-        json.dump(events if way == "behind" else {**whole, "traceEvents": events}, file)
+        file.write(json.dumps(events if way == "behind" else {**whole, "traceEvents": events}))
 
 
 if __name__ == "__main__":
