@@ -37,6 +37,11 @@ for command in $commands; do
 	fi
 done
 
+flags() # FILE: the options that it names; mdoc writes --name as "Fl -name", and a hyphen that may not break as \-
+{
+	sed 's/\\-/-/g' "$1" | grep -o 'Fl -[a-z0-9-]*' | cut -c5- | sort -u
+}
+flags "$scratch/by-hand" >"$scratch/flags-by-hand"
 for command in $commands; do
 	if grep -q "^\.\(Nm pipesim\|It\|Ic\|Ss\|Nm\) *\(Cm\|Ic\)* *$command" "$manual"; then
 		pass
@@ -50,13 +55,11 @@ for command in $commands; do
 	else
 		pass
 	fi
-	for option in $(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' "$scratch/help"); do
-		# mdoc writes --name as "Fl -name", and a hyphen that may not break as \-
-		if grep -q "Fl -$option\>" "$TOP_SRCDIR/docs/pipesim-$command.1" && grep -q "Fl -$option\>" "$scratch/by-hand"; then
-			pass
-		else
-			fail "--$option of $command is not in the manual"
-		fi
+	sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' "$scratch/help" | sort -u >"$scratch/options"
+	flags "$TOP_SRCDIR/docs/pipesim-$command.1" | comm -12 - "$scratch/flags-by-hand" >"$scratch/flags"
+	checks=$((checks + $(comm -12 "$scratch/options" "$scratch/flags" | wc -l)))
+	for option in $(comm -23 "$scratch/options" "$scratch/flags"); do
+		fail "--$option of $command is not in the manual"
 	done
 done
 
@@ -140,13 +143,14 @@ done
 # document, or a name without a folder in any. Names in capitals stand for any.
 for document in HACKING.md CHANGELOG.md schedules/README.md src/*/README.md tests/references/README.md; do
 	[ -f "$TOP_SRCDIR/$document" ] || continue
+	# shellcheck disable=SC2016 # no command
 	grep -o '`[^` ]*`' "$TOP_SRCDIR/$document" | tr -d '`' | sort -u |
 		grep -E '^[a-z.][A-Za-z0-9_.*/-]*(/[A-Za-z0-9_.*-]*|\.(c|h|sh|md|awk|inc|gz|ini|csv))$' |
 		grep -vE '[A-Z]{2,}|^\.\./' >"$scratch/named"
 	while read -r name; do
 		if (
 			cd "$TOP_SRCDIR" || exit
-			# shellcheck disable=SC2086 # may be a pattern
+			# shellcheck disable=SC2086,SC2231 # may be a pattern
 			for file in $name src/$name "${document%/*}"/$name src/*/$name src/*/*/$name tests/*/$name; do
 				[ ! -e "$file" ] || exit 0
 			done
