@@ -18,6 +18,7 @@ column() # NAME: of the CSV on standard input, in its last line
 
 rows() # ARGUMENT...: of pipesim plan
 {
+	# shellcheck disable=SC2094 # an option, not a file
 	pipesim plan "$@" --format json >json 2>error
 	[ $? -le 1 ] || fail "$(cat error): plan $*"
 	sed -n 's/^ *"\(step_ms\|peak_bytes\|command\)": "\{0,1\}\(.*[^",]\)"\{0,1\},*$/\2/p' json |
@@ -70,7 +71,7 @@ rows --model llama-3-70b --gpus 64 --memory 80GB --global-batch 512 --seq 8192 -
 if grep -q '"recompute": "first=[0-9]*,' json; then pass; else fail "no row recomputes by stage"; fi
 rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --offload-fraction 0.3 --pp 4 --tp 8 -s po-h,1f1b,v-half
 printf 'pp,dp,tp,microbatches,schedule,step_ms\n8,2,4,32,1f1b,11000\n2,4,8,16,1f1b,10500\n1,16,4,4,1f1b,9800\n' >run.csv
-rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --measured run.csv
+rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --framework megatron --measured run.csv
 for key in steps factors kernels messages error_before error_after; do
 	if grep -q "^ *\"$key\": [0-9]" json; then pass; else fail "what was measured does not tell $key"; fi
 done
