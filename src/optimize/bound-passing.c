@@ -12,7 +12,7 @@
 
 /* A state: what the step takes if nobody waits any more, when the last backward of rank 0 has ended, when the
  * last forward that waited for one could start, and then the delays of those on their way, the first one
- * first. Behind it, of the way that led there: its last passing, and the n of the one that is new. */
+ * first. */
 enum {
 	VALUE,
 	ENDED,
@@ -21,15 +21,9 @@ enum {
 };
 
 typedef struct {
-	gint64 *of; /* [n * (width + 2)] */
+	gint64 *of; /* [n * width] */
 	gsize n, room;
 } States;
-
-/* One passing of a way. */
-typedef struct {
-	gint64 before; /* the one before it, or -1 */
-	gint64 n;
-} Passing;
 
 typedef struct {
 	guint ranks, count, flight;
@@ -45,7 +39,6 @@ typedef struct {
 	guint width;
 	gsize most; /* states */
 	gboolean merged;
-	GArray *ways; /* of Passing; NULL: not wanted */
 	States now, next;
 	gint64 **sorted;
 	gsize sorted_room;
@@ -53,14 +46,14 @@ typedef struct {
 
 static gint64 *row(const Game *game, const States *states, gsize i)
 {
-	return &states->of[i * (game->width + 2)];
+	return &states->of[i * game->width];
 }
 
 static gint64 *add_row(Game *game, States *states)
 {
 	if (states->n == states->room) {
 		states->room = MAX(64, 2 * states->room);
-		states->of = g_renew(gint64, states->of, states->room * (game->width + 2));
+		states->of = g_renew(gint64, states->of, states->room * game->width);
 	}
 	return row(game, states, states->n++);
 }
@@ -122,8 +115,7 @@ static void keep_best(Game *game)
 	}
 	game->now.n = 0;
 	for (gsize i = 0; i < n; i++)
-		memcpy(add_row(game, &game->now), game->sorted[i],
-			sizeof(gint64) * (width + 2));
+		memcpy(add_row(game, &game->now), game->sorted[i], sizeof(gint64) * width);
 }
 
 /* The first on its way, backward @k, and the @j-th behind it pass each other, in game->now: both ways into
@@ -145,9 +137,8 @@ static void pass(Game *game, guint k, guint j)
 		value = delay + game->trip + game->after[k];
 		if (value < game->target) {
 			to = add_row(game, &game->next);
-			memcpy(to, from, sizeof *to * (game->width + 2));
+			memcpy(to, from, sizeof *to * game->width);
 			to[DELAYS] = delay;
-			to[game->width + 1] = n;
 			to[VALUE] = MAX(to[VALUE], value);
 		}
 		if (delay == from[DELAYS])
@@ -156,21 +147,12 @@ static void pass(Game *game, guint k, guint j)
 		value = delay + game->trip + game->after[k + j];
 		if (value < game->target) {
 			to = add_row(game, &game->next);
-			memcpy(to, from, sizeof *to * (game->width + 2));
+			memcpy(to, from, sizeof *to * game->width);
 			to[DELAYS + j] = delay;
-			to[game->width + 1] = n - 1;
 			to[VALUE] = MAX(to[VALUE], value);
 		}
 	}
 	keep_best(game);
-	/* What these have just passed is written down. */
-	for (gsize i = 0; i < game->now.n && game->ways != NULL; i++) {
-		gint64 *way = row(game, &game->now, i) + game->width;
-		const Passing passing = {way[0], way[1]};
-
-		way[0] = game->ways->len;
-		g_array_append_val(game->ways, passing);
-	}
 }
 
 /* Backward @k of rank 0, the first on its way, ends there, and one more forward can start. */
@@ -185,7 +167,7 @@ static void end_trip(Game *game, guint k)
 		gint64 *to = add_row(game, &game->next);
 		const gint64 *from = row(game, &game->now, i);
 
-		memcpy(to, from, sizeof *to * (game->width + 2));
+		memcpy(to, from, sizeof *to * game->width);
 		to[ENDED] = from[DELAYS] + game->trip;
 		if (k > 0)
 			to[ENDED] = MAX(to[ENDED], from[ENDED] + game->input);
@@ -218,8 +200,7 @@ static gint64 run(Game *game)
 	game->now.n = 0;
 	game->merged = FALSE;
 	first = add_row(game, &game->now);
-	memset(first, 0, sizeof *first * (game->width + 2));
-	first[game->width] = -1;
+	memset(first, 0, sizeof *first * game->width);
 	for (guint j = 0; j < game->flight; j++) {
 		first[DELAYS + j] = game->least[j] = game->starts[j];
 		first[VALUE] = MAX(first[VALUE], game->starts[j] + game->trip + game->after[j]);
@@ -353,35 +334,7 @@ static gint64 find_time(Game *game, const PipesimPassing *p)
 	return proven;
 }
 
-/* A way that comes to @time, or to little more. */
-static void find_way(Game *game, gint64 time, const PipesimBoundUntil *until, guint32 *first)
-{
-	const gint64 *best = NULL;
-	gint64 step = 1, at;
-
-	game->ways = g_array_new(FALSE, FALSE, sizeof(Passing));
-	game->now.n = 0;
-	while (game->now.n == 0 && !pipesim_bound_is_late(until)) {
-		g_array_set_size(game->ways, 0);
-		game->target = time + step;
-		step += MAX(game->trip / 256, step);
-		run(game);
-	}
-	for (gsize i = 0; i < game->now.n; i++)
-		if (best == NULL || row(game, &game->now, i)[VALUE] < best[VALUE])
-			best = row(game, &game->now, i);
-	at = best != NULL ? best[game->width] : -1;
-	for (guint k = game->count; k-- > 0 && best != NULL;)
-		for (guint j = MIN(game->flight, game->count - k); j-- > 1;) {
-			const Passing *passing = &g_array_index(game->ways, Passing, at);
-
-			first[k * game->flight + j] = (guint32)passing->n;
-			at = passing->before;
-		}
-	g_array_unref(game->ways);
-}
-
-gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
+gint64 pipesim_passing_time(const PipesimPassing *p)
 {
 	const PipesimInstance *x = p->x;
 	const guint64 looks = (guint64)x->count * p->flight * p->flight;
@@ -405,8 +358,6 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
 		game.most /= 2;
 	time = find_time(&game, p);
-	if (first != NULL)
-		find_way(&game, time, p->until, first);
 	g_free(game.now.of);
 	g_free(game.next.of);
 	g_free(game.sorted);

@@ -45,7 +45,5 @@ typedef struct {
 gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs);
 
 /** pipesim_passing_time: what no order is shorter than, ns. Where there are too many ways, some are taken together
- * and count as no longer than the shortest of them.
- * @first: (out) (nullable): [count * flight]: of a way that comes to that, or to little more: k * flight + d says
- *   on how many ranks forward k + d is before backward k; if there is no time left none of it is above 0 */
-gint64 pipesim_passing_time(const PipesimPassing *passing, guint32 *first);
+ * and count as no longer than the shortest of them. */
+gint64 pipesim_passing_time(const PipesimPassing *passing);

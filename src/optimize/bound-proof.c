@@ -251,6 +251,5 @@ void pipesim_bound_free(PipesimBound *bound)
 		return;
 	g_array_unref(bound->steps);
 	g_array_unref(bound->ops);
-	g_free(bound->first);
 	g_free(bound);
 }

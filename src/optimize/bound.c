@@ -159,7 +159,6 @@ typedef struct {
 	PipesimPassing passing;
 	gint64 *starts, *after;
 	gint64 time;
-	guint32 *first; /* of PipesimBound; to be freed */
 } Trips;
 
 static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
@@ -179,7 +178,7 @@ static void prove_passing(const Fill *fill, Trips *trips, PipesimProof *proof)
 	 * of a proof where the time is the same without it. */
 	memset(&trips->starts[few], 0, sizeof(gint64) * (count - few));
 	memset(trips->after, 0, sizeof(gint64) * (count - few));
-	if (pipesim_passing_time(passing, NULL) != trips->time) {
+	if (pipesim_passing_time(passing) != trips->time) {
 		memcpy(trips->starts, starts, size);
 		memcpy(trips->after, after, size);
 	}
@@ -214,8 +213,7 @@ static gint64 find_trips(const Fill *fill, Trips *trips, PipesimArena *arena)
 	}
 	trips->passing.starts = trips->starts;
 	trips->passing.after = trips->after;
-	trips->first = g_new0(guint32, (gsize)count * trips->passing.flight);
-	return trips->time = pipesim_passing_time(&trips->passing, trips->first);
+	return trips->time = pipesim_passing_time(&trips->passing);
 }
 
 PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
@@ -226,7 +224,6 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	const guint codes = x->chunks * x->kinds;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
-	PipesimBound *bound;
 	gint64 most = 0;
 	gboolean by_passing = FALSE;
 	PipesimClaim claim = {0};
@@ -283,8 +280,5 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	} else if (proof != NULL) {
 		prove(&fill, proof);
 	}
-	bound = pipesim_proof_finish(proof, fill.best);
-	bound->first = trips.first;
-	bound->flight = trips.passing.flight;
-	return bound;
+	return pipesim_proof_finish(proof, fill.best);
 }

@@ -85,10 +85,6 @@ typedef struct {
 	gint64 time; /* the bound, ns */
 	GArray *steps; /* of PipesimBoundStep; each follows from those before it; the last is the bound */
 	GArray *ops; /* of PipesimBoundOps */
-	/* With one stage a rank, where micro-batches pass each other: of a way to do so that comes to little
-	 * [k * flight + d], on how many ranks forward k + d is before backward k. NULL: nothing was asked of that. */
-	guint32 *first;
-	guint flight; /* d is less than that */
 } PipesimBound;
 
 /* How long to go on: asked now and then. */

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "model/split.h"
-#include "optimize/passing.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "optimize/within.h"
@@ -440,10 +439,6 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	add_build(s);
 	add_mirrored(s);
 	if (of->moves > 0 || of->deadline > 0) {
-		/* How the bound has micro-batches pass each other. */
-		codes = is_enough(s) ? NULL : g_new(guint8, s->n);
-		add_if_fits(s, codes,
-			codes != NULL && pipesim_pass(&s->tight, found->bound, codes), FALSE);
 		/* The shortest unit, repeated. */
 		codes = is_enough(s) ? NULL : pipesim_search_units(s);
 		add_if_fits(s, codes, codes != NULL, FALSE);

@@ -617,7 +617,7 @@ static gint64 time_passing(const PipesimInstance *x, PassingClaim *claim)
 	claim->x = x;
 	claim->flight = passing.flight;
 	claim->wait = passing.wait;
-	return claim->time = pipesim_passing_time(&passing, NULL);
+	return claim->time = pipesim_passing_time(&passing);
 }
 
 static const struct {
