@@ -174,7 +174,7 @@ _pipesim_option 'compare sweep' '--compare-at' '' 'WHAT' 'ranks stages' 'compare
 _pipesim_option 'compare' '--sort' '' 'KEY' 'makespan memory name' 'order of the rows: makespan, memory or name (default: as they were asked for)'
 _pipesim_option 'phases' '--full' '' '' '' 'print all ops'
 _pipesim_option 'prefill' '--full' '' '' '' 'print sizes of chunks too'
-_pipesim_option 'compare validate diff steady optimize sweep model plan calibrate diagnose' '--full' '' '' '' 'print all columns and all notes'
+_pipesim_option 'compare diff steady optimize sweep model plan calibrate diagnose' '--full' '' '' '' 'print all columns and all notes'
 _pipesim_option 'compare plan' '--brief' '' '' '' 'print the verdict and a small table, which is the default'
 _pipesim_option 'plan' '--framework' '' 'NAME' 'megatron torchtitan deepseek any' 'framework that runs it (default: the best of each)'
 _pipesim_alias 'plan' '--for' 'NAME' 'megatron torchtitan deepseek any'

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "cli/command.h"
-#include "output/screen.h"
 #include "runtime/csv.h"
 #include <string.h>
 
@@ -10,36 +9,9 @@ typedef struct {
 	gboolean all;                  /* under every runtime */
 	const PipesimRuntime *runtime; /* else under this one */
 	const PipesimIssuing *issuing;
-	PipesimExit *worst;  /* of the files so far */
-	GString *out;        /* all that is known, in lines */
-	PipesimTable *table; /* a row a file */
-	guint n_failed;
-	GString *failed; /* names of these files */
+	PipesimExit *worst; /* of the files so far */
+	GString *out;
 } Validation;
-
-static void fail(Validation *validation, const char *path)
-{
-	*validation->worst = PIPESIM_EXIT_NO;
-	g_string_append_printf(
-		validation->failed, "%s%s", validation->n_failed++ > 0 ? ", " : "", path);
-}
-
-/* @hang, @cross: the rules under which it deadlocks, and receives wrong tensors */
-static void add_row(Validation *validation, const PipesimProgram *program, const char *path,
-	gboolean failed, const GString *hang, const GString *cross)
-{
-	const PipesimShape *shape = &program->shape;
-	const char *base = strrchr(path, '/');
-
-	pipesim_table_row(validation->table, failed ? PIPESIM_ROW_FAILED : PIPESIM_ROW_PLAIN,
-		"  %s\t%u\t%u\t%u\t%u\t%s%s%s%s",
-		base != NULL && strlen(path) > 26 ? base + 1 : path, shape->ranks,
-		shape->stages, pipesim_shape_whole(shape), program->n_ops, hang->str,
-		hang->len > 0 && cross->len > 0 ? ", " : "", cross->str,
-		cross->len > 0  ? " (wrong tensors)"
-		: hang->len > 0 ? ""
-				: " "); /* the column is shown where it is empty too */
-}
 
 /* What a file says about a schedule is an answer; what cannot be read is an error. */
 static gboolean is_answer(const GError *error)
@@ -160,9 +132,6 @@ static gboolean report(
 		return FALSE;
 	failed = *validation->worst != PIPESIM_EXIT_DONE;
 	*validation->worst = MAX(before, *validation->worst);
-	if (failed)
-		fail(validation, path);
-	add_row(validation, program, path, failed, hang, cross);
 	g_string_append_printf(out, "%s %s: %u rank%s, %u stage%s, %u micro-batch%s", path,
 		failed ? "does not run" : "runs", shape->ranks, shape->ranks == 1 ? "" : "s",
 		shape->stages, shape->stages == 1 ? "" : "s", pipesim_shape_whole(shape),
@@ -173,9 +142,8 @@ static gboolean report(
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 			g_string_append_printf(out,
-				"\n  line %u is empty: a rank without ops; delete it where "
-				"there "
-				"is no such rank",
+				"\n  line %u is empty: a rank without ops; delete it "
+				"where there is no such rank",
 				rank + 1);
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
@@ -184,40 +152,16 @@ static gboolean report(
 	return TRUE;
 }
 
-/* Of several files. */
-static void write_screen(const PipesimSetup *setup, Validation *validation, GString *out)
-{
-	const PipesimStyle style = pipesim_terminal_style(setup, NULL);
-	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	const guint n = setup->n_operands;
-
-	g_string_append_printf(screen->asked, "%u schedule files, under %s", n,
-		validation->all ? "all message rules" : validation->runtime->name);
-	if (validation->n_failed == 0)
-		pipesim_screen_say(screen->verdict, "All %u run.", n);
-	else
-		pipesim_screen_say(screen->verdict, "%u of %u do%s not run: %s.",
-			validation->n_failed, n, validation->n_failed == 1 ? "es" : "",
-			validation->failed->str);
-	screen->table = g_steal_pointer(&validation->table);
-	pipesim_screen_print(screen, &style, out);
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
-	const gboolean few = setup->n_operands > 1 && !setup->flag[PIPESIM_SET_FULL];
-	g_autoptr(GString) lines = g_string_new(NULL), out = g_string_new(NULL);
-	g_autoptr(GString) failed = g_string_new(NULL);
+	g_autoptr(GString) out = g_string_new(NULL);
 	Validation validation = {
 		.all = setup->text[PIPESIM_SET_RUNTIME] == NULL,
 		.runtime = pipesim_runtime_resolve(
 			setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES),
 		.issuing = &setup->scenario.issuing,
 		.worst = answer,
-		.out = lines,
-		.table = pipesim_table_of("  schedule file<|ranks|stages|micro-:batches|ops|"
-					  "deadlocks under<"),
-		.failed = failed,
+		.out = out,
 	};
 
 	if (setup->n_operands == 0)
@@ -231,16 +175,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 			report(&validation, file, path, error);
 		} else if (is_answer(fault)) {
 			pipesim_say("%s", fault->message);
-			fail(&validation, path);
+			*answer = PIPESIM_EXIT_NO;
 		} else {
 			g_propagate_error(error, g_steal_pointer(&fault));
 		}
 	}
-	if (few && *error == NULL)
-		write_screen(setup, &validation, out);
-	pipesim_table_free(validation.table);
-	return pipesim_print(NULL, few ? out : lines, *error == NULL ? error : NULL) &&
-	       *error == NULL;
+	return pipesim_print(NULL, out, *error == NULL ? error : NULL) && *error == NULL;
 }
 
 const PipesimCommand pipesim_command_validate = {
@@ -260,7 +200,7 @@ const PipesimCommand pipesim_command_validate = {
 		    "receive (each fault with its place); 3 one cannot be read.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_READ,
-	.takes = {PIPESIM_ALL_RUNTIME, PIPESIM_SET_FULL},
+	.takes = {PIPESIM_ALL_RUNTIME},
 	.wording = {{PIPESIM_SET_RUNTIME, NULL,
 		"check under these rules only (default: all of them)", NULL}},
 	.run = run,
