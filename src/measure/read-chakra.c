@@ -1,7 +1,8 @@
-/* Chakra execution traces (.et; mlcommons/chakra, schema/protobuf/et_def.proto): a message GlobalMetadata and then
- * one Node each, in protobuf's wire format, each behind its length. They have what nodes took, in microseconds, and which node each
- * is below, but seldom when it began: times of ops, no steps. What a GPU did is of the op that the nearest node above
- * it with a known name is, or goes by its own name: rules for kernels. */
+/* Chakra execution traces (.et; mlcommons/chakra, schema/protobuf/et_def.proto): a message
+ * GlobalMetadata and then one Node each, in protobuf's wire format, each behind its length. They
+ * have what nodes took, in microseconds, and which node each is below, but seldom when it began:
+ * then they have times of ops, no steps. What a GPU did is of the op that the nearest node above it
+ * with a known name is, or goes by its own name: rules for kernels. */
 #include "config.h"
 
 #include "base/number.h"
@@ -83,7 +84,7 @@ enum {
 typedef struct {
 	guint64 id, above; /* the node that it is called or needs first; itself: none */
 	const char *name;
-	gint64 duration; /* ns */
+	gint64 start, duration; /* ns */
 	guint64 type;
 	gboolean of_host;
 	gint32 row; /* and 1; 0 = it has none yet; -1: its name means nothing */
@@ -94,6 +95,7 @@ typedef struct {
 	const PipesimRangeRules *rules;
 	GArray *nodes;       /* of Node */
 	GHashTable *numbers; /* id -> index and 1 */
+	gboolean starts;     /* some node says when it began */
 } Reader;
 
 /* Whether the attribute says that a node ran on the host: a number that is not 0, of whatever type. */
@@ -113,6 +115,12 @@ static gboolean is_of_host(const Field *attribute)
 			value = field.number;
 	}
 	return named && value != 0;
+}
+
+/* Microseconds in ns; -1: more than can be. */
+static gint64 time_of(guint64 number)
+{
+	return number < G_MAXINT64 / 4000 ? (gint64)number * 1000 : -1;
 }
 
 /* The first of a list of numbers, packed or not. */
@@ -142,8 +150,10 @@ static gboolean read_node(Reader *reader, Wire *wire)
 		else if ((field.field == 4 && !called) ||
 			 (field.field == 5 && !called && !needs))
 			node.above = first_number(&field);
+		else if (field.field == 6)
+			node.start = time_of(number);
 		else if (field.field == 7)
-			node.duration = number < G_MAXINT64 / 4000 ? (gint64)number * 1000 : -1;
+			node.duration = time_of(number);
 		else if (field.field == 10 && field.bytes != NULL)
 			node.of_host |= is_of_host(&field);
 		called |= field.field == 4;
@@ -151,10 +161,11 @@ static gboolean read_node(Reader *reader, Wire *wire)
 	}
 	if (!called && !needs)
 		node.above = node.id;
+	reader->starts |= node.start > 0;
 	g_hash_table_insert(reader->numbers, GSIZE_TO_POINTER(node.id),
 		GUINT_TO_POINTER(reader->nodes->len + 1));
 	g_array_append_val(reader->nodes, node);
-	return !wire->bad && node.duration >= 0;
+	return !wire->bad && node.duration >= 0 && node.start >= 0;
 }
 
 /* The row of @node by its name, of what a GPU ran by the rules for kernels first; NULL: it means nothing. */
@@ -205,6 +216,22 @@ static PipesimTraceRow *find_row(Reader *reader, Node *node)
 	return row;
 }
 
+/* What @node took is of @row: the sum, and where nodes say when they began from the first to the
+ * last. */
+static void add_time(const Reader *reader, const Node *node, PipesimTraceRow *row)
+{
+	const gint64 before = row->start == PIPESIM_UNKNOWN ? node->start : row->start;
+
+	row->busy = pipesim_add_capped(row->busy, node->duration);
+	if (!reader->starts) {
+		row->duration = row->busy;
+		return;
+	}
+	row->start = MIN(before, node->start);
+	row->duration = MAX(before + row->duration, node->start + node->duration) - row->start;
+	row->busy = MIN(row->busy, row->duration);
+}
+
 static gboolean add_nodes(Reader *reader, GError **error)
 {
 	PipesimTrace *trace = reader->trace;
@@ -214,7 +241,8 @@ static gboolean add_nodes(Reader *reader, GError **error)
 	pipesim_each (Node, node, reader->nodes) {
 		PipesimTraceRow *row;
 
-		if (node->of_host || node->duration == 0 ||
+		/* The I of PyTorch's first stage takes nothing, and yet is an op of the step. */
+		if (node->of_host || (node->duration == 0 && !reader->starts) ||
 			(node->type != COMP && node->type != COMM_COLL &&
 				node->type != MEM_LOAD && node->type != MEM_STORE))
 			continue;
@@ -224,12 +252,12 @@ static gboolean add_nodes(Reader *reader, GError **error)
 		if (row == NULL)
 			continue;
 		placed += (double)node->duration;
-		row->duration = row->busy = pipesim_add_capped(row->duration, node->duration);
+		add_time(reader, node, row);
 	}
 	pipesim_notice(trace->notices,
-		"%s: %.1f %% of the time of %u nodes that a GPU ran lies in no op; when ops "
-		"began is not told",
-		trace->path, 100 * (all - placed) / MAX(all, 1), n);
+		"%s: %.1f %% of the time of %u nodes that a GPU ran lies in no op%s",
+		trace->path, 100 * (all - placed) / MAX(all, 1), n,
+		reader->starts ? "" : "; when ops began is not told");
 	return trace->rows->len > 0 ||
 	       pipesim_fail_at(error, trace->path, 1, 1,
 		       "none of %u nodes that a GPU ran is below one with a known name such as "
@@ -244,7 +272,7 @@ static PipesimTrace *read_trace(
 	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(owned));
 	g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(Node));
 	g_autoptr(GHashTable) numbers = g_hash_table_new(NULL, NULL);
-	Reader reader = {trace, rules, nodes, numbers};
+	Reader reader = {trace, rules, nodes, numbers, FALSE};
 	gboolean metadata = TRUE;
 	const char *data;
 	gsize length;

@@ -30,6 +30,7 @@ typedef struct {
 	const char *name;
 	guint64 duration; /* us */
 	gboolean host;
+	guint64 start; /* us; 0: not told */
 } Made;
 
 static void put_node(GString *out, const Made *made)
@@ -45,6 +46,8 @@ static void put_node(GString *out, const Made *made)
 	put_varint(needs, made->needs);
 	if (made->needs > 0)
 		put_bytes(node, 5, needs->str, needs->len); /* packed, as proto3 has it */
+	if (made->start > 0)
+		put_number(node, 6, made->start);
 	put_number(node, 7, made->duration);
 	/* Fields that nobody reads: a string in inputs, and one of eight bytes. */
 	put_bytes(node, 8, "\n\x01x", 3);
@@ -59,14 +62,14 @@ static void put_node(GString *out, const Made *made)
 }
 
 static const Made nodes[] = {
-	{1, 4, 0, 0, "PP:1F0", 500, TRUE},
-	{2, 4, 1, 0, "aten::mm", 70, TRUE},
-	{3, 4, 2, 0, "gemm", 30, FALSE},
-	{4, 5, 1, 0, "ncclDevKernel_SendRecv", 99, FALSE}, /* a message is none of it */
-	{5, 4, 0, 3, "gelu", 12, FALSE},                   /* what it needs leads there */
-	{300, 4, 0, 0, "PP:1B0", 80, FALSE},
-	{301, 4, 302, 0, "circle", 1, FALSE},
-	{302, 4, 301, 0, "circle", 1, FALSE},
+	{1, 4, 0, 0, "PP:1F0", 500, TRUE, 0},
+	{2, 4, 1, 0, "aten::mm", 70, TRUE, 0},
+	{3, 4, 2, 0, "gemm", 30, FALSE, 0},
+	{4, 5, 1, 0, "ncclDevKernel_SendRecv", 99, FALSE, 0}, /* a message is none of it */
+	{5, 4, 0, 3, "gelu", 12, FALSE, 0},                   /* what it needs leads there */
+	{300, 4, 0, 0, "PP:1B0", 80, FALSE, 0},
+	{301, 4, 302, 0, "circle", 1, FALSE, 0},
+	{302, 4, 301, 0, "circle", 1, FALSE, 0},
 };
 
 static GString *make(guint from)
@@ -81,6 +84,16 @@ static GString *make(guint from)
 		put_node(out, &nodes[i]);
 	return out;
 }
+
+/* As --chrome-trace FILE.et writes a step: an I that launches nothing is an op, too. */
+static const Made step[] = {
+	{1, 4, 0, 0, "PP:0F0", 400, FALSE, 0},
+	{2, 4, 0, 1, "PP:0B0", 900, FALSE, 1500},
+	{3, 4, 0, 2, "PP:0I1", 0, FALSE, 2400},
+	{4, 4, 0, 0, "PP:0W1", 0, TRUE, 2400},
+	{5, 4, 4, 0, "gemm", 30, FALSE, 2450},
+	{6, 4, 4, 0, "gemm", 20, FALSE, 2500},
+};
 
 static PipesimTrace *read_bytes(const GString *bytes, gsize length, GError **error)
 {
@@ -101,6 +114,25 @@ START_TEST(nodes_belong_to_the_op_above)
 	ck_assert_int_eq(pipesim_trace_row(trace, 1)->busy, 80000);
 	ck_assert_uint_eq(pipesim_trace_row(trace, 1)->what.phase, PIPESIM_B);
 	ck_assert(trace_has_notice(trace->notices, "1.6 % of the time of 5 nodes"));
+}
+END_TEST
+
+START_TEST(starts_of_nodes_are_those_of_ops)
+{
+	static const gint64 start[] = {0, 1500, 2400, 2450}, duration[] = {400, 900, 0, 70};
+	g_autoptr(GString) bytes = make(G_N_ELEMENTS(nodes));
+	g_autoptr(PipesimTrace) trace = NULL;
+
+	for (guint i = 0; i < G_N_ELEMENTS(step); i++)
+		put_node(bytes, &step[i]);
+	trace = read_bytes(bytes, bytes->len, NULL);
+	ck_assert_ptr_nonnull(trace);
+	ck_assert_uint_eq(trace->rows->len, G_N_ELEMENTS(start));
+	for (guint i = 0; i < G_N_ELEMENTS(start); i++) {
+		ck_assert_int_eq(pipesim_trace_row(trace, i)->start, 1000 * start[i]);
+		ck_assert_int_eq(pipesim_trace_row(trace, i)->duration, 1000 * duration[i]);
+	}
+	ck_assert_int_eq(pipesim_trace_row(trace, 3)->busy, 50000);
 }
 END_TEST
 
@@ -156,6 +188,7 @@ Suite *measure_chakra_suite(void)
 	TCase *tcase = tcase_create("nodes");
 
 	tcase_add_test(tcase, nodes_belong_to_the_op_above);
+	tcase_add_test(tcase, starts_of_nodes_are_those_of_ops);
 	tcase_add_test(tcase, longer_than_time_counts_is_refused);
 	tcase_add_test(tcase, cut_traces_are_refused);
 	suite_add_tcase(suite, tcase);
