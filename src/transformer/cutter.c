@@ -306,6 +306,29 @@ static void take_share(const Sum *sum, guint i, PipesimTimes *times)
 		times->tail[i] += sum->tail / times->stages;
 }
 
+/* How many layers are computed again hangs on how many stages there are, and what a pair takes in proportion to its
+ * halves on that. */
+static void take_pairs(const Base *own, const Known *known, PipesimTimes *times)
+{
+	gint64 all[PIPESIM_FB] = {0};
+	PipesimStage whole = {0};
+
+	for (guint i = 0; i < times->stages; i++) {
+		for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+			whole.count[part] += known->of[i]->stage.count[part];
+			whole.redone[part] += known->of[i]->stage.redone[part];
+		}
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			all[kind] += times->stage[kind][i];
+	}
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		times->chunk[kind] = pipesim_time_scale(all[kind], 1, times->stages);
+	times->chunk[PIPESIM_FB] =
+		(gint64)rint((double)(times->chunk[PIPESIM_F] + times->chunk[PIPESIM_B]) *
+			     pair_share(&whole, own->times));
+	memcpy(times->average, times->chunk, sizeof times->average);
+}
+
 static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTimes *times)
 {
 	const Base *own = ((const Cutter *)base)->base;
@@ -347,6 +370,9 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		if (vocabulary != NULL)
 			take_share(vocabulary, i, times);
 	}
+	if (known != NULL && own->training.first > 0 && own->training.ep_overlap &&
+		own->rates.device != NULL)
+		take_pairs(own, known, times);
 }
 
 static const char *transient(
