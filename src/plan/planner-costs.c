@@ -30,9 +30,9 @@ PipesimCosts *pipesim_planner_balanced(
 			     ? pipesim_device_hop(wish->device, training, message, ranks)
 			     : (gint64)rint((double)message / PIPESIM_NETWORK * 1e9);
 	costs->post_validation = wish->post_validation;
-	if (wish->capture != NULL && !shards)
+	if (wish->capture != NULL || shards)
 		rates.reduce[0] = rates.reduce[1] =
-			(double)pipesim_planner_reduce(wish, training);
+			shards ? 0 : (double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
 	cutter = pipesim_cutter_new(
 		pipesim_transformer_copy(wish->model), training, NULL, &rates);
