@@ -151,11 +151,13 @@ char *pipesim_advice_cure(const PipesimPlanRow *row)
 	const PipesimCandidate *miss = row->candidate, *remedy = row->remedy;
 	const double gib = (double)(miss->memory + miss->reserve) / (1 << 30);
 	g_autofree char *recompute = NULL;
+	char room[64];
 
 	if (remedy == NULL)
 		return g_strdup_printf("with %.1f GiB a GPU", gib);
 	recompute = pipesim_plan_recompute(&remedy->training, "+");
-	return g_strdup_printf("with micro-batches of %" G_GINT64_FORMAT
+	return g_strdup_printf("as %s with micro-batches of %" G_GINT64_FORMAT
 			       " and recompute %s, in %.3f s, or with %.1f GiB a GPU",
-		remedy->training.microbatch, recompute, (double)remedy->step / 1e9, gib);
+		pipesim_plan_schedule(remedy, room, sizeof room), remedy->training.microbatch,
+		recompute, (double)remedy->step / 1e9, gib);
 }

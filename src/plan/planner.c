@@ -505,8 +505,7 @@ static gboolean fit_all(Planner *planner, GError **error)
 			continue;
 		g_ptr_array_add(items, item);
 	}
-	if (items->len > 0)
-		qsort(items->pdata, items->len, sizeof(gpointer), compare_least_steps);
+	g_ptr_array_sort(items, compare_least_steps);
 	for (guint next = 0; next < items->len; next += (guint)work.n_items) {
 		stages.items = (Item **)&items->pdata[next];
 		for (work.n_items = 0; work.n_items < MIN(LAID_OUT, items->len - next) &&
@@ -620,43 +619,43 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	return TRUE;
 }
 
-/* What makes each near miss fit: another recomputation or size, with the same sizes and schedule. */
-static gboolean find_remedies(Planner *planner, GError **error)
+/* @one into @best where it is the shorter of what fits with the sizes of @miss. */
+static void take_remedy(
+	const PipesimCandidate *miss, const PipesimCandidate *one, PipesimCandidate *best)
 {
-	PipesimPlanned *planned = planner->planned;
-	const GArray *items = planner->candidates->items;
+	PipesimCandidate like = *one;
 
-	pipesim_each (const PipesimCandidate, miss, planned->misses) {
-		g_autoptr(GPtrArray) tried = g_ptr_array_new();
-		PipesimCandidate best = {0};
+	like.training.microbatch = miss->training.microbatch;
+	if (one->fits && one->step > 0 && pipesim_plan_same_way(&like, miss) &&
+		(best->step == 0 || one->step < best->step))
+		*best = *one;
+}
 
-		pipesim_each (Item, item, items) {
-			PipesimCandidate like = item->candidate;
+/* What is the shortest that fits with the sizes of @miss, with any schedule, recomputation and size of micro-batches. */
+static gboolean find_remedy(
+	Planner *planner, const PipesimCandidate *miss, PipesimCandidate *best, GError **error)
+{
+	g_autoptr(GPtrArray) tried = g_ptr_array_new();
 
-			like.training.microbatch = miss->training.microbatch;
-			if (like.schedule == miss->schedule && like.chunks == miss->chunks &&
-				pipesim_plan_same_way(&like, miss) &&
-				like.least <= pipesim_planner_limit(planner->wish,
-						      &like.training, like.ranks))
-				g_ptr_array_add(tried, item);
-		}
-		if (!run_block(planner, (Item **)tried->pdata, tried->len, 0, error))
-			return FALSE;
-		pipesim_each_in (const Item, item, tried) {
-			const PipesimCandidate *one = &item->candidate;
+	pipesim_each (const PipesimCandidate, one, planner->found)
+		take_remedy(miss, one, best);
+	pipesim_each (const PipesimCandidate, one, planner->each)
+		take_remedy(miss, one, best);
+	pipesim_each (Item, item, planner->candidates->items) {
+		PipesimCandidate like = item->candidate;
 
-			if (one->fits && one->step > 0 &&
-				(best.step == 0 || one->step < best.step))
-				best = *one;
-		}
-		pipesim_each (const PipesimCandidate, one, planner->each) {
-			if (one->schedule == miss->schedule && one->chunks == miss->chunks &&
-				pipesim_plan_same_way(one, miss) &&
-				(best.step == 0 || one->step < best.step))
-				best = *one;
-		}
-		g_array_append_val(planned->remedies, best);
+		like.training.microbatch = miss->training.microbatch;
+		take_remedy(miss, &item->candidate, best);
+		if (pipesim_plan_same_way(&like, miss) &&
+			(best->step == 0 || like.bound < best->step) &&
+			like.least <= pipesim_planner_limit(
+					      planner->wish, &like.training, like.ranks))
+			g_ptr_array_add(tried, item);
 	}
+	if (!run_block(planner, (Item **)tried->pdata, tried->len, 0, error))
+		return FALSE;
+	pipesim_each_in (const Item, item, tried)
+		take_remedy(miss, &item->candidate, best);
 	return TRUE;
 }
 
@@ -684,7 +683,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	planner.planned = planned = g_new0(PipesimPlanned, 1);
 	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	planned->remedies = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->remedies = g_array_new(FALSE, TRUE, sizeof(PipesimCandidate));
 	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->candidates = candidates->items->len;
@@ -705,7 +704,10 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 	if (!wish->every && !lay_out_all(&planner, error))
 		return NULL;
 	drop_misses(planned);
-	if (!wish->every && !find_remedies(&planner, error))
-		return NULL;
+	g_array_set_size(planned->remedies, planned->misses->len);
+	for (guint i = 0; i < planned->misses->len && !wish->every; i++)
+		if (!find_remedy(&planner, &g_array_index(planned->misses, PipesimCandidate, i),
+			    &g_array_index(planned->remedies, PipesimCandidate, i), error))
+			return NULL;
 	return g_steal_pointer(&planned);
 }

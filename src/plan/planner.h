@@ -123,7 +123,7 @@ typedef struct {
 	/* The shortest that would beat the best and need at most PIPESIM_NEAR more memory than there is; at most 3, each of
 	 * other sizes. */
 	GArray *misses;
-	/* Of each of these: the shortest that fits with the same sizes and schedule; step 0: none does. */
+	/* Of each of these: the shortest that fits with the same sizes; step 0: none does. */
 	GArray *remedies;
 	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
 	 * shortest step first. */

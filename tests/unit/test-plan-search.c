@@ -119,6 +119,29 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 		ten[i] = g_array_index(rows, PipesimCandidate, i).step;
 }
 
+/* A near miss fits at no more than what a row of its sizes takes. */
+static void check_remedies(const PipesimPlanned *planned)
+{
+	for (guint i = 0; i < planned->misses->len; i++) {
+		const PipesimCandidate *miss =
+			&g_array_index(planned->misses, PipesimCandidate, i);
+		const PipesimCandidate *remedy =
+			&g_array_index(planned->remedies, PipesimCandidate, i);
+
+		ck_assert(remedy->step == 0 || remedy->fits);
+		for (guint k = 0; k < planned->best->len; k++) {
+			PipesimCandidate row =
+				g_array_index(planned->best, PipesimCandidate, k);
+
+			row.training.microbatch = miss->training.microbatch;
+			if (!pipesim_plan_same_way(&row, miss))
+				continue;
+			ck_assert_int_gt(remedy->step, 0);
+			ck_assert_int_le(remedy->step, row.step);
+		}
+	}
+}
+
 /* Pruned or not, the ten best are the same: with balanced layers, and with all candidates laid out. */
 START_TEST(prunes_safely)
 {
@@ -169,6 +192,7 @@ START_TEST(prunes_safely)
 		planned = pipesim_planner_run(&wish, NULL);
 		beaten += planned->beaten;
 		ruled_out += layouts ? planned->simulated - planned->laid_out : 0;
+		check_remedies(planned);
 		for (guint i = 0; i < planned->best->len; i++) {
 			const PipesimCandidate *best =
 				&g_array_index(planned->best, PipesimCandidate, i);
