@@ -90,6 +90,16 @@ rows --model llama-3-8b --gpus 32 --global-batch 32 --framework torchtitan --pp 
 # A near miss that fits only far behind a row of its sizes fits as that.
 rows --model llama-3-405b --gpus 512 --memory 80GB --global-batch 512 --seq 8192 --framework any --tp 8 --pp 64
 if grep -q '"fits": "as v-half with micro-batches of 1' json; then pass; else fail "a near miss fits otherwise: $(grep '"fits"' json)"; fi
+# What no plan of a framework does is refused as such.
+for option in "--offload-bandwidth 50GB/s" "--offload-bandwidth 50GB/s --offload-fraction 0.3"; do
+	# shellcheck disable=SC2086 # words
+	pipesim plan --model llama-3-8b --gpus 16 --global-batch 64 --framework torchtitan $option >text 2>error
+	if grep -q '^pipesim: --offload-[a-z]*: plans of torchtitan copy nothing to the host; give --framework any' error; then
+		pass
+	else
+		fail "$(cat error): plan of torchtitan $option"
+	fi
+done
 
 # What is written for Megatron-LM says all that the step depends on: read again it takes as long.
 for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-block --tp-overlap --tp 2" \

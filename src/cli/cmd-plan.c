@@ -387,6 +387,12 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 				if (one->wish.schedules[k]->offloads !=
 					PIPESIM_OFFLOADS_NOTHING)
 					takes |= PIPESIM_TAKES_COPIES;
+			if (!several && framework->runtime != NULL && alike.copies > 0 &&
+				(takes & PIPESIM_TAKES_COPIES) == 0)
+				return pipesim_refuse(error,
+					"--offload-bandwidth: plans of %s copy nothing to the "
+					"host; give --framework any",
+					framework->words);
 			continue;
 		}
 		if (!several || framework->runtime == NULL) {
