@@ -440,19 +440,32 @@ static char *gpu_of(const Verdict *v)
 			: g_strdup("");
 }
 
+/* "74.51 GiB" that @run needs; where what there is reads the same, by how much that is too much. */
+static char *need_of(const Verdict *v, const PipesimRun *run)
+{
+	const gint64 room = pipesim_comparison_room(v->comparison);
+	const gint64 limit = room > 0 ? room : v->comparison->scenario.memory_limit;
+	const char *need = pipesim_brief_bytes(run->report->memory.max);
+
+	if (strcmp(pipesim_brief_bytes(limit), need) != 0)
+		return g_strdup(need);
+	return g_strdup_printf(
+		"%s (%s too much)", need, pipesim_bytes(run->report->memory.max - limit));
+}
+
 /* What the GPU has no room for is not run on it, whatever it takes. */
 static void say_unfit(const Verdict *v, gboolean one)
 {
-	g_autofree char *gpu = gpu_of(v);
+	g_autofree char *gpu = gpu_of(v), *need = NULL;
 	const PipesimRun *least = NULL;
 
 	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
 		if (run->report != NULL &&
 			(least == NULL || pipesim_run_memory(run) < pipesim_run_memory(least)))
 			least = run;
+	need = need_of(v, least);
 	pipesim_screen_say(v->screen->verdict, "%s%s: %s needs %s%s.%s",
-		one ? "It does not fit" : "None fits", gpu, least->name,
-		pipesim_brief_bytes(least->report->memory.max),
+		one ? "It does not fit" : "None fits", gpu, least->name, need,
 		one ? "" : ", the least of them",
 		*gpu != '\0'
 			? " Divide parameters (--tp, --zero), recompute (--recompute), or ask "
@@ -534,9 +547,10 @@ static void list_others(const Verdict *v)
 				pipesim_screen_say(
 					v->screen->failed, "%s", run->error->message);
 		} else if (v->best != NULL && fits(v, v->best) && !fits(v, run)) {
+			g_autofree char *need = need_of(v, run);
+
 			if (n_unfit++ < MOST_UNFIT)
-				pipesim_list_more(unfit, "%s %s", run->name,
-					pipesim_brief_bytes(run->report->memory.max));
+				pipesim_list_more(unfit, "%s %s", run->name, need);
 		} else if (v->best != NULL && !pipesim_run_exists(comparison, run) &&
 			   pipesim_run_exists(comparison, v->best)) {
 			pipesim_list_more(halves, "%s", run->name);
