@@ -90,6 +90,12 @@ rows --model llama-3-8b --gpus 32 --global-batch 32 --framework torchtitan --pp 
 # A near miss that fits only far behind a row of its sizes fits as that.
 rows --model llama-3-405b --gpus 512 --memory 80GB --global-batch 512 --seq 8192 --framework any --tp 8 --pp 64
 if grep -q '"fits": "as v-half with micro-batches of 1' json; then pass; else fail "a near miss fits otherwise: $(grep '"fits"' json)"; fi
+# The shortest of a row gets a layout, too, not only the simplest.
+for schedules in interleaved-1f1b 1f1b,interleaved-1f1b; do
+	pipesim plan --model llama-3-8b --gpus 16 --device a100 --global-batch 128 --seq 8192 --framework torchtitan -s $schedules --format json |
+		sed -n 's/^ *"step_ms": \([0-9]*\).*/\1/p' | head -n 1
+done >steps
+if awk '{ step[NR] = $1 } END { exit !(NR == 2 && step[2] <= 1.01 * step[1]) }' steps; then pass; else fail "of more schedules the best is longer: $(cat steps)"; fi
 # What no plan of a framework does is refused as such.
 for option in "--offload-bandwidth 50GB/s" "--offload-bandwidth 50GB/s --offload-fraction 0.3"; do
 	# shellcheck disable=SC2086 # words

@@ -29,11 +29,11 @@ static guint64 complexity(const PipesimWish *wish, const PipesimCandidate *candi
 	return at * (PIPESIM_MAX_CHUNKS + 1) + candidate->chunks;
 }
 
-/* Members of the row that @first began, which is shorter than any, as one. */
+/* @members of a row, the shortest first, as one; @apart (nullable) of them is a row of its own. */
 static PipesimCandidate put_together(
-	const PipesimWish *wish, const PipesimCandidate *first, const GPtrArray *members)
+	const PipesimWish *wish, const GPtrArray *members, const PipesimCandidate *apart)
 {
-	const PipesimCandidate *simplest = first;
+	const PipesimCandidate *simplest = members->pdata[0];
 	g_autoptr(GString) alike = g_string_new(NULL);
 	PipesimCandidate row;
 	char room[64];
@@ -49,7 +49,7 @@ static PipesimCandidate put_together(
 			other->training.first == simplest->training.first &&
 			other->training.each == simplest->training.each;
 
-		if (other != simplest)
+		if (other != simplest && other != apart)
 			pipesim_list_more(alike, "%s%s%s",
 				pipesim_plan_schedule(other, room, sizeof room),
 				same ? "" : " with recompute ", same ? "" : recompute);
@@ -61,7 +61,8 @@ static PipesimCandidate put_together(
 	return row;
 }
 
-GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint most)
+GArray *pipesim_plan_group(
+	const PipesimWish *wish, const GArray *found, guint most, GArray *shortest)
 {
 	g_autoptr(GPtrArray) rows =
 		g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
@@ -91,9 +92,12 @@ GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint m
 		g_ptr_array_add(rows->pdata[at], (gpointer)one);
 	}
 	pipesim_each_in (GPtrArray, row, rows) {
-		const PipesimCandidate one = put_together(wish, row->pdata[0], row);
+		const PipesimCandidate *first = shortest != NULL ? row->pdata[0] : NULL;
+		const PipesimCandidate one = put_together(wish, row, first);
 
 		g_array_append_val(grouped, one);
+		if (first != NULL && one.step != first->step)
+			g_array_append_vals(shortest, first, 1);
 	}
 	return grouped;
 }

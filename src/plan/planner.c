@@ -542,7 +542,7 @@ static void add_each(const Planner *planner, GArray *all)
 	const guint n = all->len;
 
 	g_array_sort(planner->each, compare_steps); /* stable */
-	rows = pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST);
+	rows = pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST, NULL);
 	pipesim_each (const PipesimCandidate, row, rows) {
 		gboolean has = FALSE;
 
@@ -564,11 +564,15 @@ static void add_each(const Planner *planner, GArray *all)
 static GArray *to_lay_out(const Planner *planner)
 {
 	const PipesimPlanned *planned = planner->planned;
+	g_autoptr(GArray) shortest = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	GArray *all;
 
+	/* With a layout of its own the simplest of a row may be far behind the shortest. */
 	if (!planner->wish->layouts) {
 		g_array_sort(planner->found, compare_steps); /* stable */
-		all = pipesim_plan_group(planner->wish, planner->found, wanted(planner->wish));
+		all = pipesim_plan_group(
+			planner->wish, planner->found, wanted(planner->wish), shortest);
+		g_array_append_vals(all, shortest->data, shortest->len);
 		g_array_append_vals(all, planned->misses->data, planned->misses->len);
 		add_each(planner, all);
 	} else {
@@ -615,7 +619,7 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	}
 	g_array_sort(planner->found, compare_steps);
 	g_array_unref(planned->best);
-	planned->best = pipesim_plan_group(wish, planner->found, wanted(wish));
+	planned->best = pipesim_plan_group(wish, planner->found, wanted(wish), NULL);
 	return TRUE;
 }
 

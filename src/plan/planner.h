@@ -139,8 +139,10 @@ typedef struct {
 
 /** pipesim_plan_group: of @found, PipesimCandidates, sorted by step: the first @most ways to train. What has the same sizes and
  * takes as long but for 1 % is one row, the simplest, with the others as ->alike: other schedules, chunks, and more that is
- * computed again; other chunks and recomputation alone are never another row. (transfer full). */
-GArray *pipesim_plan_group(const PipesimWish *wish, const GArray *found, guint most);
+ * computed again; other chunks and recomputation alone are never another row. @shortest (nullable) takes the shortest of each row
+ * whose simplest is longer, which is then not among ->alike. (transfer full). */
+GArray *pipesim_plan_group(
+	const PipesimWish *wish, const GArray *found, guint most, GArray *shortest);
 
 /** pipesim_plan_same_way: whether @a and @b have the same sizes, of micro-batches too, and share the same between ranks. */
 gboolean pipesim_plan_same_way(const PipesimCandidate *a, const PipesimCandidate *b);

@@ -114,7 +114,7 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 		if (one->fits)
 			g_array_append_vals(found, one, 1);
 	}
-	rows = pipesim_plan_group(wish, found, PIPESIM_BEST);
+	rows = pipesim_plan_group(wish, found, PIPESIM_BEST, NULL);
 	for (guint i = 0; i < rows->len; i++)
 		ten[i] = g_array_index(rows, PipesimCandidate, i).step;
 }
