@@ -540,7 +540,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	if (!build_steps(&building, error))
 		return NULL;
 	add_spans(&building, traces, n);
-	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
+	record->speed = pipesim_rank_speeds(traces, n, &record->joined, &record->bursts);
 	record->swing = pipesim_clock_swing(traces, n);
 	if (!pipesim_clocks_set(record, error))
 		return NULL;
@@ -564,6 +564,7 @@ void pipesim_record_free(PipesimRecord *record)
 		return;
 	pipesim_joined_clear(&record->joined);
 	g_free(record->speed);
+	g_free(record->bursts);
 	g_clear_pointer(&record->steps, g_array_unref);
 	g_clear_pointer(&record->pipelines, g_ptr_array_unref);
 	g_clear_pointer(&record->notices, g_ptr_array_unref);

@@ -55,6 +55,7 @@ typedef struct {
 	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
 	GPtrArray *pipelines; /* of PipesimRecordPipeline, owned */
 	gint64 *speed;        /* of each rank, see pipesim_rank_speeds(); NULL: not told */
+	gint64 *bursts;       /* too */
 	gint64 swing;         /* of their clocks, see pipesim_clock_swing() */
 	/* How these chips clock, see pipesim_govern_record(); NULL: not known, or below their limit. The caller's. */
 	const PipesimDevice *chip;

@@ -9,16 +9,14 @@
 
 /* A kernel in one kind of op, on every rank. */
 typedef struct {
-	guint seen;     /* ranks that run it */
-	guint64 n;      /* how often, on all ranks */
-	double all;     /* of its means, the sum */
-	gint64 mean[1]; /* ranks; 0 = not run there */
+	guint seen;         /* ranks that run it */
+	guint64 n;          /* how often, on all ranks */
+	gint64 least, most; /* of the ranks, of what it usually takes */
+	gint64 mean[1];     /* ranks; 0 = not run there */
 } Shared;
 
-/* What a kernel takes on a rank, of what it takes on all in the mean, is about the same for all
- * kernels. What is so many times more or less is not the same there, as of a head, or as other sizes
- * of it ran alone, and tells nothing of speeds: at first roughly, then against what all others tell. */
-static const double other_sizes[] = {2, 1.25, 1.25, 1.25};
+/* What takes so much longer on one rank than on another is not the same, as of a head: that tells nothing of speeds. */
+#define OTHER_SIZES 2
 
 /* The rank whose profile @trace is, or -1. */
 static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
@@ -38,76 +36,70 @@ static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, 
 
 		if (shared == NULL) {
 			shared = g_malloc0(sizeof *shared + ranks * sizeof *shared->mean);
+			shared->least = shared->most = kernel->usual;
 			g_hash_table_insert(all, g_steal_pointer(&key), shared);
 		}
 		shared->seen++;
 		shared->n += kernel->n;
 		shared->mean[rank] = kernel->mean;
-		shared->all += (double)kernel->mean;
+		shared->least = MIN(shared->least, kernel->usual);
+		shared->most = MAX(shared->most, kernel->usual);
 	}
 }
 
-/* Whether each rank takes for @shared what @speed says, by no more than a factor of @most. */
-static gboolean is_same(const Shared *shared, const double *speed, guint ranks, double most)
-{
-	for (guint rank = 0; rank < ranks; rank++) {
-		const double here =
-			(double)shared->mean[rank] * ranks / (shared->all * speed[rank]);
-
-		if (here > most || here * most < 1)
-			return FALSE;
-	}
-	return TRUE;
-}
-
-/* What the kernels that all ranks run take on each against all ranks in the mean. FALSE: too little
- * to tell by. */
+/* What the kernels that all ranks run take on each, ns for so many of each on all ranks together.
+ * FALSE: too little to tell by. */
 static gboolean compare(
-	GHashTable *all, PipesimTrace *const *by_rank, guint ranks, double *speed)
+	GHashTable *all, PipesimTrace *const *by_rank, guint ranks, gint64 *took)
 {
-	g_autofree double *took = g_new(double, ranks);
+	g_autofree double *shared_time = g_new0(double, ranks);
 	GHashTableIter iter;
 	gpointer value;
 
-	for (guint rank = 0; rank < ranks; rank++)
-		speed[rank] = 1;
-	for (guint round = 0; round < G_N_ELEMENTS(other_sizes); round++) {
-		double sum = 0;
+	g_hash_table_iter_init(&iter, all);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const Shared *shared = value;
 
-		memset(took, 0, ranks * sizeof *took);
-		g_hash_table_iter_init(&iter, all);
-		while (g_hash_table_iter_next(&iter, NULL, &value)) {
-			const Shared *shared = value;
-
-			if (shared->seen < ranks ||
-				!is_same(shared, speed, ranks, other_sizes[round]))
-				continue;
-			for (guint rank = 0; rank < ranks; rank++)
-				took[rank] += (double)shared->n * (double)shared->mean[rank];
-			sum += (double)shared->n * shared->all;
+		if (shared->most > OTHER_SIZES * MAX(shared->least, 1))
+			continue;
+		for (guint rank = 0; rank < ranks && shared->seen == ranks; rank++) {
+			took[rank] = pipesim_add_capped(took[rank],
+				pipesim_time_scale(shared->mean[rank], (gint64)shared->n, 1));
+			shared_time[rank] +=
+				(double)shared->n / ranks * (double)shared->mean[rank];
 		}
-		for (guint rank = 0; rank < ranks && sum > 0; rank++)
-			speed[rank] = took[rank] * ranks / sum;
 	}
 	for (guint rank = 0; rank < ranks; rank++) {
 		double sum = 0; /* of all kernels */
 
 		pipesim_each (const PipesimTraceKernel, kernel, by_rank[rank]->kernels)
 			sum += (double)kernel->n * (double)kernel->mean;
-		if (4 * took[rank] < sum * ranks || took[rank] <= 0)
+		if (4 * shared_time[rank] < sum || took[rank] == 0)
 			return FALSE;
 	}
 	return TRUE;
 }
 
-gint64 *pipesim_rank_speeds(PipesimTrace *const *traces, guint n, const PipesimJoined *joined)
+/* What the kernels of @trace take in the mean of what each takes at its shortest in such an op, in millionths. */
+static gint64 find_bursts(const PipesimTrace *trace)
+{
+	double took = 0, usual = 0;
+
+	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels) {
+		took += (double)kernel->n * (double)kernel->mean;
+		usual += (double)kernel->n * (double)kernel->usual;
+	}
+	return llround(took / MAX(usual, 1) * PIPESIM_PPM);
+}
+
+gint64 *pipesim_rank_speeds(
+	PipesimTrace *const *traces, guint n, const PipesimJoined *joined, gint64 **bursts)
 {
 	const guint ranks = joined->ranks;
 	g_autoptr(GHashTable) all =
 		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	g_autofree PipesimTrace **by_rank = g_new0(PipesimTrace *, ranks);
-	g_autofree double *speed = g_new(double, ranks), *sorted = NULL;
-	gint64 *speeds;
+	g_autofree gint64 *took = g_new0(gint64, ranks), *sorted = NULL;
 
 	for (guint t = 0; t < n; t++) {
 		const gint rank = rank_of(traces[t], joined);
@@ -120,14 +112,17 @@ gint64 *pipesim_rank_speeds(PipesimTrace *const *traces, guint n, const PipesimJ
 	for (guint rank = 0; rank < ranks; rank++)
 		if (by_rank[rank] == NULL)
 			return NULL;
-	if (!compare(all, by_rank, ranks, speed))
+	if (!compare(all, by_rank, ranks, took))
 		return NULL;
-	sorted = g_memdup2(speed, ranks * sizeof *speed);
-	qsort(sorted, ranks, sizeof *sorted, pipesim_compare_double);
-	speeds = g_new(gint64, ranks);
-	for (guint rank = 0; rank < ranks; rank++)
-		speeds[rank] = llround(speed[rank] / sorted[(ranks - 1) / 2] * PIPESIM_PPM);
-	return speeds;
+	sorted = g_memdup2(took, ranks * sizeof *took);
+	qsort(sorted, ranks, sizeof *sorted, pipesim_compare_int64);
+	*bursts = g_new(gint64, ranks);
+	for (guint rank = 0; rank < ranks; rank++) {
+		took[rank] =
+			pipesim_time_scale(took[rank], PIPESIM_PPM, sorted[(ranks - 1) / 2]);
+		(*bursts)[rank] = find_bursts(by_rank[rank]);
+	}
+	return g_steal_pointer(&took);
 }
 
 /* Clocks -------------------------------------------------------------------------------- */

@@ -46,13 +46,15 @@ static const Field of_span[] = {TEXT(PipesimTraceSpan, name), SPAN(message), SPA
 	SPAN(wait)};
 static const Field of_kernel[] = {TEXT(PipesimTraceKernel, name),
 	NUMBER(PipesimTraceKernel, phase), NUMBER(PipesimTraceKernel, n),
-	NUMBER(PipesimTraceKernel, mean), NUMBER(PipesimTraceKernel, size)};
+	NUMBER(PipesimTraceKernel, mean), NUMBER(PipesimTraceKernel, usual),
+	NUMBER(PipesimTraceKernel, size)};
 static const Field of_pace[] = {TEXT(PipesimTracePace, name), NUMBER(PipesimTracePace, start),
 	NUMBER(PipesimTracePace, took)};
 static const Field of_collective[] = {TEXT(PipesimTraceCollective, name),
 	TEXT(PipesimTraceCollective, group), MET(start), MET(duration), MET(alone), MET(wait)};
 static const Field of_segment[] = {SEGMENT(start), SEGMENT(end), SEGMENT(busy), SEGMENT(n),
-	SEGMENT(attentions), SEGMENT(weights), SEGMENT(backward)};
+	SEGMENT(attentions), SEGMENT(weights), SEGMENT(backward), SEGMENT(apart),
+	SEGMENT(fresh)};
 
 /* The arrays of a trace. */
 static const struct {

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "measure/beside.h"
 #include "measure/breaks.h"
+#include "measure/kernels.h"
 #include "measure/profile.h"
 
 #include <math.h>
@@ -10,10 +11,6 @@
 #include <string.h>
 
 #define NO_RANGE G_MAXUINT32
-
-/* Kernels that tell the clock: shorter ones take what launches and caches make of them; so many of a file. */
-#define PACE_NS    50000
-#define MOST_PACES 2048
 
 /* A union of intervals that come in order of their starts. */
 typedef struct {
@@ -391,84 +388,6 @@ static void add_span(PipesimTrace *trace, const PipesimEvent *activity, const ch
 	g_array_append_val(trace->spans, span);
 }
 
-/* A kernel that ran in an op. */
-typedef struct {
-	const char *name; /* of the trace's own texts */
-	guint8 phase;
-	gint64 start; /* on the clock of the trace's rows */
-	gint64 took;  /* ns */
-} Ran;
-
-static gint compare_ran(gconstpointer a, gconstpointer b)
-{
-	const Ran *x = a, *y = b;
-
-	return (x->name != y->name ? strcmp(x->name, y->name) : 0)
-		       ?: pipesim_compare(x->phase, y->phase)
-		       ?: pipesim_compare(x->took, y->took);
-}
-
-/* What took so much longer than the next shorter one of its name is of another size: clocks move less. */
-#define OTHER_SIZE 1.25
-
-/* Adds @kernel to @kernels, whose last ones may be other sizes of it: by what all of a size took, the most first. */
-static void add_size(GArray *kernels, PipesimTraceKernel *kernel)
-{
-	guint at = kernels->len;
-
-	for (; at > 0; at--) {
-		PipesimTraceKernel *other = &g_array_index(kernels, PipesimTraceKernel, at - 1);
-
-		if (other->phase != kernel->phase || strcmp(other->name, kernel->name) != 0)
-			break;
-		if (other->n * other->mean < kernel->n * kernel->mean)
-			other->size++;
-		else
-			kernel->size++;
-	}
-	g_array_append_vals(kernels, kernel, 1);
-}
-
-/* Of each size of each kernel and kind of op in @ran (of Ran by start, sorted on the way) how often it ran, and
- * how long it took in the mean where no message of @trace was under way; and the longer ones one by one. */
-static void add_kernels(PipesimTrace *trace, GArray *ran)
-{
-	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
-	guint end, n = 0;
-
-	pipesim_each (const Ran, one, ran) {
-		const PipesimTracePace pace = {one->name, one->start, one->took};
-
-		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 >
-			one->took)
-			continue;
-		g_array_index(ran, Ran, n++) = *one;
-		if (one->took >= PACE_NS && trace->paces->len < MOST_PACES)
-			g_array_append_val(trace->paces, pace);
-	}
-	g_array_set_size(ran, n);
-	g_array_sort(ran, compare_ran);
-	for (guint begin = 0; begin < ran->len; begin = end) {
-		const Ran *first = &g_array_index(ran, Ran, begin);
-		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0, 0};
-		const Ran *before = first;
-		double sum = 0;
-
-		for (end = begin; end < ran->len; before = &g_array_index(ran, Ran, end++)) {
-			const Ran *other = &g_array_index(ran, Ran, end);
-
-			if (other->phase != first->phase ||
-				strcmp(other->name, first->name) != 0 ||
-				(double)other->took > OTHER_SIZE * (double)before->took)
-				break;
-			sum += (double)other->took;
-		}
-		kernel.n = end - begin;
-		kernel.mean = llround(sum / kernel.n);
-		add_size(trace->kernels, &kernel);
-	}
-}
-
 /* Collectives, and how much of each no kernel of an op ran beside. */
 static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
 {
@@ -500,7 +419,7 @@ static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
  * kernel and kind of op how long it usually took. */
 static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
 {
-	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
 	const gint64 base = pipesim_trace_base(trace);
 
 	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
@@ -518,11 +437,12 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 			add_span(trace, activity, activity->name, TRUE, base);
 		else if (g_str_equal(marked->meaning.component, "chunk") &&
 			 !is_collective(activity))
-			g_array_append_val(ran, ((Ran){activity->name, marked->meaning.phase,
-							base + activity->start,
-							activity->end - activity->start}));
+			g_array_append_val(
+				ran, ((PipesimRan){activity->name, marked->meaning.phase,
+					     activity->range, base + activity->start,
+					     activity->end - activity->start, 0, 0, FALSE}));
 	}
-	add_kernels(trace, ran);
+	pipesim_trace_add_kernels(trace, ran);
 }
 
 /* Numbers the rows; where forwards ran beside backwards they are one overlapped pair. */
@@ -640,16 +560,17 @@ static guint32 main_stream(const GArray *launched)
 }
 
 /* Puts what @one launched in the last of the pieces of @trace, or where @ended in a new one, @apart from it by a
- * message. */
+ * message, or @fresh. */
 static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean backward,
-	gboolean ended, gboolean apart)
+	gboolean ended, gboolean apart, gboolean fresh)
 {
 	const PipesimEvent *activity = one->activity;
 	const gint64 base = pipesim_trace_base(trace);
 	const PipesimTraceSegment segment = {.start = base + activity->start,
 		.end = base + activity->start,
 		.backward = backward,
-		.apart = apart};
+		.apart = apart,
+		.fresh = fresh};
 	PipesimTraceSegment *last = NULL;
 
 	if (!ended)
@@ -677,12 +598,12 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 {
 	g_autoptr(GArray) launched = list_launched(profile);
-	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
 	g_autoptr(GArray) breaks = pipesim_breaks_list(profile);
 	PipesimBetween between = {.breaks = breaks, .optimizer = G_MININT64};
 	const guint32 stream = main_stream(launched);
 	const gint64 base = pipesim_trace_base(trace);
-	gboolean ended = TRUE, apart = TRUE, megatron = FALSE;
+	gboolean ended = TRUE, apart = TRUE, fresh = FALSE, megatron = FALSE;
 	guint main = 0;
 
 	/* The thread that launches messages, else that of the first kernel. */
@@ -705,18 +626,21 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 			/* Collectives and copies on other streams come in between. */
 			ended |= is_message(activity) || optimizer;
 			apart |= is_message(activity);
+			fresh |= optimizer;
 			add_span(trace, activity, activity->name, is_message(activity), base);
 			continue;
 		}
-		add_to_piece(trace, one, backward, ended || between.began, apart);
-		ended = apart = between.began = FALSE;
+		fresh |= between.began;
+		add_to_piece(trace, one, backward, ended || fresh, apart, fresh);
+		ended = apart = fresh = between.began = FALSE;
 		g_array_append_val(
-			ran, ((Ran){activity->name, backward ? PIPESIM_B : PIPESIM_F,
-				     base + activity->start, activity->end - activity->start}));
+			ran, ((PipesimRan){activity->name, backward ? PIPESIM_B : PIPESIM_F,
+				     trace->segments->len, base + activity->start,
+				     activity->end - activity->start, 0, 0, FALSE}));
 	}
 	if (megatron)
 		pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_MEGATRON);
-	add_kernels(trace, ran);
+	pipesim_trace_add_kernels(trace, ran);
 }
 
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,

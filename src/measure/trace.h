@@ -118,15 +118,17 @@ typedef struct {
 	gint64 weights;          /* likewise */
 	gboolean backward;
 	gboolean apart; /* a message was launched since the one before */
+	gboolean fresh; /* an optimizer ran, or a step began, since the one before */
 } PipesimTraceSegment;
 
 /* A kernel that the ops of one kind ran, at one size. */
 typedef struct {
 	const char *name;
 	guint8 phase;
-	guint n;     /* how often */
-	gint64 mean; /* of what it took, ns */
-	guint size;  /* which of its sizes, that with most time first */
+	guint n;      /* how often */
+	gint64 mean;  /* what it takes, but in ops that are not usual, ns */
+	gint64 usual; /* at the shortest at each place in an op, in the mean, ns */
+	guint size;   /* which of its sizes, that with most time first */
 } PipesimTraceKernel;
 
 /* When one such kernel ran that was long enough to tell the clock of its chip, with no message beside it. */

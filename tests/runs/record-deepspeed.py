@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
-"""One step of DeepSpeed's pipeline engine on a plain transformer, as torch.profiler sees it:
+"""Steps of DeepSpeed's pipeline engine on a plain transformer, as torch.profiler sees them:
 
-    torchrun --nproc-per-node 4 tests/runs/record-deepspeed.py OUT
+    torchrun --nproc-per-node 4 tests/runs/record-deepspeed.py OUT [HIDDEN [STEPS]]
 
-writes OUT-rank0.json and so on.
+writes OUT-rank0.json and so on. causes.py says what may go wrong in them on purpose.
 """
 import os
 import sys
 
+import causes
 import deepspeed
 import torch
 from deepspeed.pipe import LayerSpec, PipelineModule
+from deepspeed.runtime.pipe import schedule
+from deepspeed.runtime.pipe.engine import PipelineEngine
 from torch import nn
 from torch.nn import functional
 
-HIDDEN, LAYERS, LENGTH, VOCABULARY, MICROBATCHES = 2048, 8, 2048, 32000, 8
+LAYERS, LENGTH, VOCABULARY, MICROBATCHES = 8, 2048, 32000, 8
+HIDDEN = int(sys.argv[2]) if len(sys.argv) > 2 else 2048
+STEPS = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+BEFORE = 8
 
 
 class Layer(nn.Module):
@@ -52,6 +58,17 @@ def batches():
         yield tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
 
+def before(instruction, hook):
+    """Calls @hook before the engine does what @instruction says."""
+    inner = PipelineEngine._INSTRUCTION_MAP[instruction]
+
+    def outer(engine, *arguments, **options):
+        hook()
+        return inner(engine, *arguments, **options)
+
+    PipelineEngine._INSTRUCTION_MAP[instruction] = outer
+
+
 def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     deepspeed.init_distributed()
@@ -63,12 +80,25 @@ def main():
               "bf16": {"enabled": True}, "zero_optimization": {"stage": 0}}
     engine = deepspeed.initialize(model=model, config=config, model_parameters=parameters,
                                   optimizer=torch.optim.AdamW(parameters, lr=1e-4))[0]
+    wrong = causes.Causes()
+    before(schedule.ForwardPass, wrong.before_forward)
+    before(schedule.BackwardPass, wrong.before_backward)
+    before(schedule.LoadMicroBatch, wrong.before_batch)
     data = batches()
-    for _ in range(8):
-        engine.train_batch(data_iter=data)
-    with torch.profiler.profile() as profile:
+
+    def step():
+        wrong.begin_step()
         engine.train_batch(data_iter=data)
         torch.cuda.synchronize()
+        wrong.end_step()
+
+    for _ in range(BEFORE):
+        step()
+    plan = torch.profiler.schedule(wait=0, warmup=1, active=STEPS)
+    with torch.profiler.profile(schedule=plan) as profile:
+        for _ in range(1 + STEPS):
+            step()
+            profile.step()
     profile.export_chrome_trace(f"{sys.argv[1]}-rank{os.environ['RANK']}.json")
 
 

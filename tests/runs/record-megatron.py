@@ -3,17 +3,24 @@
 
     torchrun --nproc-per-node 4 tests/runs/record-megatron.py --pipeline-model-parallel-size 4 ...
 
-tests/runs/README.md has the arguments. Its profiles lie beside the folder of --tensorboard-dir, in torch_profile.
+tests/runs/README.md has the arguments, causes.py what may go wrong on purpose. Its profiles lie beside the folder of
+--tensorboard-dir, in torch_profile.
 """
 import functools
 import time
 
+import causes
 import megatron.core.datasets.utils
+import megatron.core.pipeline_parallel.schedules as schedules
+import megatron.training.training as training
 import torch
 from megatron.core.enums import ModelType
 from megatron.training import get_args, get_timers, pretrain, set_startup_timestamps
 from megatron.training.argument_utils import gpt_config_from_args, pretrain_cfg_container_from_args
 from megatron.training.arguments import parse_and_validate_args
+
+
+wrong = causes.Causes()
 
 
 class Tokens(torch.utils.data.Dataset):
@@ -39,9 +46,24 @@ def loss_of(mask, output):
     return loss, tokens, {"lm loss": torch.cat([loss.detach().view(1), tokens.view(1).to(loss.dtype)])}
 
 
+def before(module, name, *hooks):
+    """Calls the first of @hooks before each call of @module's @name, and the second behind it."""
+    inner = getattr(module, name)
+
+    def outer(*arguments, **options):
+        hooks[0]()
+        result = inner(*arguments, **options)
+        for hook in hooks[1:]:
+            hook()
+        return result
+
+    setattr(module, name, outer)
+
+
 def forward_step(batches, model, return_schedule_plan=False):
     timer = get_timers()("batch-generator", log_level=2)
     timer.start()
+    wrong.before_batch()
     batch = {key: value.cuda(non_blocking=True) for key, value in next(batches).items()}
     timer.stop()
     output = model(batch["tokens"], batch["position_ids"], None, labels=batch["labels"], loss_mask=batch["loss_mask"])
@@ -49,6 +71,9 @@ def forward_step(batches, model, return_schedule_plan=False):
 
 
 def main():
+    before(training, "train_step", wrong.begin_step, wrong.end_step)
+    before(schedules, "forward_step", wrong.before_forward)
+    before(schedules, "backward_step", wrong.before_backward)
     megatron.core.datasets.utils.compile_helpers = lambda: None  # of datasets on disk
     set_startup_timestamps(program_start=time.time(), main_entry=time.time())
     args = parse_and_validate_args(args_defaults={"tokenizer_type": "NullTokenizer"})

@@ -1,0 +1,213 @@
+#include "config.h"
+
+#include "base/number.h"
+#include "measure/beside.h"
+#include "measure/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Kernels that tell the clock: shorter ones take what launches and caches make of them; so many of a file. */
+#define PACE_NS    50000
+#define MOST_PACES 2048
+
+/* What takes so much longer than the next shorter one of its name is of another size: clocks move less. */
+#define OTHER_SIZE 1.25
+
+/* Large and odd: spreads hashes. */
+#define SPREAD G_GUINT64_CONSTANT(0x9e3779b97f4a7c15)
+
+static gint compare_names(const PipesimRan *x, const PipesimRan *y)
+{
+	return x->name != y->name ? strcmp(x->name, y->name) : 0;
+}
+
+static gint compare_in_ops(gconstpointer a, gconstpointer b)
+{
+	const PipesimRan *x = a, *y = b;
+
+	return pipesim_compare(x->op, y->op)
+		       ?: compare_names(x, y)
+		       ?: pipesim_compare(x->start, y->start);
+}
+
+static gint compare_roles(gconstpointer a, gconstpointer b)
+{
+	const PipesimRan *x = a, *y = b;
+
+	return pipesim_compare(x->role, y->role) ?: pipesim_compare(x->took, y->took);
+}
+
+static gint compare_sizes(gconstpointer a, gconstpointer b)
+{
+	const PipesimRan *x = a, *y = b;
+
+	return compare_names(x, y)
+		       ?: pipesim_compare(x->phase, y->phase)
+		       ?: pipesim_compare(x->usual, y->usual);
+}
+
+static guint64 mix(guint64 x)
+{
+	x = (x ^ (x >> 32)) * SPREAD;
+	return x ^ (x >> 29);
+}
+
+/* What each kernel of one op, which are @n by name and start from @first on, is in it: whatever order its streams ran
+ * them in. */
+static void find_roles(PipesimRan *first, guint n)
+{
+	guint64 op = first->phase;
+	guint again = 0;
+
+	for (guint i = 0; i < n; i++)
+		op += mix(g_str_hash(first[i].name));
+	for (guint i = 0; i < n; i++) {
+		again = i > 0 && compare_names(&first[i], &first[i - 1]) == 0 ? again + 1 : 0;
+		first[i].role = mix(mix(op) + mix(g_str_hash(first[i].name)) + again);
+	}
+}
+
+/* Finds the role of each of @ran, of all that ran in its op. */
+static void find_all_roles(GArray *ran)
+{
+	PipesimRan *one = (PipesimRan *)(gpointer)ran->data;
+	guint end;
+
+	g_array_sort(ran, compare_in_ops);
+	for (guint begin = 0; begin < ran->len; begin = end) {
+		for (end = begin; end < ran->len && one[end].op == one[begin].op;)
+			end++;
+		find_roles(&one[begin], end - begin);
+	}
+}
+
+/* Tells which of @ran have a message of @trace beside them, and keeps the longer ones of the others. */
+static void find_beside(PipesimTrace *trace, GArray *ran)
+{
+	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
+
+	pipesim_each (PipesimRan, one, ran) {
+		const PipesimTracePace pace = {one->name, one->start, one->took};
+
+		one->beside =
+			pipesim_beside_covered(messages, one->start, one->start + one->took) *
+				20 >
+			one->took;
+		if (!one->beside && one->took >= PACE_NS && trace->paces->len < MOST_PACES)
+			g_array_append_val(trace->paces, pace);
+	}
+}
+
+/* Of @ran leaves those alone, each with what it usually takes. */
+static void find_usual(GArray *ran)
+{
+	PipesimRan *one = (PipesimRan *)(gpointer)ran->data;
+	guint n = 0;
+
+	for (guint i = 0; i < ran->len; i++)
+		if (!one[i].beside)
+			one[n++] = one[i];
+	g_array_set_size(ran, n);
+	g_array_sort(ran, compare_roles);
+	for (guint i = 0; i < n; i++)
+		one[i].usual = i > 0 && one[i].role == one[i - 1].role ? one[i - 1].usual
+								       : one[i].took;
+}
+
+/* The mean of the middle half of @values: one step among others in which the chip is not its own is no usual one. */
+static double middle_of(GArray *values)
+{
+	const guint least = values->len / 4, n = values->len - 2 * least;
+	double sum = 0;
+
+	g_array_sort(values, pipesim_compare_double);
+	for (guint i = least; i < least + n; i++)
+		sum += g_array_index(values, double, i);
+	return sum / MAX(n, 1u);
+}
+
+/* Leaves out of @ran the ops whose kernels take so much more together than those of other ops of their phase that it is no
+ * clock. */
+static void leave_usual(GArray *ran)
+{
+	PipesimRan *one = (PipesimRan *)(gpointer)ran->data;
+	g_autofree double *stretch =
+		g_new(double, ran->len); /* of its op, times what is usual */
+	double middle[PIPESIM_N_PHASES];
+	GArray *ops[PIPESIM_N_PHASES];
+	guint end, n = 0;
+
+	for (guint phase = 0; phase < PIPESIM_N_PHASES; phase++)
+		ops[phase] = g_array_new(FALSE, FALSE, sizeof(double));
+	g_array_sort(ran, compare_in_ops);
+	for (guint begin = 0; begin < ran->len; begin = end) {
+		double took = 0, usual = 0;
+
+		for (end = begin; end < ran->len && one[end].op == one[begin].op; end++) {
+			took += (double)one[end].took;
+			usual += (double)one[end].usual;
+		}
+		for (guint i = begin; i < end; i++)
+			stretch[i] = took / MAX(usual, 1);
+		g_array_append_val(ops[one[begin].phase], stretch[begin]);
+	}
+	for (guint phase = 0; phase < PIPESIM_N_PHASES; phase++) {
+		middle[phase] = middle_of(ops[phase]);
+		g_array_unref(ops[phase]);
+	}
+	for (guint i = 0; i < ran->len; i++)
+		if (stretch[i] <= OTHER_SIZE * middle[one[i].phase])
+			one[n++] = one[i];
+	g_array_set_size(ran, n);
+}
+
+/* Adds @kernel to @kernels, whose last ones may be other sizes of it: by what all of a size took, the most first. */
+static void add_size(GArray *kernels, PipesimTraceKernel *kernel)
+{
+	guint at = kernels->len;
+
+	for (; at > 0; at--) {
+		PipesimTraceKernel *other = &g_array_index(kernels, PipesimTraceKernel, at - 1);
+
+		if (other->phase != kernel->phase || strcmp(other->name, kernel->name) != 0)
+			break;
+		if (other->n * other->usual < kernel->n * kernel->usual)
+			other->size++;
+		else
+			kernel->size++;
+	}
+	g_array_append_vals(kernels, kernel, 1);
+}
+
+void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran)
+{
+	guint end;
+
+	find_beside(trace, ran);
+	find_all_roles(ran);
+	find_usual(ran);
+	leave_usual(ran);
+	g_array_sort(ran, compare_sizes);
+	for (guint begin = 0; begin < ran->len; begin = end) {
+		const PipesimRan *first = &g_array_index(ran, PipesimRan, begin);
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0, 0, 0};
+		const PipesimRan *before = first;
+		double took = 0, usual = 0;
+
+		for (end = begin; end < ran->len;
+			before = &g_array_index(ran, PipesimRan, end++)) {
+			const PipesimRan *other = &g_array_index(ran, PipesimRan, end);
+
+			if (other->phase != first->phase || compare_names(other, first) != 0 ||
+				(double)other->usual > OTHER_SIZE * (double)before->usual)
+				break;
+			took += (double)other->took;
+			usual += (double)other->usual;
+		}
+		kernel.n = end - begin;
+		kernel.mean = llround(took / kernel.n);
+		kernel.usual = llround(usual / kernel.n);
+		add_size(trace->kernels, &kernel);
+	}
+}
