@@ -79,4 +79,18 @@ while IFS=, read -r run pp microbatches schedule rules from cause rank; do
 		$(printf '%s\n' "$TOP_SRCDIR/$run"-rank*.json.gz | sort -r)
 	expect "$run, merged: $way" "$scratch/merged.json"
 done <"$TOP_SRCDIR/tests/runs/expected.csv"
+
+# Of several steps in a file each is whole, whether it is said where they begin or not, though optimizers and what runtimes
+# launch beside them lie between ops.
+again()
+{
+	[ "$merge" = yes ] || return
+	"$PYTHON" "$TOP_SRCDIR/tests/runs/again.py" 3 "$1" "$scratch" "$TOP_SRCDIR/tests/runs/$2"-rank*.json.gz
+	"$PIPESIM" diagnose "$scratch/$2"-rank*.json --format json >"$scratch/found" 2>"$scratch/said" ||
+		fail "$2, $1 steps: $(cat "$scratch/said")"
+	same "$2, $1 steps" "$(value steps <"$scratch/found")" 3 'number of steps'
+}
+again marked deepspeed-0.18-nccl-1f1b
+again plain deepspeed-0.18-nccl-1f1b
+again plain megatron-0.19-nccl-interleaved1f1b
 finish

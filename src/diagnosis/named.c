@@ -256,6 +256,26 @@ static gboolean name_backward(
 	return TRUE;
 }
 
+/* What the sending thread launched before the optimizer, or before the step began, is of the step before, however long it
+ * is: sums and casts of gradients. What it launched behind that is no op either where a message comes before the first one. */
+static void skip_to_step(const Naming *naming, PipesimTrace *trace, guint rank, guint *next)
+{
+	const PipesimOp *op = &naming->program->ops[naming->program->rank_begin[rank]];
+	const guint end = end_of_forwards(trace, *next);
+	guint begin = *next, first;
+
+	for (guint i = *next; i < end; i++)
+		if (segment_at(trace, i)->fresh)
+			begin = i;
+	for (first = begin; first < end && !segment_at(trace, first)->apart;)
+		first++;
+	if (first < end && segment_at(trace, begin)->fresh &&
+		pipesim_op_stage(naming->program, rank, op) > 0)
+		begin = first;
+	for (; *next < begin; (*next)++)
+		add_beside(naming, trace, segment_at(trace, *next));
+}
+
 /* Ops of one step of @rank from segment *@next on. */
 static gboolean name_step(
 	const Naming *naming, PipesimTrace *trace, guint rank, guint *next, GError **error)
@@ -263,6 +283,7 @@ static gboolean name_step(
 	const PipesimProgram *program = naming->program;
 	const guint32 end = program->rank_begin[rank + 1];
 
+	skip_to_step(naming, trace, rank, next);
 	for (guint32 k = program->rank_begin[rank]; k < end; k++) {
 		const PipesimOp *op = &program->ops[k];
 		const gboolean backward = op->kind != PIPESIM_F;
