@@ -408,19 +408,46 @@ static void decide_launches(
 		pipesim_brief_time(stands_still(diagnosis)));
 }
 
+/* What the step would gain without @cause, as far as that is known. */
+static gint64 gain_without(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
+{
+	return cause->without >= 0 ? diagnosis->measured - cause->without : cause->ns;
+}
+
+/* What to do first: that without which the step would gain most. Where ranks wait for one that is late, by the rules of the
+ * runtime, the waits may be longer than what it lost itself, and go with it. */
+static PipesimCauseKind find_first(const PipesimDiagnosis *diagnosis)
+{
+	guint order[PIPESIM_N_CAUSES], first = 0;
+
+	pipesim_told_causes(diagnosis, order);
+	for (guint i = 1; i < PIPESIM_N_CAUSES && diagnosis->cause[order[i]].ns > 0; i++)
+		if (gain_without(diagnosis, &diagnosis->cause[order[i]]) >
+			gain_without(diagnosis, &diagnosis->cause[order[first]]))
+			first = i;
+	return order[first];
+}
+
+/* Whether what makes @rank slow comes and goes: its kernels swing more than those of any other rank by half of that or more. */
+static gboolean comes_and_goes(const PipesimDiagnosis *diagnosis, gint rank)
+{
+	const PipesimRecord *record = diagnosis->record;
+	gint64 others = 0;
+
+	if (record->bursts == NULL || rank < 0)
+		return FALSE;
+	for (gint other = 0; other < (gint)record->joined.ranks; other++)
+		if (other != rank)
+			others = MAX(others, record->bursts[other]);
+	return 2 * (record->bursts[rank] - others) >= record->speed[rank] - PIPESIM_PPM;
+}
+
 static void decide(
 	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, PipesimScreen *screen)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
-	guint order[PIPESIM_N_CAUSES], first = 0;
-	const PipesimCause *cause;
-
-	pipesim_told_causes(diagnosis, order);
-	/* What would gain nothing by itself is not the first thing to do. */
-	while (first + 1 < PIPESIM_N_CAUSES && diagnosis->cause[order[first + 1]].ns > 0 &&
-		diagnosis->cause[order[first]].without >= diagnosis->measured)
-		first++;
-	cause = &diagnosis->cause[order[first]];
+	const PipesimCauseKind first = find_first(diagnosis);
+	const PipesimCause *cause = &diagnosis->cause[first];
 	const PipesimRecord *record = diagnosis->record;
 	const gboolean launches = 100 * record->still >= STILL * record->in_ops &&
 				  record->still > 0,
@@ -434,14 +461,17 @@ static void decide(
 		g_autofree char *rank = g_strdup_printf("%d", cause->rank);
 
 		g_string_append(out, before ? "Then: " : "First: ");
-		g_string_append(out, advice[order[first]]);
+		g_string_append(out, advice[first]);
 		g_string_replace(out, "%u", cause->rank >= 0 ? rank : "one", 1);
-		if (order[first] == PIPESIM_CAUSE_PEERS) {
+		if (first == PIPESIM_CAUSE_PEERS) {
 			g_autofree char *whom = word_awaited(diagnosis);
 
 			g_string_append(out, whom);
 		}
-		if (order[first] == PIPESIM_CAUSE_IMBALANCE && balance == NULL)
+		if (first == PIPESIM_CAUSE_SLOW_RANK && comes_and_goes(diagnosis, cause->rank))
+			g_string_append(
+				out, " now and then, as where another process is on its GPU");
+		if (first == PIPESIM_CAUSE_IMBALANCE && balance == NULL)
 			g_string_append(out, "; --layers N says how to balance them");
 		g_string_append_printf(out, " (%s of %s)", pipesim_brief_time(cause->ns),
 			pipesim_brief_time(diagnosis->measured));
