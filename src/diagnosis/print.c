@@ -370,7 +370,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			gain_of(diagnosis, best->makespan), comma,
 			pipesim_told_activations(best->run),
 			pipesim_told_activations(diagnosis->executed),
-			diagnosis->halved ? "; I and W are guessed of B" : "");
+			diagnosis->halved ? "; the split of B into I and W is estimated" : "");
 	else
 		pipesim_screen_say(screen->verdict,
 			"No other schedule is shorter at the median times of these stages%s.",
@@ -470,7 +470,7 @@ static void decide(
 		}
 		if (first == PIPESIM_CAUSE_SLOW_RANK && comes_and_goes(diagnosis, cause->rank))
 			g_string_append(
-				out, " now and then, as where another process is on its GPU");
+				out, " now and then, as where another process is on its chip");
 		if (first == PIPESIM_CAUSE_IMBALANCE && balance == NULL)
 			g_string_append(out, "; --layers N says how to balance them");
 		g_string_append_printf(out, " (%s of %s)", pipesim_brief_time(cause->ns),
