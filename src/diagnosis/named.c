@@ -15,6 +15,7 @@ typedef struct {
 	gboolean split; /* backwards */
 	guint64 *
 		messages; /* of a step of rank r at r + 1, as its ops send and receive; NULL: they do not tell */
+	guint chunks; /* a rank; 0: as many as the schedule has by itself */
 	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
 	/* Of the trace at hand. */
 	guint place;    /* among all ranks of the run */
@@ -411,11 +412,13 @@ static gboolean check_told(
 	return TRUE;
 }
 
-/* The ops of @schedule at this shape, all of them such as threads and messages tell. */
+/* The ops of the schedule at this shape, all of them such as threads and messages tell. */
 static PipesimProgram *make_program(
-	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error)
+	const Naming *naming, guint ranks, guint microbatches, GError **error)
 {
-	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	const PipesimSchedule *schedule = naming->schedule;
+	const PipesimScenario scenario = {
+		.ranks = ranks, .microbatches = microbatches, .chunks = naming->chunks};
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimProgram) program = NULL;
 	PipesimShape shape;
@@ -468,7 +471,7 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, g
 	guint microbatches, gboolean by_messages, GError **error)
 {
 	g_autoptr(PipesimProgram) program =
-		make_program(naming->schedule, ranks / naming->copies, microbatches, error);
+		make_program(naming, ranks / naming->copies, microbatches, error);
 	g_autofree guint64 *messages = NULL;
 	guint place = 0;
 
@@ -505,7 +508,8 @@ static void unname(PipesimTrace *const *traces, guint n, const guint *spans)
 }
 
 static gboolean name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
-	guint microbatches, gboolean by_messages, GPtrArray *notices, GError **error)
+	guint chunks, guint microbatches, gboolean by_messages, GPtrArray *notices,
+	GError **error)
 {
 	const guint ranks = count_ranks(traces, n), told = notices->len;
 	g_autofree guint *spans = g_new(guint, n);
@@ -523,7 +527,10 @@ static gboolean name_ops(PipesimTrace *const *traces, guint n, const PipesimSche
 	for (guint t = 0; t < n; t++)
 		spans[t] = traces[t]->spans->len;
 	for (guint copies = 1; copies < MAX(ranks, 2u); copies++) {
-		Naming naming = {.schedule = schedule, .notices = notices, .copies = copies};
+		Naming naming = {.schedule = schedule,
+			.chunks = chunks,
+			.notices = notices,
+			.copies = copies};
 
 		if (ranks % copies != 0)
 			continue;
@@ -537,10 +544,25 @@ static gboolean name_ops(PipesimTrace *const *traces, guint n, const PipesimSche
 	return FALSE;
 }
 
+/* Chunks a rank that are tried where a schedule lets one choose: its own first. */
+static const guint several[] = {0, 3, 4, 5, 6, 7, 8, 10, 12, 16};
+
+static guint n_several(const PipesimSchedule *schedule)
+{
+	return schedule->takes & PIPESIM_TAKES_CHUNKS ? G_N_ELEMENTS(several) : 1;
+}
+
 gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
 	guint microbatches, GPtrArray *notices, GError **error)
 {
-	return name_ops(traces, n, schedule, microbatches, FALSE, notices, error);
+	g_autoptr(GError) first = NULL;
+
+	for (guint i = 0; i < n_several(schedule); i++)
+		if (name_ops(traces, n, schedule, several[i], microbatches, FALSE, notices,
+			    i == 0 ? &first : NULL))
+			return TRUE;
+	g_propagate_error(error, g_steal_pointer(&first));
+	return FALSE;
 }
 
 /* Orders that threads and messages can tell, those that are run most first. */
@@ -549,28 +571,41 @@ static const char *const tried[] = {
 /* Steps of a profile without names, at most. */
 #define MOST_STEPS 16
 
-/* The first that fits, of @counts forwards and backwards. */
+/* Whether @schedule fits, of @counts forwards and backwards. */
+static gboolean fits(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+	guint chunks, guint microbatches, const guint counts[2], gboolean by_messages,
+	GPtrArray *notices)
+{
+	const guint parts = pipesim_schedule_stages_per_rank(
+		schedule, &(PipesimScenario){.ranks = n, .chunks = chunks});
+
+	if (microbatches > 0)
+		return name_ops(
+			traces, n, schedule, chunks, microbatches, by_messages, notices, NULL);
+	for (guint k = 0; k < 2 * MOST_STEPS; k++) {
+		const guint all = (k / 2 + 1) * parts, count = counts[k % 2];
+
+		if (count > 0 && count % all == 0 &&
+			name_ops(traces, n, schedule, chunks, count / all, by_messages, notices,
+				NULL))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* The first that fits: each with as many chunks as it has by itself, then with more. */
 static const PipesimSchedule *infer(PipesimTrace *const *traces, guint n, guint microbatches,
 	const guint counts[2], gboolean by_messages, GPtrArray *notices)
 {
-	for (guint i = 0; i < G_N_ELEMENTS(tried); i++) {
-		const PipesimSchedule *schedule = pipesim_schedule_find(tried[i], NULL);
-		const guint chunks = pipesim_schedule_stages_per_rank(
-			schedule, &(PipesimScenario){.ranks = n});
+	for (guint c = 0; c < G_N_ELEMENTS(several); c++)
+		for (guint i = 0; i < G_N_ELEMENTS(tried); i++) {
+			const PipesimSchedule *schedule = pipesim_schedule_find(tried[i], NULL);
 
-		for (guint k = 0; k < 2 * MOST_STEPS; k++) {
-			const guint parts = (k / 2 + 1) * chunks, count = counts[k % 2];
-			const guint each = microbatches > 0     ? microbatches
-					   : count % parts == 0 ? count / parts
-								: 0;
-
-			if (each > 0 &&
-				name_ops(traces, n, schedule, each, by_messages, notices, NULL))
+			if (c < n_several(schedule) &&
+				fits(traces, n, schedule, several[c], microbatches, counts,
+					by_messages, notices))
 				return schedule;
-			if (microbatches > 0)
-				break;
 		}
-	}
 	return NULL;
 }
 

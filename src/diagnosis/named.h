@@ -5,7 +5,7 @@
 
 /**
  * pipesim_name_ops: makes ops of the segments of @traces, each of one rank (as it says, else by its place),
- * in the order in which @schedule runs forwards and backwards: those of every step. Of the pieces of the thread that sends
+ * in the order in which @schedule, with as many chunks a rank as fit, runs forwards and backwards: those of every step. Of the pieces of the thread that sends
  * between two backwards the largest are forwards; what stands between a backward and the messages before and behind it is of it,
  * and others are left beside. Ranks are those of one pipeline, or where they do not fit of several, as many ranks of each stage
  * with numbers that follow each other. A weight gradient on its
