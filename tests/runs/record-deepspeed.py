@@ -95,11 +95,14 @@ def main():
     for _ in range(BEFORE):
         step()
     plan = torch.profiler.schedule(wait=0, warmup=1, active=STEPS)
-    with torch.profiler.profile(schedule=plan) as profile:
+
+    def keep(profile):
+        profile.export_chrome_trace(f"{sys.argv[1]}-rank{os.environ['RANK']}.json")
+
+    with torch.profiler.profile(schedule=plan, on_trace_ready=keep) as profile:
         for _ in range(1 + STEPS):
             step()
             profile.step()
-    profile.export_chrome_trace(f"{sys.argv[1]}-rank{os.environ['RANK']}.json")
 
 
 if __name__ == "__main__":
