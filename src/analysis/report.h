@@ -226,6 +226,7 @@ typedef struct {
 	gboolean critical;   /* the critical path and the lower bound are asked for */
 	gboolean
 		rules; /* what a runtime's rules cost is asked for where no times of ops are there */
+	gboolean checks; /* what checks of steps without a barrier cost is, too */
 } PipesimSubject;
 
 /**

@@ -75,6 +75,7 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 		.costs = footing->costs,
 		.memory_limit = footing->scenario.memory_limit,
 		.rules = footing->scenario.keep < PIPESIM_KEEP_FIGURES,
+		.checks = footing->scenario.keep < PIPESIM_KEEP_STEP,
 		.critical = footing->scenario.critical};
 
 	run->report = pipesim_report_new(&subject, &run->error);

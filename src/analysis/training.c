@@ -46,7 +46,8 @@ gboolean pipesim_report_period(
 	period->between = pipesim_step_between(subject->step);
 	for (guint rank = 0; rank < report->ranks; rank++)
 		period->optimizer = MAX(period->optimizer, period->between[rank]);
-	return pipesim_period_find(subject->step, period->between, TRUE, &period->found, error);
+	return pipesim_period_find(
+		subject->step, period->between, subject->checks, &period->found, error);
 }
 
 void pipesim_report_training(const PipesimSubject *subject, PipesimReport *report)

@@ -16,6 +16,8 @@
 #define MOST_RUNS        4096
 #define MOST_OPS         (G_GUINT64_CONSTANT(1) << 26)
 #define MOST_OPS_WAITING (G_GUINT64_CONSTANT(1) << 21)
+/* How often a step without a barrier is run for its period, about. */
+#define RUNS_OF_PERIOD 8
 /* Where layers of several parts are counted as alike there may be fewer layouts than are counted. */
 #define WELL_ABOVE 16
 /* Beginnings of layouts that are looked at. */
@@ -730,9 +732,11 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		return NULL;
 	own.samples = 0;
 	own.critical = FALSE;
-	own.keep = PIPESIM_KEEP_NOTHING;
+	own.keep = PIPESIM_KEEP_STEP;
 	s.n = pipesim_stages_items(s.model, s.apart);
-	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
+	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1) /
+			       (costs->post_validation ? RUNS_OF_PERIOD : 1),
+		1, MOST_RUNS);
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	/* What bounds steps: ranks are busy, and paths are there however messages wait. */
 	s.plain = costs->network == NULL && costs->power == NULL && costs->contention == NULL &&

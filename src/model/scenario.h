@@ -28,6 +28,7 @@ typedef enum {
 				   the figures of ranks can be had without */
 	PIPESIM_KEEP_RULES,   /* nor where messages wait under the rules of a runtime */
 	PIPESIM_KEEP_FIGURES, /* nor what these rules cost */
+	PIPESIM_KEEP_STEP,    /* nor what checks of steps without a barrier cost */
 } PipesimKeep;
 
 /* Most samples. */
