@@ -57,14 +57,19 @@ static guint64 mix(guint64 x)
  * them in. */
 static void find_roles(PipesimRan *first, guint n)
 {
-	guint64 op = first->phase;
+	guint64 op = first->phase, name = 0;
 	guint again = 0;
 
-	for (guint i = 0; i < n; i++)
-		op += mix(g_str_hash(first[i].name));
 	for (guint i = 0; i < n; i++) {
-		again = i > 0 && compare_names(&first[i], &first[i - 1]) == 0 ? again + 1 : 0;
-		first[i].role = mix(mix(op) + mix(g_str_hash(first[i].name)) + again);
+		const gboolean same = i > 0 && compare_names(&first[i], &first[i - 1]) == 0;
+
+		first[i].role = same ? first[i - 1].role : mix(g_str_hash(first[i].name));
+		op += first[i].role;
+	}
+	for (guint i = 0; i < n; i++) {
+		again = i > 0 && first[i].role == name ? again + 1 : 0;
+		name = first[i].role;
+		first[i].role = mix(mix(op) + name + again);
 	}
 }
 
@@ -127,38 +132,50 @@ static double middle_of(GArray *values)
 	return sum / MAX(n, 1u);
 }
 
+/* What the kernels of one op took together, and usually take, ns. */
+typedef struct {
+	double took, usual;
+	guint8 phase;
+} Together;
+
+static double stretch_of(const Together *op)
+{
+	return op->took / MAX(op->usual, 1);
+}
+
 /* Leaves out of @ran the ops whose kernels take so much more together than those of other ops of their phase that it is no
  * clock. */
 static void leave_usual(GArray *ran)
 {
-	PipesimRan *one = (PipesimRan *)(gpointer)ran->data;
-	g_autofree double *stretch =
-		g_new(double, ran->len); /* of its op, times what is usual */
+	g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(Together));
 	double middle[PIPESIM_N_PHASES];
-	GArray *ops[PIPESIM_N_PHASES];
-	guint end, n = 0;
+	guint n = 0;
 
-	for (guint phase = 0; phase < PIPESIM_N_PHASES; phase++)
-		ops[phase] = g_array_new(FALSE, FALSE, sizeof(double));
-	g_array_sort(ran, compare_in_ops);
-	for (guint begin = 0; begin < ran->len; begin = end) {
-		double took = 0, usual = 0;
+	pipesim_each (const PipesimRan, one, ran) {
+		Together *op;
 
-		for (end = begin; end < ran->len && one[end].op == one[begin].op; end++) {
-			took += (double)one[end].took;
-			usual += (double)one[end].usual;
-		}
-		for (guint i = begin; i < end; i++)
-			stretch[i] = took / MAX(usual, 1);
-		g_array_append_val(ops[one[begin].phase], stretch[begin]);
+		if (one->op >= ops->len)
+			g_array_set_size(ops, one->op + 1);
+		op = &g_array_index(ops, Together, one->op);
+		op->took += (double)one->took;
+		op->usual += (double)one->usual;
+		op->phase = one->phase;
 	}
 	for (guint phase = 0; phase < PIPESIM_N_PHASES; phase++) {
-		middle[phase] = middle_of(ops[phase]);
-		g_array_unref(ops[phase]);
+		g_autoptr(GArray) stretches = g_array_new(FALSE, FALSE, sizeof(double));
+
+		pipesim_each (const Together, op, ops) {
+			const double stretch = stretch_of(op);
+
+			if (op->phase == phase && op->took > 0)
+				g_array_append_val(stretches, stretch);
+		}
+		middle[phase] = middle_of(stretches);
 	}
-	for (guint i = 0; i < ran->len; i++)
-		if (stretch[i] <= OTHER_SIZE * middle[one[i].phase])
-			one[n++] = one[i];
+	pipesim_each (const PipesimRan, one, ran)
+		if (stretch_of(&g_array_index(ops, Together, one->op)) <=
+			OTHER_SIZE * middle[one->phase])
+			g_array_index(ran, PipesimRan, n++) = *one;
 	g_array_set_size(ran, n);
 }
 
