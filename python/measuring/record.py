@@ -34,6 +34,7 @@ import time
 import torch
 import torch.distributed as dist
 import train
+from hold import HOLD
 from models import Layer, Size
 from pipesim.torch.clock import drain, gather, largest, say, settle, start
 from pipesim.torch.nvml import open_gpu
@@ -48,25 +49,6 @@ SIZES = {
 }
 FOURTH = 3
 WHOLE_STEP = "a whole step"
-
-HOLD = """
-extern "C" __global__ void hold_until(volatile int *flag)
-{
-	if (threadIdx.x == 0)
-		while (*flag == 0)
-			__nanosleep(1000);
-	__syncthreads();
-}
-
-extern "C" __global__ void hold_for(int us)
-{
-	long long begin, now;
-	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
-	do {
-		asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-	} while (now - begin < us * 1000LL);
-}
-"""
 
 
 class Case:

@@ -13,23 +13,18 @@ Sleep and pause are 40 ms.
 """
 
 import os
+import sys
 import time
 
 import torch
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python/measuring"))
+
+from hold import HOLD  # noqa: E402
+
 SECONDS = 0.04
 FLAG = "/dev/shm/pipesim-shared"
 FOURTH = 3
-HOLD = """
-extern "C" __global__ void hold_for(int us)
-{
-	long long begin, now;
-	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
-	do {
-		asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-	} while (now - begin < us * 1000LL);
-}
-"""
 
 
 class Causes:
