@@ -16,7 +16,7 @@ values()
 				found[key] = value
 		}
 		END {
-			n = split("pp microbatches schedule rules rules_from cause rank", keys, " ")
+			n = split("pp microbatches schedule rules rules_from cause rank steps", keys, " ")
 			for (i = 1; i <= n; i++)
 				printf "%s,", found[keys[i]]
 			print ""
@@ -88,7 +88,7 @@ again()
 	"$PYTHON" "$TOP_SRCDIR/tests/runs/again.py" 3 "$1" "$scratch" "$TOP_SRCDIR/tests/runs/$2"-rank*.json.gz
 	"$PIPESIM" diagnose "$scratch/$2"-rank*.json --format json >"$scratch/found" 2>"$scratch/said" ||
 		fail "$2, $1 steps: $(cat "$scratch/said")"
-	same "$2, $1 steps" "$(sed -n 's|^  "steps": \([0-9]*\),$|\1|p' "$scratch/found")" 3 'number of steps'
+	same "$2, $1 steps" "$(values <"$scratch/found" | cut -d , -f 8)" 3 'number of steps'
 }
 again marked deepspeed-0.18-nccl-1f1b
 again plain deepspeed-0.18-nccl-1f1b

@@ -415,8 +415,7 @@ const PipesimCommand pipesim_command_explain = {
 	.about = "Explains what a schedule does, gains and costs, which rank holds which "
 		 "stage, the phases of each\nrank, and the published formulae. Phases and "
 		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others; "
-		 "those "
-		 "of a file are its own.",
+		 "those of a file are its own.",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_ENCODER,

@@ -4,13 +4,14 @@
 #include "schedule/schedule.h"
 
 /**
- * pipesim_name_ops: makes ops of the segments of @traces, each of one rank (as it says, else by its place),
- * in the order in which @schedule, with as many chunks a rank as fit, runs forwards and backwards: those of every step. Of the pieces of the thread that sends
- * between two backwards the largest are forwards; what stands between a backward and the messages before and behind it is of it,
- * and others are left beside. Ranks are those of one pipeline, or where they do not fit of several, as many ranks of each stage
- * with numbers that follow each other. A weight gradient on its
- * own is many pieces of few kernels, by turns of both threads; of several in a row each has as many. The first stage has all of
- * its backward in it.
+ * pipesim_name_ops: makes ops of the segments of @traces, each of one rank (as it says, else by
+ * its place), in the order in which @schedule, with as many chunks a rank as fit, runs forwards
+ * and backwards: those of every step. Of the pieces of the thread that sends between two
+ * backwards the largest are forwards; what stands between a backward and the messages before
+ * and behind it is of it, and others are left beside. Ranks are those of one pipeline, or where
+ * they do not fit of several, as many ranks of each stage with numbers that follow each other.
+ * A weight gradient on its own is many pieces of few kernels, by turns of both threads; of
+ * several in a row each has as many. The first stage has all of its backward in it.
  * @microbatches: of a step; 0: as many as there are backwards, or forwards if those are fewer, in one step
  * @notices: gets what share of the time of kernels was placed
  *

@@ -336,7 +336,7 @@ static void note_spread(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 	pipesim_screen_say(notes, "%s", out->str);
 }
 
-/* What to do about the largest cause; %u: the rank. */
+/* What each cause is, where it is what to do first; %u: the rank. */
 static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "the bubble of the schedule",
 	[PIPESIM_CAUSE_IMBALANCE] = "stages differ, rank %u has most work",

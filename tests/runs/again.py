@@ -1,6 +1,6 @@
-"""A run as if it had been recorded for several steps of the same length: again.py STEPS SHARED OUT-FOLDER FILE.json.gz...
+"""A run as if it had been recorded for several steps of the same length: again.py STEPS MARKS OUT-FOLDER FILE.json.gz...
 
-Each file's events follow themselves, as much later as all files together last; SHARED is "marked" where torch.profiler says
+Each file's events follow themselves, as much later as all files together last; MARKS is "marked" where torch.profiler says
 where steps begin (ProfilerStep#N), else "plain".
 """
 

@@ -46,15 +46,14 @@ def loss_of(mask, output):
     return loss, tokens, {"lm loss": torch.cat([loss.detach().view(1), tokens.view(1).to(loss.dtype)])}
 
 
-def before(module, name, *hooks):
-    """Calls the first of @hooks before each call of @module's @name, and the second behind it."""
+def around(module, name, before, behind=lambda: None):
+    """Calls @before before each call of @module's @name, and @behind behind it."""
     inner = getattr(module, name)
 
     def outer(*arguments, **options):
-        hooks[0]()
+        before()
         result = inner(*arguments, **options)
-        for hook in hooks[1:]:
-            hook()
+        behind()
         return result
 
     setattr(module, name, outer)
@@ -71,9 +70,9 @@ def forward_step(batches, model, return_schedule_plan=False):
 
 
 def main():
-    before(training, "train_step", wrong.begin_step, wrong.end_step)
-    before(schedules, "forward_step", wrong.before_forward)
-    before(schedules, "backward_step", wrong.before_backward)
+    around(training, "train_step", wrong.begin_step, wrong.end_step)
+    around(schedules, "forward_step", wrong.before_forward)
+    around(schedules, "backward_step", wrong.before_backward)
     megatron.core.datasets.utils.compile_helpers = lambda: None  # of datasets on disk
     set_startup_timestamps(program_start=time.time(), main_entry=time.time())
     args = parse_and_validate_args(args_defaults={"tokenizer_type": "NullTokenizer"})
