@@ -48,21 +48,35 @@ static PipesimSettingId find_letter(const PipesimCommand *command, char letter)
 	return PIPESIM_SET_NONE;
 }
 
+/* Whether what stands behind @text, "--layout" or "-t", is its value, whatever that looks like. */
+static gboolean awaits_value(const PipesimCommand *command, const char *text)
+{
+	const PipesimSettingId id = text[0] != '-'   ? PIPESIM_SET_NONE
+				    : text[1] == '-' ? pipesim_setting_find(text)
+				    : text[1] != '\0' && text[2] == '\0'
+					    ? find_letter(command, text[1])
+					    : PIPESIM_SET_NONE;
+
+	return id != PIPESIM_SET_NONE && pipesim_settings[id].argument != NULL;
+}
+
 /* "-p8" is "-p 8", which GOption does not know. The array is the caller's; its texts are those of
  * @argv, or of @owned. */
 static char **split_letters(
 	const PipesimCommand *command, int *argc, char *const *argv, GPtrArray *owned)
 {
 	char **split = g_new0(char *, 2 * (gsize)*argc + 1);
-	gboolean options = TRUE;
+	gboolean options = TRUE, value = TRUE; /* the name of the program is no option */
 	int n = 0;
 
 	for (int i = 0; i < *argc; i++) {
 		char *text = argv[i];
+		const gboolean plain = value;
 
-		options &= strcmp(text, "--") != 0;
+		options &= plain || strcmp(text, "--") != 0;
+		value = options && !plain && awaits_value(command, text);
 		split[n++] = text;
-		if (!options || i == 0 || text[0] != '-' || text[1] == '-' || text[1] == '\0' ||
+		if (!options || plain || text[0] != '-' || text[1] == '-' || text[1] == '\0' ||
 			text[2] == '\0' || find_letter(command, text[1]) == PIPESIM_SET_NONE)
 			continue;
 		split[n - 1] = g_strndup(text, 2);
