@@ -139,12 +139,12 @@ static gboolean report(
 	if (shape->sliced)
 		g_string_append_printf(out, " in %u slices each", shape->parts);
 	g_string_append_printf(out, ", %u ops; complete, acyclic", program->n_ops);
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
-			g_string_append_printf(out,
-				"\n  line %u is empty: a rank without ops; delete it "
-				"where there is no such rank",
-				rank + 1);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		g_autofree char *idle = pipesim_schedule_file_idle(file, rank);
+
+		if (idle != NULL)
+			g_string_append_printf(out, "\n  %s", idle);
+	}
 	for (guint fate = 0; fate < N_FATES; fate++)
 		if (fates[fate]->len > 0)
 			g_string_append_printf(out, "%s %s", words[fate], fates[fate]->str);

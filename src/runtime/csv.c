@@ -331,6 +331,19 @@ static const PipesimOp *place_rank(gpointer data, guint rank, guint32 *n)
 	return placing->ops;
 }
 
+char *pipesim_schedule_file_idle(const PipesimScheduleFile *file, guint rank)
+{
+	const PipesimOrder *order = file->order;
+	const guint32 *begin =
+		order->program != NULL ? order->program->rank_begin : order->rank_begin;
+
+	if (begin[rank] != begin[rank + 1])
+		return NULL;
+	return g_strdup_printf("line %u is empty: a rank without ops; delete it where there is "
+			       "no such rank",
+		rank + 1);
+}
+
 /* Where something stands. */
 
 void pipesim_schedule_file_locate_op(gpointer data, guint32 op, GError *error)

@@ -42,6 +42,9 @@ PipesimScheduleFile *pipesim_schedule_file_parse(
 void pipesim_schedule_file_free(PipesimScheduleFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScheduleFile, pipesim_schedule_file_free)
 
+/** pipesim_schedule_file_idle: what is to be said of @rank where it runs no op, or NULL. For g_free(). */
+char *pipesim_schedule_file_idle(const PipesimScheduleFile *file, guint rank);
+
 /** pipesim_schedule_file_locate_op, pipesim_schedule_file_locate_action: PipesimLocates whose
  * data is a PipesimScheduleFile, for ops of its order and for actions of its lowering. */
 void pipesim_schedule_file_locate_op(gpointer file, guint32 op, GError *error);

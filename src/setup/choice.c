@@ -170,6 +170,16 @@ static gboolean is_dropped(const PipesimChoice *choice, const PipesimSetup *setu
 			  : !pipesim_schedule_is_plain(choice->schedule);
 }
 
+/* An empty line at the end of a file is a rank too, which makes bubbles that nobody meant. */
+static void tell_idle(const PipesimChoice *choice, const PipesimSetup *setup)
+{
+	for (guint rank = 0; rank < choice->file->order->shape.ranks; rank++) {
+		g_autofree char *idle = pipesim_schedule_file_idle(choice->file, rank);
+
+		pipesim_setup_tell_layers(setup, choice->path, idle);
+	}
+}
+
 gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError **error)
 {
 	guint takes = 0;
@@ -177,8 +187,11 @@ gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError
 	for (guint i = choices->len; i-- > 0;)
 		if (is_dropped(choices->pdata[i], setup))
 			g_ptr_array_remove_index(choices, i);
-	for (guint i = 0; i < choices->len; i++)
-		takes |= pipesim_choice_takes(g_ptr_array_index(choices, i), &setup->scenario);
+	pipesim_each_in (const PipesimChoice, choice, choices) {
+		takes |= pipesim_choice_takes(choice, &setup->scenario);
+		if (choice->file != NULL)
+			tell_idle(choice, setup);
+	}
 	pipesim_choices_shape(choices, &setup->scenario);
 	setup->stages_per_rank = pipesim_choices_stages(choices, &setup->scenario);
 	return pipesim_setup_check_used(setup, takes, error);
@@ -204,9 +217,10 @@ PipesimRun *pipesim_choice_run(
 		run = g_new0(PipesimRun, 1);
 		run->name = g_strdup(choice->path);
 		pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: the file is for %u %s and %u micro-batches; compare it at those",
-			choice->path, width, at_stages ? "stages" : "ranks",
-			pipesim_shape_whole(shape));
+			"%s: the file is for %u %s%s and %u micro-batch%s; compare it at those",
+			choice->path, width, at_stages ? "stage" : "rank",
+			width == 1 ? "" : "s", pipesim_shape_whole(shape),
+			pipesim_shape_whole(shape) == 1 ? "" : "es");
 		return run;
 	}
 	run = pipesim_run_of_order(choice->path, file->order, file->lowering, scenario, costs);
