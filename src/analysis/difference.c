@@ -232,14 +232,17 @@ PipesimDifference *pipesim_difference_new(
 	if (pipesim_shape_parts(&a->shape) != pipesim_shape_parts(&b->shape))
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s runs a micro-batch in %u part%s, %s in %u; compare orders of the "
-			"same shape",
+			"same shape%s",
 			a->name, pipesim_shape_parts(&a->shape),
 			pipesim_shape_parts(&a->shape) == 1 ? "" : "s", b->name,
-			pipesim_shape_parts(&b->shape));
+			pipesim_shape_parts(&b->shape),
+			a->shape.sliced || b->shape.sliced
+				? ""
+				: ": export counts each part as a micro-batch, so compare two "
+				  "files of it");
 	if (a->shape.ranks != b->shape.ranks || a->shape.microbatches != b->shape.microbatches)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s has %u ranks and %u micro-batches, %s %u and %u; compare orders of "
-			"the same shape",
+			"%s has PP %u and M %u, %s %u and %u; compare orders of the same shape",
 			a->name, a->shape.ranks, a->shape.microbatches, b->name, b->shape.ranks,
 			b->shape.microbatches);
 	difference = pair.difference = g_new0(PipesimDifference, 1);
