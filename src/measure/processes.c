@@ -507,6 +507,22 @@ static GPtrArray *make_traces(const Telling *telling, guint ranks, const Pipesim
 	return g_steal_pointer(&traces);
 }
 
+/* Whether @traces stand as ranks of some replicas do: all of a stage together, though in any order, and behind those of the stage
+ * before. */
+static gboolean are_in_order(const GPtrArray *traces)
+{
+	gboolean ordered = FALSE;
+
+	for (guint copies = 1; !ordered && 2 * copies <= traces->len; copies++) {
+		ordered = traces->len % copies == 0;
+		for (guint i = copies; i < traces->len; i++)
+			for (guint k = i - i % copies; k-- > i - i % copies - copies;)
+				ordered = ordered && compare_standing(&traces->pdata[k],
+							     &traces->pdata[i]) < 0;
+	}
+	return ordered;
+}
+
 void pipesim_number_ranks(GPtrArray *traces)
 {
 	g_autoptr(GPtrArray) sorted = g_ptr_array_new();
@@ -517,7 +533,8 @@ void pipesim_number_ranks(GPtrArray *traces)
 	/* Where some are told the others may be any. */
 	if (sorted->len < traces->len)
 		return;
-	g_ptr_array_sort(sorted, compare_standing);
+	if (!are_in_order(sorted))
+		g_ptr_array_sort(sorted, compare_standing);
 	for (guint rank = 0; rank < sorted->len; rank++) {
 		if (standing_of(sorted->pdata[rank]).stage == G_MAXINT64)
 			pipesim_trace_set(sorted->pdata[rank], PIPESIM_RANK_BY_START, "");

@@ -606,6 +606,9 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 	gboolean ended = TRUE, apart = TRUE, fresh = FALSE, megatron = FALSE;
 	guint main = 0;
 
+	/* "megatron.core.transformer.mlp.forward.linear_fc1": --nvtx-ranges */
+	pipesim_each (const PipesimEvent, range, profile->events[PIPESIM_HOST_RANGES])
+		megatron = megatron || g_str_has_prefix(range->name, "megatron.");
 	/* The thread that launches messages, else that of the first kernel. */
 	while (main < launched->len &&
 		!is_message(g_array_index(launched, Launched, main).activity))

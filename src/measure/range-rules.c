@@ -142,7 +142,8 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 	return FALSE;
 }
 
-/* Names that need no rule, behind any NVTX domains ("0.5:"), whose colons are single ones. */
+/* Names that need no rule, behind any NVTX domains ("0.5:"), whose colons are single ones, and before what PyTorch adds to
+ * those of NVTX ("PP:0F0, op_id = 7": torch.autograd.profiler.emit_nvtx). */
 #define NUMBER "[0-9]{1,18}"
 static const char built_in[] =
 	"^(?:(?!PP:)[^:]*:(?!:))*(?:(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)|PP:(?<"
@@ -150,7 +151,7 @@ static const char built_in[] =
 	")[FIWB](?<rep>" NUMBER ");(?:(?<bstage>" NUMBER ")B(?<brep>" NUMBER ")|" NUMBER
 	"[FIW]" NUMBER ")\\)OVERLAP_F_B|PP:" NUMBER
 	"[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
-	"|(?<plain>For|Back)ward (?<rep>" NUMBER "))\\z";
+	"|(?<plain>For|Back)ward (?<rep>" NUMBER "))(?:, [a-z_]+ = .*)?\\z";
 
 /* What the group @name of @match holds, as a text of @strings; "" where it has no part in it. */
 static const char *fetch(GStringChunk *strings, const GMatchInfo *match, const char *name)

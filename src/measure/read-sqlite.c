@@ -52,10 +52,11 @@ static const struct {
 	const char *query;
 } tables[] = {
 	{"CUPTI_ACTIVITY_KIND_KERNEL", PIPESIM_ACTIVITIES,
-		"SELECT start, end, correlationId, streamId, globalPid, value FROM "
-		"CUPTI_ACTIVITY_KIND_KERNEL LEFT JOIN StringIds ON id = demangledName"},
+		"SELECT start, end, correlationId, streamId, globalPid, s.value FROM "
+		"CUPTI_ACTIVITY_KIND_KERNEL LEFT JOIN StringIds s ON s.id = demangledName"},
 	{"CUPTI_ACTIVITY_KIND_MEMCPY", PIPESIM_ACTIVITIES,
-		"SELECT start, end, correlationId, streamId, globalPid, 'Memcpy' FROM "
+		"SELECT start, end, correlationId, streamId, globalPid, 'Memcpy ' || "
+		"copyKind FROM "
 		"CUPTI_ACTIVITY_KIND_MEMCPY"},
 	{"CUPTI_ACTIVITY_KIND_MEMSET", PIPESIM_ACTIVITIES,
 		"SELECT start, end, correlationId, streamId, globalPid, 'Memset' FROM "
@@ -66,11 +67,12 @@ static const struct {
 	{"CUPTI_ACTIVITY_KIND_RUNTIME", PIPESIM_LAUNCHES,
 		"SELECT start, end, correlationId, globalTid, globalTid, '' FROM "
 		"CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId > 0"},
-	/* Ranges pushed and popped, and those with a begin and an end of their own. */
+	/* Ranges pushed and popped, and those with a begin and an end of their own. What is missing older versions give as
+	 * "" and 0. */
 	{"NVTX_EVENTS", PIPESIM_HOST_RANGES,
-		"SELECT start, end, 0, globalTid, globalTid, coalesce(text, value) FROM "
-		"NVTX_EVENTS LEFT JOIN StringIds ON id = textId WHERE eventType IN (59, 60) "
-		"AND end IS NOT NULL"},
+		"SELECT start, end, 0, globalTid, globalTid, coalesce(nullif(text, ''), "
+		"s.value) FROM NVTX_EVENTS LEFT JOIN StringIds s ON s.id = textId WHERE "
+		"eventType IN (59, 60) AND end >= start"},
 };
 
 /* Those that used a GPU, by its number: a node's ranks are in one file. */

@@ -53,6 +53,8 @@ static const struct {
 	{"PP:7RECV_B11", "", "", -1, 0},
 	{"PP:0REDUCE_GRAD", "", "", -1, 0},
 	{"Forward 3", "chunk", "", PIPESIM_F, 3},
+	{"Forward 3, op_id = 4711", "chunk", "", PIPESIM_F, 3},
+	{"PP:0F7, op_id = 12, input_op_ids = [(3,0)]", "chunk", "stage 0", PIPESIM_F, 7},
 	{"Backward 3", "chunk", "", PIPESIM_B, 3},
 	{"Forward:Backward 3", "chunk", "", PIPESIM_B, 3},
 	{"a:b:mlp.0_1(I)", "mlp.0_1", "", PIPESIM_I, PIPESIM_UNKNOWN},
