@@ -83,6 +83,9 @@ rows --model qwen2.5-vl-7b --gpus 16 --global-batch 32 --zero fsdp --post-valida
 rows --model llama-3-70b --gpus 32 --device mi355x --global-batch 128 --seq 8192 --framework deepseek --recompute first=2 --tp 8
 rows --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --framework torchtitan --recompute selective-op --tp 1
 
+# Ways that run pairs and ways that do not, as with one rank of experts, have orders of their own.
+rows --model mixtral-8x7b --gpus 16 --global-batch 128 --device h200 --framework megatron --cuda-graph --ep-overlap --graphs step --pp 2
+
 # What a pair takes hangs on how many layers of all stages are computed again.
 rows --model mixtral-8x7b --gpus 48 --device h800 --global-batch 96 --framework deepseek --recompute first=2 --cuda-graph --zero 2 -s dualpipev
 # What is reduced within the step is not reduced behind it, too.

@@ -71,8 +71,11 @@ static void find_families(PipesimPlanner *planner)
 
 	pipesim_each (Item, item, planner->items) {
 		PipesimCandidate *candidate = &item->candidate;
-		g_autofree char *key = g_strdup_printf("%s %u %u %u", candidate->schedule->name,
-			candidate->ranks, candidate->chunks, candidate->microbatches);
+		const PipesimScenario scenario =
+			pipesim_planner_scenario(planner->wish, candidate);
+		g_autofree char *key = g_strdup_printf("%s %u %u %u %d",
+			candidate->schedule->name, candidate->ranks, candidate->chunks,
+			candidate->microbatches, scenario.pairs);
 		gpointer number;
 
 		if (!g_hash_table_lookup_extended(numbers, key, NULL, &number)) {
