@@ -85,6 +85,14 @@ rows --model llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 --f
 
 # Ways that run pairs and ways that do not, as with one rank of experts, have orders of their own.
 rows --model mixtral-8x7b --gpus 16 --global-batch 128 --device h200 --framework megatron --cuda-graph --ep-overlap --graphs step --pp 2
+# FP8 is what TransformerEngine takes by default: MX on GPUs that have FP4, else current scaling.
+for types in "gb200 fp8-mx" "h100 fp8-cs"; do
+	for type in fp8 "${types#* }"; do
+		pipesim plan --model mixtral-8x7b --gpus 8 --global-batch 32 --device "${types% *}" --memory 300GiB --framework megatron --tp 1 --pp 1 \
+			--precision "$type" --format json | sed -n 's/^ *"step_ms": \([0-9.]*\).*/\1/p' >"$type" || fail "plan in $type"
+	done
+	if [ -s fp8 ] && cmp -s fp8 "${types#* }"; then pass; else fail "on ${types% *} FP8 is not $type"; fi
+done
 
 # What a pair takes hangs on how many layers of all stages are computed again.
 rows --model mixtral-8x7b --gpus 48 --device h800 --global-batch 96 --framework deepseek --recompute first=2 --cuda-graph --zero 2 -s dualpipev

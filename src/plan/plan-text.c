@@ -170,6 +170,9 @@ static void append_asked(const PipesimAdvice *plan, GString *out)
 				     ? "described, corrected by measured steps"
 			     : wish->device->measured != NULL ? "described, kernels measured"
 							      : "described");
+	/* What nobody asked for, and makes up to a third of the step. */
+	if (wish->training.guessed && wish->training.graphs == PIPESIM_GRAPHS_STEP)
+		g_string_append(out, ", Megatron-LM's steps as CUDA graphs");
 	g_string_append_printf(out, " (%s)\n", errors);
 }
 

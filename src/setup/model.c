@@ -243,6 +243,10 @@ void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training
 	const PipesimDevice *device = setup->device;
 
 	training->node = device->node;
+	/* TransformerEngine's default where tensor cores scale blocks of 32, as those do that have FP4. */
+	if (training->precision == PIPESIM_FP8 && device->peak[PIPESIM_TYPE_FP4] > 0 &&
+		!training->eager && !training->deepseek)
+		training->precision = PIPESIM_FP8_MX;
 	pipesim_training_set_graphs(
 		training, setup->model != NULL && setup->model->experts > 0);
 	if (device->workspace > 0 && setup->text[PIPESIM_SET_WORKSPACE] == NULL)
