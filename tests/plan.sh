@@ -93,6 +93,9 @@ for types in "gb200 fp8-mx" "h100 fp8-cs"; do
 	done
 	if [ -s fp8 ] && cmp -s fp8 "${types#* }"; then pass; else fail "on ${types% *} FP8 is not $type"; fi
 done
+# What a framework runs is no second row of any order.
+pipesim plan --model qwen2.5-vl-7b --gpus 16 --global-batch 128 --image-patches 4096 --device h200 >text 2>error || fail "$(cat error): plan of twins"
+if grep -q ' any ' text && [ "$(sed -n 's/^[ =]*[0-9]* *\(any\|megatron\) //p' text | sort | uniq -d)" = '' ]; then pass; else fail "a row twice: $(cat text)"; fi
 
 # What a pair takes hangs on how many layers of all stages are computed again.
 rows --model mixtral-8x7b --gpus 48 --device h800 --global-batch 96 --framework deepseek --recompute first=2 --cuda-graph --zero 2 -s dualpipev

@@ -44,6 +44,21 @@ static int compare_rows(gconstpointer a, gconstpointer b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
+/* Whether a framework runs @one, of any order, as it is. */
+static gboolean has_twin(const GArray *rows, const PipesimCandidate *one)
+{
+	pipesim_each (const PipesimPlanRow, row, rows) {
+		const PipesimCandidate *other = row->candidate;
+
+		if (pipesim_framework(&row->of->wish)->runtime != NULL &&
+			other->schedule == one->schedule && other->chunks == one->chunks &&
+			other->step == one->step && other->memory == one->memory &&
+			pipesim_plan_same_way(other, one))
+			return TRUE;
+	}
+	return FALSE;
+}
+
 void pipesim_advice_collect(PipesimAdvice *plan)
 {
 	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
@@ -56,7 +71,10 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 			const PipesimPlanRow row = {
 				.of = of, .candidate = candidate, .error = error};
 
-			g_array_append_val(plan->rows, row);
+			/* The first says that no order is shorter. */
+			if (candidate == (gpointer)planned->best->data ||
+				!has_twin(plan->rows, candidate))
+				g_array_append_val(plan->rows, row);
 		}
 		/* Of several frameworks each has one. */
 		for (guint k = 0; k < MIN(planned->misses->len, plan->asked->len > 1 ? 1 : 3);
