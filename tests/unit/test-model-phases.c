@@ -131,6 +131,7 @@ START_TEST(as_megatron)
 	g_autofree char *path = g_build_filename(folder, "cases-moe-combined.json", NULL);
 	g_autofree char *text = NULL;
 	g_auto(GStrv) lines = NULL;
+	guint n = 0;
 
 	if (!g_file_get_contents(path, &text, NULL, NULL)) {
 		printf("SKIP: %s is not here\n", path);
@@ -164,7 +165,9 @@ START_TEST(as_megatron)
 		order = g_strdup_printf("%s/orders/combined-f%u-b%u-early%u.csv", folder,
 			forward, backward, early);
 		assert_order(order, ops);
+		n++;
 	}
+	ck_assert_uint_eq(n, 40);
 }
 END_TEST
 

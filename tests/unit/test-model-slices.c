@@ -75,6 +75,7 @@ START_TEST(terapipe)
 		shared != NULL ? shared : "../shared", "oracles", "cases-terapipe.json", NULL);
 	g_autofree char *text = NULL;
 	g_auto(GStrv) lines = NULL;
+	guint n = 0;
 
 	if (!g_file_get_contents(path, &text, NULL, NULL)) {
 		printf("SKIP: %s is not here\n", path);
@@ -96,7 +97,9 @@ START_TEST(terapipe)
 		ask.hops = ranks - 1;
 		ask.times = (PipesimSliceTimes){.a = 1e6 * a, .b = 1e6 * b, .c = 1e6 * c};
 		assert_planned(&ask, (gint64)(1e6 * best + 0.5));
+		n++;
 	}
+	ck_assert_uint_eq(n, 37);
 }
 END_TEST
 

@@ -142,6 +142,7 @@ static char **lines_of(const char *name)
 START_TEST(as_simulated_elsewhere)
 {
 	g_auto(GStrv) lines = lines_of("cases-prefill.json");
+	guint n = 0;
 
 	for (guint i = 0; lines != NULL && lines[i] != NULL; i++) {
 		PipesimChunkRule rule = {.kind = PIPESIM_CHUNKS_FIXED};
@@ -157,7 +158,9 @@ START_TEST(as_simulated_elsewhere)
 		rule.least = (gint64)number_of(lines[i], "min_chunk");
 		rule.align = (gint64)number_of(lines[i], "align");
 		assert_case(lines[i], "dynamic", &rule);
+		n++;
 	}
+	ck_assert(lines == NULL || n == 56);
 }
 END_TEST
 

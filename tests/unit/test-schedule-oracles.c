@@ -261,13 +261,14 @@ static void assert_encoder(const char *line)
 static const struct {
 	const char *file;
 	void (*check)(const char *line);
+	guint n;
 } cases[] = {
-	{"cases-encoder-1f1b.json", assert_encoder},
-	{"cases-seq1f1b.json", assert_seq1f1b},
-	{"cases-slimpipe.json", assert_slimpipe},
-	{"cases-recompute.json", assert_recompute},
-	{"cases-offload.json", assert_offload},
-	{"cases-vocab.json", assert_vocab},
+	{"cases-encoder-1f1b.json", assert_encoder, 14},
+	{"cases-seq1f1b.json", assert_seq1f1b, 156},
+	{"cases-slimpipe.json", assert_slimpipe, 85},
+	{"cases-recompute.json", assert_recompute, 70},
+	{"cases-offload.json", assert_offload, 188},
+	{"cases-vocab.json", assert_vocab, 62},
 };
 
 START_TEST(steps)
@@ -281,9 +282,27 @@ START_TEST(steps)
 			cases[_i].check(lines[i]);
 			n++;
 		}
-	ck_assert(text == NULL || n > 10);
+	ck_assert(text == NULL || n == cases[_i].n);
 }
 END_TEST
+
+/* The lines of its index that tell of a list of ops, each as its cells; none, and it says so, where there is no index. */
+static GPtrArray *order_rows(void)
+{
+	g_autofree char *text = read_shared("INDEX.csv");
+	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	GPtrArray *rows = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
+
+	for (guint i = 0; lines[i] != NULL; i++) {
+		char **row = g_strsplit(lines[i], ",", -1);
+
+		if (g_strv_length(row) >= 11 && strcmp(row[1], "orders") == 0)
+			g_ptr_array_add(rows, row);
+		else
+			g_strfreev(row);
+	}
+	return rows;
+}
 
 /* What the original was called with; @otherwise where it was not. */
 static double argument(char *const *row, const char *name, double otherwise)
@@ -306,7 +325,12 @@ static void assert_order(const PipesimSchedule *schedule, char *const *row)
 		.microbatches = (guint)atoi(row[5]),
 		.slices = (guint)atoi(row[6]),
 		.chunks = (guint)atoi(row[7]),
-		.group = (guint)argument(row, "interleave_group_size=", 1),
+		/* Megatron's groups are of PP. */
+		.group = (guint)argument(row, "interleave_group_size=",
+			strstr(row[3], "interleaved-1f1b") != NULL ||
+					strstr(row[3], "1f1b-interleaved") != NULL
+				? atoi(row[4])
+				: 1),
 		.offload =
 			is_named(schedule) ? 0 : (guint)argument(row, "offload_chunk_num=", 0),
 		.recompute = (guint)argument(row, "recompute_chunks=", 0)};
@@ -348,6 +372,12 @@ static gboolean has_all(char *const *row G_GNUC_UNUSED)
 	return TRUE;
 }
 
+/* Where Primus makes an order of its own, searched for or of micro-batches that there are not, it is another. */
+static gboolean is_equal(char *const *row)
+{
+	return g_str_has_suffix(row[9], ":equal");
+}
+
 static gboolean has_half_groups(char *const *row)
 {
 	return (guint)argument(row, "interleave_group_size=", 0) ==
@@ -375,6 +405,18 @@ static const struct {
 	Has has;
 	guint least;
 } orders[] = {
+	{"1f1b", "1f1b", has_all, 33},
+	{"1f1b-v", "1f1b-v", has_all, 16},
+	{"interleaved-1f1b", "interleaved-1f1b", has_all, 23},
+	{"deepseek-dualpipe", "dualpipe", has_all, 6},
+	{"deepseek-dualpipev", "dualpipev", has_all, 6},
+	{"v-half", "v-half", has_all, 17},
+	{"v-min", "v-min", has_all, 17},
+	{"primus-1f1b", "1f1b", is_equal, 14},
+	{"primus-1f1b-interleaved", "interleaved-1f1b", is_equal, 16},
+	{"primus-zero-bubble", "zb-h1", is_equal, 13},
+	{"primus-zbv-formatted", "zb-v", is_equal, 6},
+	{"primus-zbv-formatted-combined", "zb-v", is_equal, 6},
 	{"seq1f1b", "seq1f1b", has_all, 130},
 	{"slimpipe", "slimpipe", has_all, 80},
 	{"grouped-interleaved", "gis", has_all, 40},
@@ -392,43 +434,195 @@ static const struct {
 
 START_TEST(same_orders)
 {
-	g_autofree char *text = read_shared("INDEX.csv");
-	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_autoptr(GPtrArray) rows = order_rows();
 	const PipesimSchedule *schedule = pipesim_schedule_find(orders[_i].ours, NULL);
 	guint n = 0;
 
-	for (guint i = 0; lines[i] != NULL; i++) {
-		g_auto(GStrv) row = g_strsplit(lines[i], ",", -1);
+	for (guint i = 0; i < rows->len; i++) {
+		char *const *row = rows->pdata[i];
 
-		if (g_strv_length(row) < 11 || strcmp(row[1], "orders") != 0 ||
-			strcmp(row[3], orders[_i].theirs) != 0 || !orders[_i].has(row))
+		if (strcmp(row[3], orders[_i].theirs) != 0 || !orders[_i].has(row))
 			continue;
 		assert_order(schedule, row);
 		n++;
 	}
-	ck_assert(text == NULL || n >= orders[_i].least);
+	ck_assert(rows->len == 0 || n >= orders[_i].least);
 }
 END_TEST
+
+/* What others search for, in whatever memory that takes, ours finds in the same, as long or shorter. */
+static const struct {
+	const char *theirs, *ours;
+	guint n;
+} searches[] = {
+	{"zb-auto", "zb-auto", 60},
+	{"zb-v-auto", "zb-v-auto", 10},
+	{"primus-zero-bubble", "zb-auto", 18},
+	{"primus-zero-bubble-heuristic", "zb-auto", 36},
+	{"primus-v-half", "zb-v-auto", 12},
+	{"primus-v-min", "zb-v-auto", 12},
+	{"primus-zbv-formatted", "zb-v-auto", 12},
+};
+
+START_TEST(searched_orders)
+{
+	g_autoptr(GPtrArray) rows = order_rows();
+	const PipesimSchedule *schedule = pipesim_schedule_find(searches[_i].ours, NULL);
+	guint n = 0;
+
+	for (guint i = 0; i < rows->len; i++) {
+		char *const *row = rows->pdata[i];
+		const double f = argument(row, "cost_f=", 1000) * atoi(row[7]),
+			     b = argument(row, "cost_b=", 1000) * atoi(row[7]),
+			     w = argument(row, "cost_w=", 1000) * atoi(row[7]);
+		g_autoptr(PipesimCosts) costs = grid_costs(ns(f / 1000), ns(b / 1000),
+			ns(w / 1000), -1, ns(argument(row, "cost_comm=", 0) / 1000));
+		g_autoptr(PipesimProgram) program = NULL;
+		g_autoptr(PipesimRun) ours = NULL, theirs = NULL;
+		g_autofree char *text = NULL;
+		PipesimScenario scenario = {0};
+
+		if (strcmp(row[3], searches[_i].theirs) != 0)
+			continue;
+		text = read_shared(row[0]);
+		program = parse_program(text, strlen(text), row[0], NULL);
+		ck_assert_msg(program != NULL, "%s", row[0]);
+		scenario.ranks = program->shape.ranks;
+		scenario.microbatches = program->shape.microbatches;
+		theirs = pipesim_run_program("x", program, NULL, &scenario, costs);
+		scenario.max_activations = (PipesimFraction){
+			theirs->report->held.max_peak * theirs->report->held.unit.num,
+			theirs->report->held.unit.den};
+		ours = pipesim_run_schedule(schedule, &scenario, costs);
+		ck_assert_msg(ours->error == NULL, "%s", row[0]);
+		ck_assert_msg(ours->report->makespan <= theirs->report->makespan, "%s", row[0]);
+		ck_assert_msg(ours->report->held.max_peak <= theirs->report->held.max_peak,
+			"%s", row[0]);
+		n++;
+	}
+	ck_assert(rows->len == 0 || n == searches[_i].n);
+}
+END_TEST
+
+/* Primus's 1F1B of fewer micro-batches than its warm-up wants, or than its groups. */
+static gboolean cannot_run(char *const *row)
+{
+	return g_str_has_prefix(row[3], "primus-1f1b") && !is_equal(row);
+}
+
+START_TEST(refused_orders)
+{
+	g_autoptr(GPtrArray) rows = order_rows();
+	guint n = 0;
+
+	for (guint i = 0; i < rows->len; i++) {
+		char *const *row = rows->pdata[i];
+		g_autoptr(GError) error = NULL;
+		g_autofree char *text = NULL;
+
+		if (!cannot_run(row))
+			continue;
+		text = read_shared(row[0]);
+		ck_assert_ptr_null(parse_program(text, strlen(text), row[0], &error));
+		ck_assert_msg(strstr(error->message, "micro-batch below 0") != NULL ||
+				      strstr(error->message, "never runs the backward") != NULL,
+			"%s", error->message);
+		n++;
+	}
+	ck_assert(rows->len == 0 || n == 19);
+}
+END_TEST
+
+/* What kinds of ops stand in @ops from @from up to @to. */
+static guint count_kind(const PipesimOp *ops, guint from, guint to, guint kind)
+{
+	guint n = 0;
+
+	for (guint i = from; i < to; i++)
+		n += ops[i].kind == kind;
+	return n;
+}
+
+/* MindSpeed says of DualPipeV how many units of each of eight phases a rank runs. */
+static void assert_phases(const guint *row)
+{
+	enum {
+		RANK = 2,
+		WARM_UP,
+		FORWARDS,
+		WEIGHTS,
+		PAIRS,
+		LATE_PAIRS,
+		COOLS = 10,
+		LAST_WEIGHTS
+	};
+	g_autoptr(PipesimProgram) program =
+		make_program(pipesim_schedule_find("dualpipev", NULL), row[0], row[1], NULL);
+	const guint32 *begin = &program->rank_begin[row[RANK]];
+	const PipesimOp *ops = &program->ops[begin[0]];
+	const guint n = begin[1] - begin[0];
+	/* There the first pair is a forward and then a backward. */
+	const guint apart = row[RANK] + 1 == row[0];
+	guint forwards = 0, first = 0, last = n, weights = 0;
+
+	while (ops[forwards].kind == PIPESIM_F)
+		forwards++;
+	while (first < n && ops[first].kind != PIPESIM_FB)
+		first++;
+	while (last > first && ops[last - 1].kind != PIPESIM_FB)
+		last--;
+	while (ops[n - 1 - weights].kind == PIPESIM_W)
+		weights++;
+	ck_assert_uint_eq(forwards - apart, row[WARM_UP] + 2 * row[FORWARDS]);
+	ck_assert_uint_eq(count_kind(ops, 0, first, PIPESIM_W), row[WEIGHTS]);
+	ck_assert_uint_eq(count_kind(ops, first, last, PIPESIM_FB) + apart,
+		row[PAIRS] + row[LATE_PAIRS] / 2);
+	ck_assert_uint_eq(weights, row[LAST_WEIGHTS]);
+	ck_assert_uint_eq(
+		count_kind(ops, last, n, PIPESIM_W), row[COOLS] / 2 + row[LAST_WEIGHTS]);
+}
+
+START_TEST(phases_of_mindspeed)
+{
+	g_autofree char *text = read_shared("orders/dualpipev-phases.csv");
+	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	guint n = 0;
+
+	for (guint i = 1; lines[0] != NULL && lines[i] != NULL && *lines[i] != '\0'; i++) {
+		g_auto(GStrv) cells = g_strsplit(lines[i], ",", -1);
+		guint row[12];
+
+		ck_assert_uint_eq(g_strv_length(cells), G_N_ELEMENTS(row));
+		for (guint k = 0; k < G_N_ELEMENTS(row); k++)
+			row[k] = (guint)atoi(cells[k]);
+		assert_phases(row);
+		n++;
+	}
+	ck_assert(text == NULL || n > 200);
+}
+END_TEST
+
+static gboolean copies_to_host(char *const *row)
+{
+	return g_str_has_prefix(row[3], "primus-") && g_str_has_suffix(row[3], "-offload");
+}
 
 /* Primus's copies take no time where none is given: each of its orders then lasts as long as without them, and holds no
  * more. */
 START_TEST(copies_of_primus)
 {
-	g_autofree char *text = read_shared("INDEX.csv");
-	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_autoptr(GPtrArray) rows = order_rows();
 	g_autoptr(GRegex) copies = g_regex_new(",[0-9]+(OFFLOAD|RELOAD)[0-9]+", 0, 0, NULL);
 	g_autoptr(PipesimCosts) costs = grid_costs(2000000, 2200000, 1600000, -1, 100000);
 	guint n = 0;
 
-	for (guint i = 0; lines[i] != NULL; i++) {
-		g_auto(GStrv) row = g_strsplit(lines[i], ",", -1);
+	for (guint i = 0; i < rows->len; i++) {
+		char *const *row = rows->pdata[i];
 		g_autofree char *with = NULL, *without = NULL;
 		const char *texts[2];
 		PipesimRun *runs[2];
 
-		if (g_strv_length(row) < 11 || strcmp(row[1], "orders") != 0 ||
-			!g_str_has_prefix(row[3], "primus-") ||
-			!g_str_has_suffix(row[3], "-offload"))
+		if (!copies_to_host(row))
 			continue;
 		with = read_shared(row[0]);
 		without = g_regex_replace(copies, with, -1, 0, "", 0, NULL);
@@ -453,7 +647,28 @@ START_TEST(copies_of_primus)
 		pipesim_run_free(runs[1]);
 		n++;
 	}
-	ck_assert(text == NULL || n >= 30);
+	ck_assert(rows->len == 0 || n == 36);
+}
+END_TEST
+
+/* No order is there that nobody compares; those of Megatron's layers are in test-model-phases.c. */
+START_TEST(all_orders)
+{
+	g_autoptr(GPtrArray) rows = order_rows();
+
+	for (guint i = 0; i < rows->len; i++) {
+		char *const *row = rows->pdata[i];
+		gboolean compared = copies_to_host(row) || cannot_run(row) ||
+				    strcmp(row[3], "mcore-combined-chunk") == 0 ||
+				    strcmp(row[3], "mindspeed-dualpipev-phase-counts") == 0;
+
+		for (guint k = 0; k < G_N_ELEMENTS(orders); k++)
+			compared |= strcmp(row[3], orders[k].theirs) == 0 && orders[k].has(row);
+		for (guint k = 0; k < G_N_ELEMENTS(searches); k++)
+			compared |= g_str_has_prefix(row[3], searches[k].theirs);
+		ck_assert_msg(compared, "%s", row[0]);
+	}
+	ck_assert(rows->len == 0 || rows->len == 934);
 }
 END_TEST
 
@@ -465,7 +680,11 @@ Suite *schedule_oracles_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, steps, 0, G_N_ELEMENTS(cases));
 	tcase_add_loop_test(tcase, same_orders, 0, G_N_ELEMENTS(orders));
+	tcase_add_loop_test(tcase, searched_orders, 0, G_N_ELEMENTS(searches));
+	tcase_add_test(tcase, refused_orders);
+	tcase_add_test(tcase, phases_of_mindspeed);
 	tcase_add_test(tcase, copies_of_primus);
+	tcase_add_test(tcase, all_orders);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
