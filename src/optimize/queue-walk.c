@@ -21,8 +21,12 @@ void pipesim_queue_walk_init(PipesimQueueWalk *walk, const PipesimInstance *x,
 		.codes = pipesim_arena_array(arena, guint8, n),
 		.best = pipesim_arena_array(arena, guint8, n),
 		.chain = pipesim_arena_array(arena, guint32, n),
+		.nth = pipesim_arena_array(arena, guint32, n),
 		.before = pipesim_arena_array(arena, guint8, x->per_rank),
+		.done = pipesim_arena_array(arena, guint, G_MAXUINT8 + 1),
 		.key = pipesim_sample_key(seed, number)};
+	for (guint i = 0; i < x->n_rooms; i++)
+		walk->level[i] = pipesim_arena_array(arena, gint64, n);
 	pipesim_queue_init(&walk->queue, x, runtime, arena);
 }
 
@@ -32,9 +36,56 @@ static void keep_best(PipesimQueueWalk *walk)
 	memcpy(walk->best, walk->codes, walk->n);
 }
 
+static gboolean is_joined(const PipesimQueueWalk *walk, guint place)
+{
+	return walk->x->whole != NULL && (walk->codes[place] & PIPESIM_CODE_JOINED) != 0;
+}
+
+/* Whether the op before @place is an I of a full backward. */
+static gboolean is_behind_joined(const PipesimQueueWalk *walk, guint place)
+{
+	return place % walk->x->per_rank > 0 && is_joined(walk, place - 1);
+}
+
+/* From place @first on, to before @end, where walk->done of each code have run before. */
+static void number_ops(PipesimQueueWalk *walk, guint first, guint end)
+{
+	const guint mask = pipesim_instance_code_mask(walk->x);
+
+	for (guint place = first; place < end; place++)
+		walk->nth[place] = walk->done[walk->codes[place] & mask]++;
+}
+
+/* What a rank holds behind each of its places from @first on, to before @end. */
+static void find_levels(PipesimQueueWalk *walk, guint first, guint end)
+{
+	const PipesimInstance *x = walk->x;
+	const guint mask = pipesim_instance_code_mask(x);
+	const guint rank = first / x->per_rank, last = (rank + 1) * x->per_rank - 1;
+
+	for (guint place = first; place < MIN(end, last); place++) {
+		const guint code = walk->codes[place] & mask, kind = code % x->kinds;
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const gboolean glued = (walk->codes[place] & ~mask) != 0 ||
+				       (kind == W && is_behind_joined(walk, place));
+
+		for (guint i = 0; i < x->n_rooms; i++)
+			walk->level[i][place + 1] =
+				walk->level[i][place] +
+				pipesim_room_change(&x->room[i], lane, kind, glued);
+	}
+}
+
 gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 {
+	const guint per_rank = walk->x->per_rank;
+
 	memcpy(walk->codes, codes, walk->n);
+	for (guint place = 0; place < walk->n; place += per_rank) {
+		memset(walk->done, 0, (G_MAXUINT8 + 1) * sizeof *walk->done);
+		number_ops(walk, place, place + per_rank);
+		find_levels(walk, place, place + per_rank);
+	}
 	pipesim_queue_forget(&walk->queue);
 	walk->makespan = pipesim_queue_run(
 		&walk->queue, walk->codes, 0, 0, walk->x->per_rank, G_MAXINT64);
@@ -44,20 +95,38 @@ gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 	return walk->makespan < G_MAXINT64;
 }
 
-static gboolean is_joined(const PipesimQueueWalk *walk, guint place)
-{
-	return walk->x->whole != NULL && (walk->codes[place] & PIPESIM_CODE_JOINED) != 0;
-}
-
 /* Where what runs as one with the op at @place begins, and where it is over. */
 static guint block_begin(const PipesimQueueWalk *walk, guint place)
 {
-	return place % walk->x->per_rank > 0 && is_joined(walk, place - 1) ? place - 1 : place;
+	return is_behind_joined(walk, place) ? place - 1 : place;
 }
 
 static guint block_end(const PipesimQueueWalk *walk, guint place)
 {
 	return place + 1 + is_joined(walk, place);
+}
+
+/* Of the places from @first to before @end a move changes some. */
+static void open_window(PipesimQueueWalk *walk, guint first, guint end)
+{
+	walk->first = first;
+	walk->end = end;
+	memcpy(walk->before, &walk->codes[first], end - first);
+}
+
+/* Leaves those out at both ends of which the move has not changed the code. */
+static void close_window(PipesimQueueWalk *walk)
+{
+	const guint8 *codes = &walk->codes[walk->first];
+	guint begin = 0, end = walk->end - walk->first;
+
+	while (begin < end && codes[begin] == walk->before[begin])
+		begin++;
+	while (begin < end && codes[end - 1] == walk->before[end - 1])
+		end--;
+	memmove(walk->before, &walk->before[begin], end - begin);
+	walk->end = walk->first + end;
+	walk->first += begin;
 }
 
 /* Puts the @n codes from @from on, of one rank, behind or before others, so that they begin at @to. */
@@ -84,6 +153,7 @@ static void shift_block(PipesimQueueWalk *walk, guint place, guint shift, gboole
 		at = block_end(walk, at);
 	for (; shift > 0 && at > begin && !later; shift--)
 		at = block_begin(walk, at - 1);
+	open_window(walk, MIN(from, at), MAX(until, at));
 	put(walk, from, until - from, later ? at - (until - from) : at);
 }
 
@@ -96,6 +166,7 @@ static void join(PipesimQueueWalk *walk, guint place)
 
 	place = block_begin(walk, place);
 	code = codes[place] & PIPESIM_CODE_MASK;
+	open_window(walk, place, place + 1);
 	if ((codes[place] & pipesim_instance_code_mask(walk->x)) % walk->x->kinds != I)
 		return;
 	codes[place] ^= PIPESIM_CODE_JOINED;
@@ -107,6 +178,7 @@ static void join(PipesimQueueWalk *walk, guint place)
 		ahead += (codes[at] & PIPESIM_CODE_MASK) == code;
 	for (weight = begin; ahead > 0 || codes[weight] != code + 1; weight++)
 		ahead -= codes[weight] == code + 1;
+	open_window(walk, place, weight + 1);
 	put(walk, weight, 1, place + 1);
 	codes[place] |= PIPESIM_CODE_JOINED;
 }
@@ -149,6 +221,32 @@ static guint draw_place(PipesimQueueWalk *walk)
 	return i / moved * walk->x->per_rank + walk->from + i % moved;
 }
 
+/* By code, how many have run before the window; those that are not in it have all run. */
+static void count_before(PipesimQueueWalk *walk)
+{
+	const guint mask = pipesim_instance_code_mask(walk->x);
+
+	memset(walk->done, 0xff, walk->x->chunks * walk->x->kinds * sizeof *walk->done);
+	for (guint place = walk->end; place-- > walk->first;)
+		walk->done[walk->before[place - walk->first] & mask] = walk->nth[place];
+}
+
+/* Whether the window keeps the order within a chunk and stays within what the rank may hold. */
+static gboolean window_fits(PipesimQueueWalk *walk)
+{
+	const PipesimInstance *x = walk->x;
+	const guint rank = walk->first / x->per_rank;
+	gint64 held[PIPESIM_MAX_ROOMS];
+
+	for (guint i = 0; i < x->n_rooms; i++)
+		held[i] = walk->level[i][walk->first];
+	count_before(walk);
+	return pipesim_instance_fits_on(x, rank, &walk->codes[walk->first],
+		       walk->end - walk->first, is_behind_joined(walk, walk->first), walk->done,
+		       held) &&
+	       joins_fit(walk, &walk->codes[(gsize)rank * x->per_rank]);
+}
+
 /* One move at random, which is taken if the order is then no longer than @most. */
 static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
 {
@@ -158,31 +256,29 @@ static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
 	/* Short ones are the most. */
 	const guint shift =
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
-	guint8 *codes = &walk->codes[(gsize)rank * per_rank];
 	gint64 makespan = G_MAXINT64;
-	guint first = 0, end = per_rank;
 
-	memcpy(walk->before, codes, per_rank);
 	if (walk->x->whole != NULL && (bits >> 1 & 7u) == 0)
 		join(walk, place);
 	else
 		shift_block(walk, place, shift, (bits & 1) != 0);
-	while (first < end && codes[first] == walk->before[first])
-		first++;
-	while (first < end && codes[end - 1] == walk->before[end - 1])
-		end--;
-	if (first == end)
+	close_window(walk);
+	if (walk->first == walk->end)
 		return FALSE;
-	if (pipesim_instance_fits_between(walk->x, rank, codes, first, end) &&
-		joins_fit(walk, codes)) {
-		makespan = pipesim_queue_run(&walk->queue, walk->codes, rank, first, end, most);
+	if (window_fits(walk)) {
+		makespan = pipesim_queue_run(&walk->queue, walk->codes, rank,
+			walk->first - rank * per_rank, walk->end - rank * per_rank, most);
 		if (makespan > most)
 			pipesim_queue_leave(&walk->queue);
 	}
 	if (makespan > most) {
-		memcpy(codes, walk->before, per_rank);
+		memcpy(&walk->codes[walk->first], walk->before, walk->end - walk->first);
 		return FALSE;
 	}
+	count_before(walk);
+	number_ops(walk, walk->first, walk->end);
+	/* What a W behind the window holds depends on whether the I before it runs with it. */
+	find_levels(walk, walk->first, walk->end + 1);
 	pipesim_queue_take(&walk->queue);
 	walk->makespan = makespan;
 	walk->n_chain = 0;

@@ -13,10 +13,16 @@ typedef struct {
 	gint64 makespan;
 	guint8 *best; /* the shortest so far */
 	gint64 best_makespan;
-	guint64 looks;        /* moves looked at */
-	guint32 *chain;       /* places of ops that make it as long as it is */
-	guint n_chain;        /* 0: to be found */
-	guint8 *before;       /* at work, of a rank */
+	guint64 looks;                    /* moves looked at */
+	guint32 *chain;                   /* places of ops that make it as long as it is */
+	guint n_chain;                    /* 0: to be found */
+	guint32 *nth;                     /* [place]: the micro-batch of that op */
+	gint64 *level[PIPESIM_MAX_ROOMS]; /* [place]: held before it */
+	/* At work: places that a move changes, from first to before end, what they were, and by code how many have
+	 * run before. */
+	guint first, end;
+	guint8 *before;
+	guint *done;
 	PipesimSampleKey key; /* of its random numbers */
 	guint32 drawn;
 } PipesimQueueWalk;

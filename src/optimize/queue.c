@@ -25,11 +25,11 @@ typedef struct {
 	Path free, idle;
 } Ends;
 
-/* Where the ranks stand; followed by how many of each code have been taken, and one more that is never reached. */
+/* Where the ranks stand; followed by how many of each code have been taken, and one more that is never reached, and in
+ * known states by how long the order taken last goes on from there, of each rank. */
 typedef struct {
 	gint64 free;  /* when the last op ends */
 	gint64 idle;  /* when the last message has moved */
-	Ends ends;    /* of the order taken last: from these on */
 	guint32 at;   /* the next op */
 	guint32 skip; /* rounds that something else takes */
 } Rank;
@@ -43,6 +43,11 @@ struct _PipesimQueueState {
 static guint32 *counts(const PipesimQueue *queue, PipesimQueueState *state)
 {
 	return (guint32 *)&state->rank[queue->x->ranks];
+}
+
+static Ends *ends_of(const PipesimQueue *queue, PipesimQueueState *state)
+{
+	return (Ends *)((char *)state + queue->size);
 }
 
 gboolean pipesim_queue_takes(
@@ -63,6 +68,8 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 
 	*queue = (PipesimQueue){.x = x,
 		.codes = x->chunks * x->kinds,
+		.mask = pipesim_instance_code_mask(x),
+		.joined = x->whole != NULL ? PIPESIM_CODE_JOINED : 0,
 		.n_ops = (guint32)n,
 		.behind = runtime->waits_for_sends ? 3 : 2,
 		.of = pipesim_arena_array(arena, PipesimQueueCode, codes + 1),
@@ -88,6 +95,7 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		return;
 	for (guint32 i = 0; i <= codes; i++)
 		queue->of[i] = (PipesimQueueCode){.source = (guint32)codes,
+			.input = i * x->count,
 			.target = NO_OP,
 			.sent = NO_OP,
 			.time = i < codes ? x->time[i % x->kinds][i / x->kinds] : 0};
@@ -99,20 +107,20 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 			queue->of[code].source = from;
 		if (from == PIPESIM_NO_LANE || from / x->kinds == code / x->kinds)
 			continue;
-		queue->of[from].target = code;
+		queue->of[from].target = queue->of[code].input;
 		queue->of[from].lag = hop;
 		queue->of[from].rank = code / queue->codes;
 		if (runtime->waits_for_sends && from % x->kinds == F &&
 			code / queue->codes != from / queue->codes)
-			queue->of[from + 1].sent = code;
+			queue->of[from + 1].sent = queue->of[code].input;
 	}
 	for (guint i = 0; i < STATES; i++) {
-		queue->known[i] = (PipesimQueueState *)pipesim_arena_array(
-			arena, guint64, queue->size / 8);
-		queue->fresh[i] = (PipesimQueueState *)pipesim_arena_array(
-			arena, guint64, queue->size / 8);
+		const gsize size = queue->size + sizeof(Ends) * x->ranks;
+
+		queue->known[i] = pipesim_arena_take(arena, 1, size);
+		queue->fresh[i] = pipesim_arena_take(arena, 1, size);
 	}
-	queue->now = (PipesimQueueState *)pipesim_arena_array(arena, guint64, queue->size / 8);
+	queue->now = pipesim_arena_take(arena, 1, queue->size);
 	if (queue->now == NULL)
 		return;
 	queue->known[0]->left = (guint32)n;
@@ -123,7 +131,7 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 /* The output of the @k-th op of a code, which has ended on @from, sets off. */
 static inline void send(PipesimQueue *queue, const PipesimQueueCode *of, Rank *from, guint32 k)
 {
-	const gsize at = (gsize)of->target * queue->x->count + k;
+	const guint32 at = of->target + k;
 	Rank *here = &queue->now->rank[of->rank];
 	gint64 time = from->free;
 
@@ -134,37 +142,31 @@ static inline void send(PipesimQueue *queue, const PipesimQueueCode *of, Rank *f
 		time += of->lag;
 		from->idle = here->idle = time;
 	}
-	queue->changed[queue->n_changed++] = (guint32)at;
+	queue->changed[queue->n_changed++] = at;
 	queue->arrival[at] = time;
-}
-
-static gboolean is_joined(const PipesimQueue *queue, guint8 code)
-{
-	return queue->x->whole != NULL && (code & PIPESIM_CODE_JOINED) != 0;
 }
 
 /* The next op of @rank is taken, if what it needs has been. */
 static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint rank)
 {
-	const PipesimInstance *x = queue->x;
 	PipesimQueueState *now = queue->now;
+	const gint64 *arrival = queue->arrival;
 	Rank *here = &now->rank[rank];
 	guint32 *count = counts(queue, now);
-	const guint32 place = rank * x->per_rank + here->at;
-	const guint32 own =
-		rank * queue->codes + (codes[place] & pipesim_instance_code_mask(x));
+	const guint32 place = rank * queue->x->per_rank + here->at;
+	const guint32 own = rank * queue->codes + (codes[place] & queue->mask);
 	const PipesimQueueCode *of = &queue->of[own];
 	const guint32 k = count[own];
-	const gboolean joined = is_joined(queue, codes[place]);
+	const gboolean joined = (codes[place] & queue->joined) != 0;
 
 	if (count[of->source] <= k)
 		return FALSE;
-	count[own]++;
+	count[own] = k + 1;
 	queue->fresh_turns[queue->n_ops - now->left] =
 		(PipesimQueueTurn){rank, place, own, joined};
 	/* Of what comes from nowhere, or from the lane itself, it stays 0. */
-	here->free = MAX(here->free, queue->arrival[(gsize)own * x->count + k]);
-	here->free += joined ? x->whole[own / x->kinds] : of->time;
+	here->free = MAX(here->free, arrival[of->input + k]);
+	here->free += joined ? queue->x->whole[own / queue->x->kinds] : of->time;
 	here->at++;
 	now->left--;
 	if (joined) {
@@ -173,15 +175,13 @@ static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint
 		now->left--;
 		count[own + 1]++;
 	}
-	if (of->sent != NO_OP) {
-		const gint64 sent = queue->arrival[(gsize)of->sent * x->count + k];
-
-		here->free = MAX(here->free, sent);
-	}
+	if (of->sent != NO_OP)
+		here->free = MAX(here->free, arrival[of->sent + k]);
 	if (of->target != NO_OP)
 		send(queue, of, here, k);
 	/* Behind the last gradient of a chunk. */
-	if (k + 1 == x->count && (own % x->kinds == x->kinds - 1 || joined))
+	if (k + 1 == queue->x->count &&
+		(own % queue->x->kinds == queue->x->kinds - 1 || joined))
 		here->skip = queue->behind;
 	return TRUE;
 }
@@ -244,23 +244,23 @@ static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, E
 	if (turn->joined)
 		count[turn->own + 1]--;
 	if (of->target != NO_OP) {
-		const gsize input = (gsize)of->target * x->count + k;
+		const guint32 input = of->target + k;
 		const gint64 beyond = queue->rest[queue->input_place[input]] + of->lag;
 
 		trace_send(queue, of, turn->rank, input, ends);
 		rest = MAX(rest, beyond);
 	}
 	if (of->sent != NO_OP)
-		set_path(queue, (gsize)of->sent * x->count + k, 2, FALSE, path,
-			queue->from_sent, queue->sent_place);
+		set_path(queue, of->sent + k, 2, FALSE, path, queue->from_sent,
+			queue->sent_place);
 	queue->next[turn->place] = path->place;
 	path->differs = queue->rest[turn->place] != rest + took;
 	queue->rest[turn->place] = rest + took;
 	path->time += took;
 	path->place = turn->place;
-	if (queue->of[of->source].target == turn->own)
-		set_path(queue, (gsize)turn->own * x->count + k, 1, path->differs, path,
-			queue->from_input, queue->input_place);
+	if (queue->of[of->source].target == of->input)
+		set_path(queue, of->input + k, 1, path->differs, path, queue->from_input,
+			queue->input_place);
 }
 
 static gboolean is_same(const Path *a, const Path *b)
@@ -272,13 +272,12 @@ static gboolean is_same(const Path *a, const Path *b)
 static gboolean keep_ends(PipesimQueue *queue, PipesimQueueState *state, const Ends *ends)
 {
 	gboolean same = queue->n_differ == 0;
+	Ends *kept = ends_of(queue, state);
 
 	for (guint i = 0; i < queue->x->ranks; i++) {
-		Ends *kept = &state->rank[i].ends;
-
-		same &= !ends[i].free.differs && is_same(&ends[i].free, &kept->free) &&
-			is_same(&ends[i].idle, &kept->idle);
-		*kept = ends[i];
+		same &= !ends[i].free.differs && is_same(&ends[i].free, &kept[i].free) &&
+			is_same(&ends[i].idle, &kept[i].idle);
+		kept[i] = ends[i];
 	}
 	return same;
 }
@@ -293,7 +292,7 @@ static void trace(PipesimQueue *queue, guint from)
 	for (guint i = 0; i < ranks; i++) {
 		ends[i] = (Ends){{.place = NO_OP}, {.time = NOTHING, .place = NO_OP}};
 		if (!whole)
-			ends[i] = queue->known[from]->rank[i].ends;
+			ends[i] = ends_of(queue, queue->known[from])[i];
 		ends[i].free.differs = FALSE;
 	}
 	for (guint32 i = queue->n_ops - (whole ? 0 : queue->known[from]->left);; i--) {
@@ -315,43 +314,47 @@ static void trace(PipesimQueue *queue, guint from)
 		}
 }
 
+/* The longest of @longest and of what goes on as @from says with what arrives from @first to before @end. Unsets @settled
+ * where some of that is there at another time. */
+static inline gint64 span_of(const PipesimQueue *queue, const gint64 *from, guint32 first,
+	guint32 end, gint64 longest, gboolean *settled)
+{
+	for (guint32 at = first; at < end; at++) {
+		const gint64 span = queue->arrival[at] + from[at];
+
+		*settled &= queue->arrival[at] == queue->settled[at];
+		longest = MAX(longest, span);
+	}
+	return longest;
+}
+
 /* As it stands, if all that is to come is as in the order taken last, of which @known has come as far: how long it will
  * be. Sets @settled to whether all is there as soon as there. */
-static gint64 span_from(
-	const PipesimQueue *queue, const PipesimQueueState *known, gboolean *settled)
+static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known, gboolean *settled)
 {
 	const PipesimInstance *x = queue->x;
+	const Ends *ends = ends_of(queue, known);
 	const guint32 *count = counts(queue, queue->now);
 	gint64 longest = 0;
 
 	*settled = TRUE;
 	for (guint i = 0; i < x->ranks; i++) {
 		const Rank *rank = &queue->now->rank[i], *other = &known->rank[i];
-		const gint64 by_op = rank->free + other->ends.free.time;
-		const gint64 by_message = rank->idle + other->ends.idle.time;
+		const gint64 by_op = rank->free + ends[i].free.time;
+		const gint64 by_message = rank->idle + ends[i].idle.time;
 
 		*settled &= rank->free == other->free && rank->idle == other->idle;
 		longest = MAX(longest, MAX(by_op, by_message));
 	}
 	for (guint32 own = 0; own < x->lanes * x->kinds; own++) {
 		const PipesimQueueCode *of = &queue->of[own];
-		const gsize to = (gsize)of->target * x->count,
-			    sent = (gsize)of->sent * x->count;
 
-		for (gsize at = to + (of->target != NO_OP ? count[of->target] : x->count);
-			at < to + count[own]; at++) {
-			const gint64 span = queue->arrival[at] + queue->from_input[at];
-
-			*settled &= queue->arrival[at] == queue->settled[at];
-			longest = MAX(longest, span);
-		}
-		for (gsize at = sent + count[own];
-			of->sent != NO_OP && at < sent + count[own - 1]; at++) {
-			const gint64 span = queue->arrival[at] + queue->from_sent[at];
-
-			*settled &= queue->arrival[at] == queue->settled[at];
-			longest = MAX(longest, span);
-		}
+		if (queue->of[of->source].target == of->input)
+			longest = span_of(queue, queue->from_input, of->input + count[own],
+				of->input + count[of->source], longest, settled);
+		if (of->sent != NO_OP)
+			longest = span_of(queue, queue->from_sent, of->sent + count[own],
+				of->sent + count[own - 1], longest, settled);
 	}
 	return longest;
 }
@@ -405,12 +408,18 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 	guint end, gint64 most)
 {
 	const guint ranks = queue->x->ranks, per_rank = queue->x->per_rank;
-	guint from = queue->n_known - 1, known;
+	guint from = 0, known = queue->n_known;
 	gint64 span = -1;
 
 	/* A rank that stands at the place may have waited there for what another op needs. */
-	while (from > 0 && queue->known[from]->rank[rank].at >= place)
-		from--;
+	while (from + 1 < known) {
+		const guint middle = (from + known) / 2;
+
+		if (queue->known[middle]->rank[rank].at < place)
+			from = middle;
+		else
+			known = middle;
+	}
 	known = queue->begun = from;
 	queue->n_fresh = from + 1;
 	queue->n_changed = 0;

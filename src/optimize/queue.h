@@ -15,9 +15,10 @@ typedef struct _PipesimQueueState PipesimQueueState;
 /* Of a rank. */
 typedef struct {
 	guint32 source; /* the code whose count must be above */
-	guint32 target; /* what gets its output; NO_OP: none */
+	guint32 input;  /* of its first op: in arrival */
+	guint32 target; /* of what gets its output: the same; NO_OP: none */
 	guint32 rank;   /* of target */
-	guint32 sent; /* of an I that waits for what its forward has sent: what gets that; NO_OP */
+	guint32 sent; /* of an I that waits for what its forward has sent: of what gets that; NO_OP */
 	gint64 lag; /* of the message to target */
 	gint64 time;
 } PipesimQueueCode;
@@ -32,6 +33,8 @@ typedef struct {
 typedef struct {
 	const PipesimInstance *x;
 	guint codes;  /* of a rank */
+	guint mask;   /* pipesim_instance_code_mask() */
+	guint joined; /* the flag of codes that full backwards have; 0: nothing is joined */
 	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
 	PipesimQueueCode *of; /* [rank * codes + code] */
 	gint64 *settled;      /* the same as arrival of the order taken last */

@@ -408,30 +408,24 @@ void pipesim_instance_free(PipesimInstance *x)
 
 /* Orders ---------------------------------------------------------------------------------- */
 
-gboolean pipesim_instance_fits_between(
-	const PipesimInstance *x, guint rank, const guint8 *codes, guint begin, guint end)
+gboolean pipesim_instance_fits_on(const PipesimInstance *x, guint rank, const guint8 *codes,
+	guint n, gboolean joined, guint *done, gint64 *held)
 {
 	const guint n_codes = x->chunks * x->kinds;
 	const guint mask = pipesim_instance_code_mask(x);
-	guint done[G_MAXUINT8 + 1];
-	gint64 held[PIPESIM_MAX_ROOMS] = {0};
-	gboolean joined = FALSE;
 
-	memset(done, 0, n_codes * sizeof *done);
-	for (guint i = 0; i < end; i++) {
+	for (guint i = 0; i < n; i++) {
 		const guint code = codes[i] & mask, flags = codes[i] & ~mask;
 		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
 		const guint kind = code % x->kinds;
 		const gboolean glued = flags != 0 || (joined && kind == W);
 
 		joined = (flags & PIPESIM_CODE_JOINED) != 0;
-		if (i >= begin && (code >= n_codes || done[code] == x->count ||
-					  (kind != F && done[code] >= done[code - 1])))
+		if (code >= n_codes || done[code] == x->count ||
+			(kind != F && done[code] >= done[code - 1]))
 			return FALSE;
 		for (guint r = 0; r < x->n_rooms; r++)
-			if (!pipesim_room_hold(
-				    &x->room[r], rank, lane, kind, glued, &held[r]) &&
-				i >= begin)
+			if (!pipesim_room_hold(&x->room[r], rank, lane, kind, glued, &held[r]))
 				return FALSE;
 		done[code]++;
 	}
@@ -440,7 +434,11 @@ gboolean pipesim_instance_fits_between(
 
 gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
 {
-	return pipesim_instance_fits_between(x, rank, codes, 0, x->per_rank);
+	guint done[G_MAXUINT8 + 1];
+	gint64 held[PIPESIM_MAX_ROOMS] = {0};
+
+	memset(done, 0, x->chunks * x->kinds * sizeof *done);
+	return pipesim_instance_fits_on(x, rank, codes, x->per_rank, FALSE, done, held);
 }
 
 gboolean pipesim_instance_all_fit(const PipesimInstance *x, const guint8 *codes)

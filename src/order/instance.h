@@ -209,10 +209,11 @@ void pipesim_instance_tidy(const PipesimInstance *instance, guint8 *codes);
 gboolean pipesim_instance_fits(
 	const PipesimInstance *instance, guint rank, const guint8 *codes);
 
-/** pipesim_instance_fits_between: the same of codes that differ from some that fit by the turn of those from @begin to
- * before @end alone. */
-gboolean pipesim_instance_fits_between(const PipesimInstance *instance, guint rank,
-	const guint8 *codes, guint begin, guint end);
+/** pipesim_instance_fits_on: the same of @n codes that go on where @done of each code have run and @held is held in each
+ * room, behind an I with a full backward's flag where @joined; sets both as they are then.
+ * @done: above the number of micro-batches where it does not matter what comes first */
+gboolean pipesim_instance_fits_on(const PipesimInstance *instance, guint rank,
+	const guint8 *codes, guint n, gboolean joined, guint *done, gint64 *held);
 
 /** pipesim_instance_all_fit: the same of all ranks: @codes are per_rank of each in turn. */
 gboolean pipesim_instance_all_fit(const PipesimInstance *instance, const guint8 *codes);

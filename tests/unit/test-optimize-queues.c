@@ -89,9 +89,10 @@ START_TEST(queues_are_simulated)
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
 		g_autofree guint8 *codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
 		g_autoptr(PipesimBound) bound = NULL;
-		PipesimQueueWalk walk;
+		PipesimQueueWalk walk, anew;
 
 		pipesim_build(c.x, codes);
+		pipesim_queue_walk_init(&anew, c.x, c.runtime, seed, 0, arena);
 		pipesim_queue_walk_init(&walk, c.x, c.runtime, seed, 0, arena);
 		ck_assert(pipesim_queue_walk_begin(&walk, codes));
 		ck_assert_int_eq(walk.makespan, simulate(&c, codes));
@@ -106,6 +107,12 @@ START_TEST(queues_are_simulated)
 			pipesim_instance_tidy(c.x, codes);
 			ck_assert_mem_eq(codes, walk.codes, walk.n);
 			ck_assert_int_eq(walk.makespan, simulate(&c, walk.codes));
+			/* What is known of each place is as if moves had not made the order. */
+			ck_assert(pipesim_queue_walk_begin(&anew, codes));
+			ck_assert_mem_eq(anew.nth, walk.nth, walk.n * sizeof *walk.nth);
+			for (guint room = 0; room < c.x->n_rooms; room++)
+				ck_assert_mem_eq(anew.level[room], walk.level[room],
+					walk.n * sizeof *walk.level[room]);
 			ck_assert_int_ge(walk.makespan, walk.best_makespan);
 			moved += walk.makespan != before;
 			for (gsize op = 0; op < walk.n && c.x->whole != NULL; op++)
