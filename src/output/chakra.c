@@ -92,6 +92,34 @@ static void close_node(const Writer *writer)
 	put_bytes(writer->out, 0, writer->node->str, writer->node->len);
 }
 
+static void put_times(const Writer *writer, gint64 start, gint64 end)
+{
+	start = (start + 500) / 1000;
+	put_number(writer->node, START_US, (guint64)start);
+	put_number(writer->node, DURATION_US, (guint64)((end + 500) / 1000 - start));
+}
+
+/* When the input of @op was there: where the host was late before it did. */
+static gint64 arrival_of(const Writer *writer, guint32 op)
+{
+	const gint64 start = writer->run->step->timeline->start[op];
+	const GArray *lost = writer->run->lost;
+	const PipesimLost *before;
+	guint i = 0;
+
+	if (lost == NULL)
+		return start;
+	pipesim_skip(i, lost->len,
+		(before = &g_array_index(lost, PipesimLost, i),
+			before->rank < writer->rank ||
+				(before->rank == writer->rank && before->start < start)));
+	before = i > 0 ? &g_array_index(lost, PipesimLost, i - 1) : NULL;
+	return before != NULL && before->rank == writer->rank && before->end == start &&
+			       g_str_equal(before->cause, "host")
+		       ? before->start
+		       : start;
+}
+
 /* The message that @op of the writer's rank sends to or receives from @other; its tag is the op that sends it. */
 static void put_message(const Writer *writer, guint32 op, guint32 other, guint which)
 {
@@ -103,8 +131,13 @@ static void put_message(const Writer *writer, guint32 op, guint32 other, guint w
 	pipesim_op_print(writer->program, sends ? writer->rank : peer,
 		&writer->program->ops[from], writer->name);
 	open_node(writer, op, which, sends ? SEND : RECEIVE);
-	if (sends)
+	if (sends) {
 		put_number(writer->node, NEEDS, node_of(op, 0));
+	} else {
+		const gint64 end = arrival_of(writer, op);
+
+		put_times(writer, MIN(writer->run->step->timeline->end[other], end), end);
+	}
 	put_attribute(writer->node, "comm_src", UINT32, sends ? writer->rank : peer);
 	put_attribute(writer->node, "comm_dst", UINT32, sends ? peer : writer->rank);
 	put_attribute(writer->node, "comm_tag", UINT32, from);
@@ -122,7 +155,6 @@ static void put_op(const Writer *writer, guint32 op)
 		pipesim_program_inputs(program, writer->rank, &program->ops[op], inputs);
 	const guint n_out =
 		pipesim_program_outputs(program, writer->rank, &program->ops[op], outputs);
-	const gint64 start = (timeline->start[op] + 500) / 1000;
 
 	for (guint i = 0; i < n; i++)
 		if (pipesim_program_rank(program, inputs[i]) != writer->rank)
@@ -137,9 +169,7 @@ static void put_op(const Writer *writer, guint32 op)
 			pipesim_program_rank(program, inputs[i]) != writer->rank
 				? node_of(op, FIRST_RECEIVE + i)
 				: node_of(inputs[i], 0));
-	put_number(writer->node, START_US, (guint64)start);
-	put_number(
-		writer->node, DURATION_US, (guint64)((timeline->end[op] + 500) / 1000 - start));
+	put_times(writer, timeline->start[op], timeline->end[op]);
 	close_node(writer);
 	for (guint i = 0; i < n_out; i++)
 		if (pipesim_program_rank(program, outputs[i]) != writer->rank)

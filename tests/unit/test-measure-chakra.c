@@ -87,12 +87,11 @@ static GString *make(guint from)
 
 /* As --chrome-trace FILE.et writes a step: an I that launches nothing is an op, too. */
 static const Made step[] = {
-	{1, 4, 0, 0, "PP:0F0", 400, FALSE, 0},
-	{2, 4, 0, 1, "PP:0B0", 900, FALSE, 1500},
-	{3, 4, 0, 2, "PP:0I1", 0, FALSE, 2400},
-	{4, 4, 0, 0, "PP:0W1", 0, TRUE, 2400},
-	{5, 4, 4, 0, "gemm", 30, FALSE, 2450},
-	{6, 4, 4, 0, "gemm", 20, FALSE, 2500},
+	{1, 4, 0, 0, "PP:0F0", 400, FALSE, 0}, {2, 4, 0, 1, "PP:0B0", 900, FALSE, 1500},
+	{3, 4, 0, 2, "PP:0I1", 0, FALSE, 2400}, {4, 4, 0, 0, "PP:0W1", 0, TRUE, 2400},
+	{5, 4, 4, 0, "gemm", 30, FALSE, 2450}, {6, 4, 4, 0, "gemm", 20, FALSE, 2500},
+	{7, 6, 0, 0, "receive 1B0", 90, FALSE, 1405},
+	{8, 5, 0, 1, "send 0F0", 0, FALSE, 0}, /* it is not told when */
 };
 
 static PipesimTrace *read_bytes(const GString *bytes, gsize length, GError **error)
@@ -133,6 +132,11 @@ START_TEST(starts_of_nodes_are_those_of_ops)
 		ck_assert_int_eq(pipesim_trace_row(trace, i)->duration, 1000 * duration[i]);
 	}
 	ck_assert_int_eq(pipesim_trace_row(trace, 3)->busy, 50000);
+	ck_assert_uint_eq(trace->spans->len, 1);
+	const PipesimTraceSpan *message = &g_array_index(trace->spans, PipesimTraceSpan, 0);
+	ck_assert(message->message);
+	ck_assert_int_eq(message->start, 1405000);
+	ck_assert_int_eq(message->duration, 90000);
 }
 END_TEST
 
