@@ -9,7 +9,7 @@
 /* States kept of an order, at most, and rounds between two of them, at least. */
 #define STATES 96
 #define APART  2
-/* Stages that PyTorch keeps gathered: with more of them lists depend on which comes when. */
+/* Stages of a rank that PyTorch keeps gathered, unless it is asked to keep others. */
 #define ACTIVE 3
 /* From what nothing else hangs on to the end. */
 #define NOTHING (G_MININT64 / 4)
@@ -56,8 +56,9 @@ gboolean pipesim_queue_takes(
 	return runtime != NULL && runtime->runs_files &&
 	       issuing->communicators == PIPESIM_COMMUNICATOR_RANK && !issuing->defer_recv &&
 	       issuing->max_sends == 0 && !issuing->defer_reduce_wait &&
-	       issuing->ahead == PIPESIM_AHEAD_FULL && x->chunks <= ACTIVE &&
-	       (issuing->active_stages == 0 || issuing->active_stages >= x->chunks) &&
+	       issuing->ahead == PIPESIM_AHEAD_FULL &&
+	       (issuing->active_stages == 0 ||
+		       (x->chunks <= ACTIVE && issuing->active_stages >= x->chunks)) &&
 	       x->pair == NULL;
 }
 
@@ -72,6 +73,8 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.joined = x->whole != NULL ? PIPESIM_CODE_JOINED : 0,
 		.n_ops = (guint32)n,
 		.behind = runtime->waits_for_sends ? 3 : 2,
+		.passes = pipesim_arena_array(arena, guint8, n),
+		.passed = pipesim_arena_array(arena, guint8, x->per_rank),
 		.of = pipesim_arena_array(arena, PipesimQueueCode, codes + 1),
 		.arrival = pipesim_arena_array(arena, gint64, n),
 		.settled = pipesim_arena_array(arena, gint64, n),
@@ -179,10 +182,11 @@ static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint
 		here->free = MAX(here->free, arrival[of->sent + k]);
 	if (of->target != NO_OP)
 		send(queue, of, here, k);
+	here->skip = queue->passes[place + joined];
 	/* Behind the last gradient of a chunk. */
 	if (k + 1 == queue->x->count &&
 		(own % queue->x->kinds == queue->x->kinds - 1 || joined))
-		here->skip = queue->behind;
+		here->skip += queue->behind;
 	return TRUE;
 }
 
@@ -404,6 +408,48 @@ void pipesim_queue_forget(PipesimQueue *queue)
 	queue->knows = FALSE;
 }
 
+/* What @rank passes behind each op besides the gradients of a chunk that is done. Where it has more chunks than are kept,
+ * one that is not among the next ones is let go of, and one that comes among them is gathered (runtime/sharding.h); each
+ * takes a round. What stands before the first op is as much on every rank. */
+static void fill_passes(PipesimQueue *queue, const guint8 *codes, guint rank)
+{
+	const PipesimInstance *x = queue->x;
+	guint8 next[PIPESIM_MAX_CHUNKS]; /* the nearest first */
+	guint n = 0;
+
+	for (guint32 i = (rank + 1) * x->per_rank; i-- > rank * x->per_rank;) {
+		const guint8 chunk = (guint8)((codes[i] & queue->mask) / x->kinds);
+		guint at = 0;
+
+		while (at < n && next[at] != chunk)
+			at++;
+		/* What it takes to let go of a chunk that is done is told elsewhere. */
+		queue->passes[i] = n < ACTIVE || at < ACTIVE ? 0 : at < n ? 2 : 1;
+		n += at == n;
+		memmove(next + 1, next, at);
+		next[0] = chunk;
+	}
+}
+
+/* Also where the order that differs from the one taken last from @place to before @end of @rank does so in these. */
+static void change_passes(
+	PipesimQueue *queue, const guint8 *codes, guint rank, guint *place, guint *end)
+{
+	const guint per_rank = queue->x->per_rank;
+	const guint8 *passes = &queue->passes[rank * per_rank];
+
+	queue->changed_rank = rank;
+	memcpy(queue->passed, passes, per_rank);
+	for (guint i = 0; i < queue->x->ranks; i++)
+		if (i == rank || !queue->knows)
+			fill_passes(queue, codes, i);
+	for (guint i = 0; i < per_rank; i++)
+		if (passes[i] != queue->passed[i]) {
+			*place = MIN(*place, i + 1);
+			*end = MAX(*end, i + 1);
+		}
+}
+
 gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, guint place,
 	guint end, gint64 most)
 {
@@ -411,6 +457,8 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 	guint from = 0, known = queue->n_known;
 	gint64 span = -1;
 
+	if (queue->x->chunks > ACTIVE)
+		change_passes(queue, codes, rank, &place, &end);
 	/* A rank that stands at the place may have waited there for what another op needs. */
 	while (from + 1 < known) {
 		const guint middle = (from + known) / 2;
@@ -491,6 +539,9 @@ void pipesim_queue_leave(PipesimQueue *queue)
 {
 	for (guint i = 0; i < queue->n_changed; i++)
 		queue->arrival[queue->changed[i]] = queue->settled[queue->changed[i]];
+	if (queue->x->chunks > ACTIVE)
+		memcpy(&queue->passes[queue->changed_rank * queue->x->per_rank], queue->passed,
+			queue->x->per_rank);
 }
 
 guint pipesim_queue_critical(const PipesimQueue *queue, guint32 *places)

@@ -36,6 +36,10 @@ typedef struct {
 	guint mask;   /* pipesim_instance_code_mask() */
 	guint joined; /* the flag of codes that full backwards have; 0: nothing is joined */
 	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
+	/* [place]: rounds that its rank passes behind that op as other chunks come next; where it has so many. Of the last
+	 * run; of the rank that it changed, before it. */
+	guint8 *passes, *passed;
+	guint changed_rank;
 	PipesimQueueCode *of; /* [rank * codes + code] */
 	gint64 *settled;      /* the same as arrival of the order taken last */
 	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */

@@ -18,6 +18,8 @@ static const struct {
 	{PIPESIM_V, 4, 2, 12},
 	{PIPESIM_LOOPED, 2, 3, 5},
 	{PIPESIM_LOOPED, 8, 1, 40},
+	{PIPESIM_WAVE, 3, 4, 6},
+	{PIPESIM_LOOPED, 2, 5, 4},
 };
 
 typedef struct {
