@@ -62,7 +62,7 @@ typedef struct {
 	guint32 stay, mirror;
 } Chain;
 
-PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
+PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error)
 {
 	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
@@ -71,11 +71,10 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 	gint64 longest = 0, slowest = 1 << PIPESIM_SPEED_BITS;
 	gsize n_tables;
 
-	draw->program = program;
-	draw->p2p = times->p2p;
-	draw->lanes = pipesim_lanes_new(program, error);
-	if (draw->lanes == NULL)
-		return NULL;
+	draw->program = lanes->program;
+	draw->p2p = spans == NULL ? times->p2p : 0;
+	draw->spans = spans;
+	draw->lanes = lanes;
 	n_tables = MAX(draw->lanes->n_tables, 1u);
 	table_of = g_try_new(guint32, n_tables);
 	chains = g_try_new0(Chain, draw->lanes->n_chains);
@@ -83,7 +82,7 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 	if (table_of == NULL || chains == NULL || draw->tables == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"distributions of %u ops do not fit in memory; take fewer ranks",
-			program->n_ops);
+			lanes->n_ops);
 		return NULL;
 	}
 	fill_tables(draw, times, jitter, table_of, &longest);
@@ -101,6 +100,7 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 			longest);
 		return NULL;
 	}
+	draw->longest = longest;
 	for (guint i = 0; i < draw->lanes->n_ops; i++) {
 		PipesimLaneOp *op = &draw->lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];
@@ -119,12 +119,21 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 	return g_steal_pointer(&draw);
 }
 
+PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
+	const PipesimJitter *jitter, GError **error)
+{
+	PipesimLanes *lanes = pipesim_lanes_new(program, error);
+
+	return lanes != NULL ? pipesim_draw_of(lanes, NULL, times, jitter, error) : NULL;
+}
+
 void pipesim_draw_free(PipesimDraw *draw)
 {
 	if (draw == NULL)
 		return;
 	pipesim_lanes_free(draw->lanes);
 	g_free(draw->tables);
+	g_free(draw->spans);
 	g_free(draw);
 }
 
@@ -192,6 +201,8 @@ static void fill_keys(
 		block->key_a[lane] = key.a;
 		block->key_b[lane] = key.b;
 		*pipesim_lane_at(&block->p2p, lane) = samples->draw->p2p;
+		for (guint i = 0; i < samples->draw->lanes->n_spans; i++)
+			*pipesim_lane_at(&block->span[i], lane) = samples->draw->spans[i];
 		for (guint rank = 0; block->has_speeds && rank < ranks; rank++)
 			block->speed[rank][lane] = speed_of(samples->draw, key, rank);
 	}

@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
 	PipesimLanePair *clock, *busy;  /* by rank */
 	PipesimLanePair *slot;          /* what is under way; 0 is always time 0 */
+	PipesimLanePair *span;          /* of moves */
 	PipesimLaneWords *chain;        /* random numbers that may stay */
 	PipesimLanePair *duration;      /* by table, where nothing is drawn */
 	const PipesimDrawTable *tables; /* else */

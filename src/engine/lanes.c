@@ -14,16 +14,15 @@ enum {
 	N_FIXED
 };
 
-/* What is needed while the ops are put in order; by op of the program but for free. */
+/* What is needed while nodes are put in order. */
 typedef struct {
 	PipesimLanes *lanes;
-	const PipesimProgram *program;
-	guint32 *rank;
-	guint32 *level;  /* wavefront */
-	guint32 *slot;   /* where its end goes */
-	guint32 *inputs; /* two: ops that it waits for; PIPESIM_NO_OP: none */
-	guint8 *readers; /* ops of other ranks that have not read it */
-	guint32 *free;   /* slots free again, a stack */
+	const PipesimLaneGraph *graph;
+	guint32 *rank;  /* by op */
+	guint32 *order; /* nodes by level */
+	guint32 *slot;  /* by node: where its end goes; of an op, until it has one, its table */
+	guint32 *readers; /* by node: those that have not read it */
+	guint32 *free;    /* slots free again, a stack */
 	guint n_free;
 } Builder;
 
@@ -33,39 +32,36 @@ static gboolean fail_memory(guint n_ops, GError **error)
 		"%u ops do not fit in memory; take fewer ranks or micro-batches", n_ops);
 }
 
-/* Sorts ops by level: each is one above what it waits for. */
-static gboolean sort_by_level(Builder *b, GError **error)
+/* Sorts nodes by level, of one level moves first, each kind by number; and counts who reads
+ * them. Level 0 has no ops. */
+static gboolean sort_by_level(Builder *b)
 {
-	const PipesimProgram *program = b->program;
+	const PipesimLaneGraph *graph = b->graph;
+	const guint32 n_ops = graph->program->n_ops;
 	g_autofree guint32 *begin = NULL;
 	guint32 highest = 0;
 
-	for (guint i = 0; i < program->n_ops; i++) {
-		const guint32 op = b->lanes->order[i];
-		guint32 *inputs = &b->inputs[2 * (gsize)op];
-		const guint n =
-			pipesim_program_inputs(program, b->rank[op], &program->ops[op], inputs);
-		guint32 level =
-			op > program->rank_begin[b->rank[op]] ? b->level[op - 1] + 1 : 0;
-
-		for (guint k = n; k < 2; k++)
-			inputs[k] = PIPESIM_NO_OP;
-		for (guint k = 0; k < n; k++) {
-			level = MAX(level, b->level[inputs[k]] + 1);
-			b->readers[inputs[k]] += b->rank[inputs[k]] != b->rank[op];
-		}
-		b->level[op] = level;
-		highest = MAX(highest, level);
-	}
-	begin = g_try_new0(guint32, (gsize)highest + 2);
+	for (guint32 i = 1; i < graph->n_nodes; i++)
+		highest = MAX(highest, graph->nodes[i].level);
+	begin = g_try_new0(guint32, 2 * ((gsize)highest + 2));
 	if (begin == NULL)
-		return fail_memory(program->n_ops, error);
-	for (guint32 op = 0; op < program->n_ops; op++)
-		begin[b->level[op] + 1]++;
-	for (guint32 level = 0; level < highest; level++)
-		begin[level + 1] += begin[level];
-	for (guint32 op = 0; op < program->n_ops; op++)
-		b->lanes->order[begin[b->level[op]]++] = op;
+		return FALSE;
+#define PLACE(i) (2 * (gsize)graph->nodes[i].level + ((i) <= n_ops))
+	for (guint32 i = 1; i < graph->n_nodes; i++)
+		begin[PLACE(i) + 1]++;
+	for (gsize at = 0; at <= 2 * (gsize)highest; at++)
+		begin[at + 1] += begin[at];
+	for (guint32 i = 1; i < graph->n_nodes; i++)
+		b->order[begin[PLACE(i)]++] = i;
+#undef PLACE
+	b->readers[graph->latest]++;
+	for (guint32 i = graph->n_nodes - 1; i-- > 0;) {
+		const guint32 node = b->order[i];
+
+		/* What nothing comes behind reads nothing. */
+		for (guint k = 0; k < 2 && (node <= n_ops || b->readers[node] > 0); k++)
+			b->readers[graph->nodes[node].inputs[k]]++;
+	}
 	return TRUE;
 }
 
@@ -73,7 +69,7 @@ static gboolean sort_by_level(Builder *b, GError **error)
  * together: an entry of the rank before is one below @first. */
 static void find_tables(Builder *b, guint32 *table_of)
 {
-	const PipesimProgram *program = b->program;
+	const PipesimProgram *program = b->graph->program;
 	const guint chunks = program->shape.chunks;
 	PipesimLanes *lanes = b->lanes;
 
@@ -92,62 +88,103 @@ static void find_tables(Builder *b, guint32 *table_of)
 				lanes->example_rank[lanes->n_tables] = rank;
 				*table = lanes->n_tables++;
 			}
-			b->slot[i] = *table; /* until it is its slot */
+			b->slot[i + 1] = *table;
 		}
 	}
+}
+
+/* A slot for the end of @node, if anything reads it. */
+static guint32 give_slot(Builder *b, guint32 node)
+{
+	guint32 slot = NOWHERE;
+
+	if (b->readers[node] > 0)
+		slot = b->n_free > 0 ? b->free[--b->n_free] : b->lanes->n_slots++;
+	return b->slot[node] = slot;
+}
+
+/* Where what @node comes behind arrives. A slot is free for others when the last that waits for
+ * it has read it. */
+static void read_inputs(Builder *b, guint32 node, guint32 slots[2])
+{
+	const guint32 *inputs = b->graph->nodes[node].inputs;
+
+	for (guint k = 0; k < 2; k++) {
+		slots[k] = b->slot[inputs[k]];
+		if (inputs[k] > 0 && --b->readers[inputs[k]] == 0)
+			b->free[b->n_free++] = slots[k];
+	}
+}
+
+static void put_op(Builder *b, guint32 op, PipesimLaneOp *out)
+{
+	const PipesimProgram *program = b->graph->program;
+	const PipesimShape *shape = &program->shape;
+	const gsize n_cells = (gsize)shape->stages * shape->microbatches;
+	const guint rank = b->rank[op];
+	const PipesimOp *from = &program->ops[op];
+	const gsize cell = pipesim_op_forward_slot(program, rank, from);
+	const guint of_backward = from->kind == PIPESIM_W ? 2 : 1;
+	const guint group = pipesim_op_has_forward(from) ? 0 : of_backward;
+
+	/* Random numbers belong to stage and micro-batch, chains to the chunk that goes through
+	 * them. */
+	*out = (PipesimLaneOp){
+		.rank = rank,
+		.table = b->slot[op + 1] & 0x3fffffff,
+		.place = (guint32)(group * n_cells + cell + 1) * PIPESIM_PLACE_STEP,
+		.microbatch = from->microbatch,
+		.chain = (group * shape->ranks + rank) * shape->chunks + from->chunk,
+	};
+	read_inputs(b, op + 1, out->inputs);
+	/* When the first op of a rank started is told by its slot in the end. */
+	if (op == program->rank_begin[rank]) {
+		b->lanes->first[rank] = (guint32)(out - b->lanes->ops);
+		b->readers[op + 1]++;
+	}
+	out->output = give_slot(b, op + 1);
 }
 
 static void build(Builder *b)
 {
-	const PipesimProgram *program = b->program;
-	const PipesimShape *shape = &program->shape;
-	const gsize n_cells = (gsize)shape->stages * shape->microbatches;
+	const PipesimLaneGraph *graph = b->graph;
+	const guint32 n_ops = graph->program->n_ops;
 	PipesimLanes *lanes = b->lanes;
+	PipesimLaneMove *move = lanes->moves;
+	guint32 level = G_MAXUINT32, n = 0;
 
 	lanes->n_slots = N_FIXED;
-	lanes->n_chains = 3 * shape->ranks * shape->chunks;
-	for (guint i = 0; i < lanes->n_ops; i++) {
-		const guint32 op = lanes->order[i];
-		const PipesimOp *from = &program->ops[op];
-		const gsize cell = pipesim_op_forward_slot(program, b->rank[op], from);
-		const guint of_backward = from->kind == PIPESIM_W ? 2 : 1;
-		const guint group = pipesim_op_has_forward(from) ? 0 : of_backward;
-		PipesimLaneOp *out = &lanes->ops[i];
-		const guint32 *inputs = &b->inputs[2 * (gsize)op];
-		guint used = 0;
+	lanes->n_chains = 3 * graph->program->shape.ranks * graph->program->shape.chunks;
+	b->slot[0] = ZERO;
+	for (guint32 i = 0; i + 1 < graph->n_nodes; i++) {
+		const guint32 node = b->order[i];
 
-		/* Random numbers belong to stage and micro-batch, chains to the chunk that goes
-		 * through them. */
-		*out = (PipesimLaneOp){
-			.rank = b->rank[op],
-			.table = b->slot[op] & 0x3fffffff,
-			.output = NOWHERE,
-			.place = (guint32)(group * n_cells + cell + 1) * PIPESIM_PLACE_STEP,
-			.microbatch = from->microbatch,
-			.chain = (group * shape->ranks + b->rank[op]) * shape->chunks +
-				 from->chunk,
-		};
-		/* A slot is free for others when the last op that waits for it has read it. */
-		for (guint k = 0; k < 2 && inputs[k] != PIPESIM_NO_OP; k++)
-			if (b->rank[inputs[k]] != b->rank[op]) {
-				out->inputs[used++] = b->slot[inputs[k]];
-				if (--b->readers[inputs[k]] == 0)
-					b->free[b->n_free++] = b->slot[inputs[k]];
-			}
-		/* When the first op of a rank started is told by its slot in the end. */
-		if (op == program->rank_begin[b->rank[op]]) {
-			lanes->first[b->rank[op]] = i;
-			b->readers[op]++;
+		if (node > n_ops && b->readers[node] == 0)
+			continue;
+		if (lanes->n_waves == 0 ||
+			(n_ops + 1 < graph->n_nodes && level != graph->nodes[node].level))
+			lanes->n_waves++;
+		level = graph->nodes[node].level;
+		if (node > n_ops) {
+			move->span = graph->nodes[node].span;
+			read_inputs(b, node, move->inputs);
+			move++->output = give_slot(b, node);
+			lanes->waves[lanes->n_waves - 1].n_moves++;
+		} else {
+			lanes->order[n] = node - 1;
+			put_op(b, node - 1, &lanes->ops[n++]);
+			lanes->waves[lanes->n_waves - 1].n_ops++;
 		}
-		if (b->readers[op] > 0)
-			out->output = b->n_free > 0 ? b->free[--b->n_free] : lanes->n_slots++;
-		b->slot[op] = out->output;
 	}
+	lanes->latest = b->slot[graph->latest];
 }
 
-PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
+PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error)
 {
-	const gsize n = program->n_ops, chunks = program->shape.chunks;
+	const PipesimProgram *program = graph->program;
+	const gsize n = program->n_ops, chunks = program->shape.chunks,
+		    n_nodes = graph->n_nodes;
+	const gsize n_moves = n_nodes - 1 - n;
 	const gsize n_kinds = (PIPESIM_FB + chunks) * chunks;
 	const gsize n_examples = MIN(n, n_kinds * program->shape.ranks);
 	g_autoptr(PipesimLanes) lanes = g_new0(PipesimLanes, 1);
@@ -156,45 +193,88 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 	PipesimArena *arena = lanes->arena = pipesim_arena_new();
 	Builder b = {
 		.lanes = lanes,
-		.program = program,
+		.graph = graph,
 		.rank = pipesim_arena_array(scratch, guint32, n),
-		.level = pipesim_arena_array(scratch, guint32, n),
-		.slot = pipesim_arena_array(scratch, guint32, n),
-		.inputs = pipesim_arena_array(scratch, guint32, 2 * n),
-		.readers = pipesim_arena_array(scratch, guint8, n),
-		.free = pipesim_arena_array(scratch, guint32, n),
+		.order = pipesim_arena_array(scratch, guint32, n_nodes),
+		.slot = pipesim_arena_array(scratch, guint32, n_nodes),
+		.readers = pipesim_arena_array(scratch, guint32, n_nodes),
+		.free = pipesim_arena_array(scratch, guint32, n_nodes),
 	};
-	guint32 done;
 
 	lanes->program = program;
 	lanes->n_ops = program->n_ops;
+	lanes->n_spans = graph->n_spans;
 	lanes->kernels = pipesim_lane_kernels_list()[0];
 	lanes->ops = pipesim_arena_array(arena, PipesimLaneOp, n);
 	lanes->order = pipesim_arena_array(arena, guint32, n);
 	lanes->example = pipesim_arena_array(arena, guint32, n_examples);
 	lanes->example_rank = pipesim_arena_array(arena, guint32, n_examples);
 	lanes->first = pipesim_arena_array(arena, guint32, program->shape.ranks);
-	if (lanes->first == NULL || b.free == NULL) {
+	lanes->moves = pipesim_arena_array(arena, PipesimLaneMove, n_moves);
+	/* No more waves than nodes. */
+	lanes->waves = pipesim_arena_array(arena, PipesimLaneWave, n_moves > 0 ? n_nodes : 1);
+	if (lanes->waves == NULL || b.free == NULL || !sort_by_level(&b)) {
 		fail_memory(program->n_ops, error);
-		return NULL;
-	}
-	done = pipesim_program_sequence(program, lanes->order, error);
-	if (done == G_MAXUINT32)
-		return NULL;
-	if (done < program->n_ops) {
-		pipesim_program_check_order(program, NULL, NULL, error);
 		return NULL;
 	}
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++)
 			b.rank[i] = rank;
-	if (!sort_by_level(&b, error))
-		return NULL;
 	memset(table_of, 0xff, n_kinds * sizeof *table_of);
 	find_tables(&b, table_of);
 	build(&b);
 	return g_steal_pointer(&lanes);
+}
+
+/* Fills the node of op @index of @rank: it comes behind what its rank ran before, and behind
+ * messages of others. */
+static void put_node(PipesimLaneGraph *graph, guint rank, guint32 index)
+{
+	const PipesimProgram *program = graph->program;
+	const guint32 *begin = &program->rank_begin[rank];
+	PipesimLaneNode *node = &graph->nodes[index + 1];
+	guint32 inputs[2];
+	const guint n = pipesim_program_inputs(program, rank, &program->ops[index], inputs);
+
+	if (index > begin[0])
+		node->level = node[-1].level;
+	for (guint k = 0, used = 0; k < n; k++) {
+		node->level = MAX(node->level, graph->nodes[inputs[k] + 1].level);
+		if (inputs[k] < begin[0] || inputs[k] >= begin[1])
+			node->inputs[used++] = inputs[k] + 1;
+	}
+	node->level++;
+}
+
+PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
+{
+	const gsize n = program->n_ops;
+	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
+	guint32 *order = pipesim_arena_array(scratch, guint32, n);
+	guint32 *rank = pipesim_arena_array(scratch, guint32, n);
+	PipesimLaneGraph graph = {.program = program,
+		.nodes = pipesim_arena_array(scratch, PipesimLaneNode, n + 1),
+		.n_nodes = program->n_ops + 1};
+	guint32 done;
+
+	if (graph.nodes == NULL) {
+		fail_memory(program->n_ops, error);
+		return NULL;
+	}
+	done = pipesim_program_sequence(program, order, error);
+	if (done == G_MAXUINT32)
+		return NULL;
+	if (done < program->n_ops) {
+		pipesim_program_check_order(program, NULL, NULL, error);
+		return NULL;
+	}
+	for (guint i = 0; i < program->shape.ranks; i++)
+		for (guint32 op = program->rank_begin[i]; op < program->rank_begin[i + 1]; op++)
+			rank[op] = i;
+	for (guint32 i = 0; i < n; i++)
+		put_node(&graph, rank[order[i]], order[i]);
+	return pipesim_lanes_of(&graph, error);
 }
 
 void pipesim_lanes_free(PipesimLanes *lanes)
@@ -236,6 +316,7 @@ static gpointer new_block(gpointer data, GError **error)
 		block->clock = pipesim_arena_array(arena, PipesimLanePair, ranks);
 		block->busy = pipesim_arena_array(arena, PipesimLanePair, ranks);
 		block->slot = pipesim_arena_array(arena, PipesimLanePair, lanes->n_slots);
+		block->span = pipesim_arena_array(arena, PipesimLanePair, lanes->n_spans);
 		if (work->draws) {
 			block->chain =
 				pipesim_arena_array(arena, PipesimLaneWords, lanes->n_chains);

@@ -1,5 +1,6 @@
 /* Many runs of one program side by side: an order that is fixed is a longest path, and a vector
- * register holds the same op of several runs. The same nanoseconds as pipesim_fast_run(). */
+ * register holds the same op of several runs. The same nanoseconds as pipesim_fast_run(), or, of
+ * what pipesim_ruled_record() gives, as the rules of a runtime. */
 #pragma once
 #include "engine/step.h"
 #include "pipesim.h"
@@ -25,17 +26,32 @@ typedef struct {
 	guint32 table : 30, mode : 2; /* of its duration; PipesimLaneMode */
 } PipesimLaneOp;
 
+/* A moment between ops: the later of two, and a span more; "where" as of an op. */
+typedef struct {
+	guint32 inputs[2], output;
+	guint32 span; /* of those of the block */
+} PipesimLaneMove;
+
+/* Neighbours none of which waits for another: moves first. */
+typedef struct {
+	guint32 n_moves, n_ops;
+} PipesimLaneWave;
+
 /* Ops in an order in which they can run, and as few places for messages as are under way at a
  * time. */
 typedef struct {
 	const PipesimProgram *program; /* the caller's */
 	PipesimLaneOp *ops;
-	guint32 *order;   /* op of the program, by place in ops */
+	PipesimLaneMove *moves;
+	PipesimLaneWave *waves; /* one of all ops where there are no moves */
+	guint32 *order;         /* op of the program, by place in ops */
 	guint32 *example; /* by table, as long as nothing is drawn: an op of the program ... */
 	guint32 *example_rank; /* ... and its rank */
 	/* By rank: place in ops of its first op, whose slot nobody else gets. */
 	guint32 *first;
-	guint n_ops, n_tables, n_slots, n_chains;
+	guint32 latest; /* where the end of the step arrives that comes after all ops; 0: none */
+	guint n_ops, n_waves, n_tables, n_slots, n_chains;
+	guint n_spans;                             /* of a block */
 	struct _PipesimArena *arena;               /* of the arrays */
 	const struct _PipesimLaneKernels *kernels; /* code for this processor */
 } PipesimLanes;
@@ -46,6 +62,27 @@ typedef struct {
  * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT. */
 PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error);
 void pipesim_lanes_free(PipesimLanes *lanes);
+
+/* Who comes behind whom. Node 0 is time 0; those up to the number of ops are the ops of a program
+ * by index, 1 higher; others are moves. */
+typedef struct {
+	/* That it comes behind; an op also behind the one before it on its rank. */
+	guint32 inputs[2];
+	guint32 span;  /* of a move */
+	guint32 level; /* above all that it comes behind */
+} PipesimLaneNode;
+
+typedef struct {
+	const PipesimProgram *program;
+	PipesimLaneNode *nodes;
+	guint32 n_nodes;
+	guint32 latest; /* the end of the step where that is more than the last op's; 0: it is not */
+	guint n_spans;
+} PipesimLaneGraph;
+
+/** pipesim_lanes_of: @graph in wavefronts; moves that nothing comes behind are left out. NULL
+ * with PIPESIM_ERROR_LIMIT. */
+PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
 
 /** pipesim_lanes_evaluate: @n runs, each with the costs @costs[i], in @results; on @threads

@@ -68,6 +68,7 @@ static inline void time_lanes(const LaneTimes *times, const PipesimRuled *ruled,
 #define SUM(a, b)       ((a) + (b))
 #define TAKE(at, other) EACH(at, other, LARGER)
 #define PASS(at, span)  EACH(at, span, SUM)
+#define ADD             PASS
 
 #define MAKE(name) name##_baseline
 #define TARGET

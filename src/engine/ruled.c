@@ -61,6 +61,7 @@ static inline void time_one(const PipesimRuledTimes *times, const PipesimRuled *
 	(seat)->time = (seat)->issued = (k)->times->times->released[rank]
 #define TAKE(at, to)   (*(at) = MAX(*(at), *(to)))
 #define PASS(at, span) (*(at) += *(span))
+#define ADD            PASS
 #define Time           gint64
 #include "engine/ruled-kernel.inc"
 

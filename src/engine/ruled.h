@@ -2,6 +2,7 @@
  * another one's turn but by the order of the lists, who waits for whom does not depend on times.
  * Nothing is sorted by time: a rank goes through its list as far as it gets, then another one. */
 #pragma once
+#include "engine/lanes.h"
 #include "engine/shards.h"
 #include "runtime/runtime.h"
 
@@ -50,3 +51,12 @@ gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *ti
  * pipesim_ruled_figures() gives them. FALSE where one has none, or they are to be run one by one. */
 gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *const *times,
 	guint n, PipesimRuledFigures *figures);
+
+/** pipesim_ruled_record: lanes of @ruled, whose list runs to its end, for runs at times that gather
+ * and reduce stages where @times do: what runs, with pairs in halves where the rules have it so, is
+ * @program. NULL where they are to be run another way. */
+PipesimLanes *pipesim_ruled_record(
+	const PipesimRuled *ruled, const PipesimProgram *program, const PipesimTimes *times);
+
+/** pipesim_ruled_spans: of a block of these at @times; for g_free(). */
+gint64 *pipesim_ruled_spans(const PipesimRuled *ruled, const PipesimTimes *times);

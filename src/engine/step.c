@@ -20,6 +20,9 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
+/* To write down who waits for whom takes as long as these samples side by side through a list. */
+#define FEW_SAMPLES (2 * PIPESIM_RULED_LANES)
+
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
 
@@ -490,6 +493,32 @@ static gboolean run_samples(gsize block, gpointer own, gpointer data, GError **e
 	return TRUE;
 }
 
+/* Draws for samples of @step that go side by side through the list of @ruled; NULL: not all do. */
+static PipesimDraw *draw_list(
+	const PipesimStep *step, const PipesimRuled *ruled, const PipesimJitter *jitter)
+{
+	const PipesimTimes *times = step->job.times;
+	PipesimLanes *lanes = pipesim_ruled_record(ruled, step->program, times);
+	g_autoptr(PipesimDraw) draw = NULL;
+	__extension__ typedef __int128 Wide;
+	Wide longest;
+
+	if (lanes != NULL)
+		draw = pipesim_draw_of(
+			lanes, pipesim_ruled_spans(ruled, times), times, jitter, NULL);
+	if (draw == NULL)
+		return NULL;
+	longest = draw->longest;
+	for (guint i = 0; i < lanes->n_spans; i++)
+		longest = MAX(longest, draw->spans[i]);
+	/* Also over all ranks no sum comes near the end of gint64. */
+	return longest * ((Wide)lanes->n_ops + ruled->lowering->n_actions) *
+				       step->program->shape.ranks <
+			       PIPESIM_MAX_END
+		       ? g_steal_pointer(&draw)
+		       : NULL;
+}
+
 gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
 	guint n, PipesimOutcome *results, GError **error)
 {
@@ -501,6 +530,17 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 
 	if (!pipesim_program_check_plain(step->program, "--samples and --jitter", error))
 		return FALSE;
+	if (pipesim_runtime_waits(step->job.runtime) && is_steady(&step->job))
+		ruled = pipesim_ruled_new(
+			pipesim_step_messages(step), &step->job.issuing, NULL);
+	if (ruled != NULL) {
+		if (n > FEW_SAMPLES)
+			draw = draw_list(step, ruled, jitter);
+		if (draw != NULL)
+			return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
+		work.ruled = ruled;
+		work.block = PIPESIM_RULED_LANES;
+	}
 	work.draw = draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
 	if (draw == NULL)
 		return FALSE;
@@ -508,11 +548,6 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 	if (!pipesim_runtime_waits(step->job.runtime) && step->job.network == NULL &&
 		!pipesim_times_vary(step->job.times))
 		return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
-	if (pipesim_runtime_waits(step->job.runtime) && is_steady(&step->job)) {
-		work.ruled = ruled = pipesim_ruled_new(
-			pipesim_step_messages(step), &step->job.issuing, NULL);
-		work.block = ruled != NULL ? PIPESIM_RULED_LANES : 1;
-	}
 	parallel.n_items = (n + work.block - 1) / work.block;
 	return pipesim_parallel(&parallel, error);
 }

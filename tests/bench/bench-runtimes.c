@@ -67,7 +67,7 @@ static void run_limit(gpointer data)
 	pipesim_lowering_free(pipesim_lower(at->program, at->runtime, &at->issuing, NULL));
 }
 
-#define SAMPLES 256
+#define SAMPLES 4096
 
 static void run_samples(gpointer data)
 {
@@ -269,6 +269,16 @@ static void measure_case(
 	case_clear(&at);
 }
 
+static void measure(const Section *section)
+{
+	bench_title(section->title);
+	for (guint k = 0; pipesim_runtime_list()[k] != NULL; k++)
+		for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+			if (pipesim_runtime_list()[k]->waits &&
+				pipesim_runtime_names(pipesim_runtime_list()[k], names[i]))
+				measure_case(section, names[i], pipesim_runtime_list()[k]);
+}
+
 void bench_runtimes(void)
 {
 	static const Section sections[] = {
@@ -279,18 +289,17 @@ void bench_runtimes(void)
 		{"Table under a runtime, leaps, PP 8, 1000000000 micro-batches", 8, 1000000000,
 			run_table},
 		{"Run of a list, items a second, PP 64, 1024 (simple: the plain engine)", 64,
-			1024, run_ruled},
-		{"256 samples, PP 16, 128 micro-batches", 16, 128, run_samples}};
+			1024, run_ruled}};
 
-	for (guint t = 0; t < G_N_ELEMENTS(sections); t++) {
-		bench_title(sections[t].title);
-		for (guint k = 0; pipesim_runtime_list()[k] != NULL; k++)
-			for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-				if (pipesim_runtime_list()[k]->waits &&
-					pipesim_runtime_names(
-						pipesim_runtime_list()[k], names[i]))
-					measure_case(&sections[t], names[i],
-						pipesim_runtime_list()[k]);
-	}
+	for (guint t = 0; t < G_N_ELEMENTS(sections); t++)
+		measure(&sections[t]);
 	measure_limits();
+}
+
+void bench_samples(void)
+{
+	static const Section section = {
+		"4096 samples under a runtime, PP 16, 128 micro-batches", 16, 128, run_samples};
+
+	measure(&section);
 }

@@ -99,6 +99,8 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 		bench_links();
 	if (bench_selected("runtimes"))
 		bench_runtimes();
+	if (bench_selected("samples"))
+		bench_samples();
 	if (bench_selected("events"))
 		bench_events();
 	if (bench_selected("search"))

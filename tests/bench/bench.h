@@ -32,6 +32,7 @@ void bench_static(void);
 void bench_lanes(void);
 void bench_links(void);
 void bench_runtimes(void);
+void bench_samples(void);
 void bench_events(void);
 void bench_search(void);
 void bench_files(void);

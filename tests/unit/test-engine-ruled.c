@@ -1,6 +1,7 @@
 /* Lists under a runtime's rules against the plainest simulator of them: every schedule of the grid, random
  * orders (test-engine-random.c), costs at which much ends at the same time, and none. */
 #include "engine/comm.h"
+#include "engine/draw.h"
 #include "engine/ruled.h"
 #include "grid.h"
 #include "reference-comm.h"
@@ -229,6 +230,83 @@ START_TEST(lanes_equal_one)
 	for (guint32 i = 0; pipesim_runtime_list()[i] != NULL; i++)
 		if (pipesim_runtime_list()[i]->waits)
 			assert_lanes(program, pipesim_runtime_list()[i], (guint32)_i * 7 + i);
+}
+END_TEST
+
+static guint n_recorded;
+
+/* Samples through what is written down of a list, at the times that pipesim_draw_durations() draws. */
+static void assert_recorded(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing asked = {.communicators = PIPESIM_COMMUNICATOR_RANK + seed % 3,
+		.active_stages = 2 + seed % 3,
+		.defer_reduce_wait = seed % 8 == 3,
+		.defer_recv = seed % 9 == 4,
+		.max_sends = seed % 10 == 7 ? 2 : 0,
+		.no_overlap = seed % 6 == 2,
+		.overlap_flush = seed % 6 == 3,
+		.host_time = seed % 5 == 2 ? 90 : 0};
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked);
+	const guint ranks = program->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new0(gint64, 3 * (gsize)ranks);
+	PipesimRuledFigures figures = {.busy = of_ranks,
+		.first_start = of_ranks + ranks,
+		.last_end = of_ranks + 2 * ranks};
+	g_autofree PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){1, 10});
+	g_autoptr(PipesimTimes) times = draw_times(program, seed);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autoptr(PipesimRuled) ruled = NULL;
+	g_autoptr(PipesimProgram) halves = NULL;
+	g_autoptr(PipesimDraw) draw = NULL;
+	g_autofree gint64 *drawn = NULL;
+	PipesimOutcome lanes[RUNS], one;
+	PipesimLanes *recorded;
+	gboolean done;
+
+	if (lowering == NULL ||
+		!pipesim_lowering_check(lowering, issuing.communicators, NULL, NULL, NULL))
+		return;
+	ruled = pipesim_ruled_new(lowering, &issuing, NULL);
+	halves = ruled->split ? pipesim_program_split_pairs(program, NULL)
+			      : pipesim_program_ref(program);
+	recorded = pipesim_ruled_record(ruled, halves, times);
+	n_recorded++;
+	ck_assert_int_eq(recorded == NULL, times->has_edges);
+	if (recorded == NULL)
+		return;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		jitter->kind[kind].stay = seed % 3 * 4000;
+	draw = pipesim_draw_of(
+		recorded, pipesim_ruled_spans(ruled, times), times, jitter, NULL);
+	times->drawn = drawn = g_new(gint64, halves->n_ops);
+	ck_assert(pipesim_draw_run(draw, seed, 0, RUNS, 1, lanes, NULL));
+	for (guint i = 0; i < RUNS; i++) {
+		pipesim_draw_durations(draw, seed, i, drawn);
+		ck_assert(pipesim_ruled_figures(ruled, times, &figures, &done, NULL) && done);
+		pipesim_lane_result_by(&one, figures.makespan, figures.busy, ranks);
+		ck_assert_int_eq(lanes[i].makespan, one.makespan);
+		ck_assert_int_eq(lanes[i].max_idle, one.max_idle);
+		ck_assert_int_eq(lanes[i].idle, one.idle);
+	}
+}
+
+START_TEST(recorded_equal_one)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimProgram) program = NULL;
+
+	if (point->ranks * point->microbatches > 400 && (guint)_i % grid_every(7) != 0)
+		return;
+	program = grid_program(point);
+	n_recorded = 0;
+	for (guint32 i = 0; pipesim_runtime_list()[i] != NULL; i++)
+		if (pipesim_runtime_list()[i]->waits)
+			assert_recorded(
+				program, pipesim_runtime_list()[i], (guint32)_i * 7 + i);
+	/* else this would test nothing */
+	ck_assert_uint_gt(n_recorded, 0);
 }
 END_TEST
 
@@ -488,6 +566,7 @@ Suite *engine_ruled_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, equals_reference, 0, count);
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
+	tcase_add_loop_test(tcase, recorded_equal_one, 0, count);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
 	tcase_add_loop_test(tcase, leaps, 0, 6);
