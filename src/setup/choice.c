@@ -55,6 +55,8 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 			(PIPESIM_ASK_COMMUNICATORS | PIPESIM_ASK_SHARDING);
 	if (choice->schedule != NULL)
 		takes |= choice->schedule->takes;
+	else if (choice->file->order->shape.sliced)
+		takes |= PIPESIM_TAKES_SLICES;
 	if (choice->schedule != NULL ? choice->schedule->barriers == 0
 				     : !has_more || has_copies)
 		takes |= PIPESIM_TAKES_PART;
@@ -203,7 +205,7 @@ PipesimRun *pipesim_choice_run(
 	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	PipesimScheduleFile *file = choice->file;
 	const PipesimShape *shape;
-	GError *located = NULL;
+	GError *fault = NULL, *located = NULL;
 	PipesimRun *run;
 	guint width;
 
@@ -213,14 +215,21 @@ PipesimRun *pipesim_choice_run(
 	}
 	shape = &file->order->shape;
 	width = at_stages ? shape->stages : shape->ranks;
-	if (width != scenario->ranks || pipesim_shape_whole(shape) != scenario->microbatches) {
-		run = g_new0(PipesimRun, 1);
-		run->name = g_strdup(choice->path);
-		pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
+	if (width != scenario->ranks || pipesim_shape_whole(shape) != scenario->microbatches)
+		pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
 			"%s: the file is for %u %s%s and %u micro-batch%s; compare it at those",
 			choice->path, width, at_stages ? "stage" : "rank",
 			width == 1 ? "" : "s", pipesim_shape_whole(shape),
 			pipesim_shape_whole(shape) == 1 ? "" : "es");
+	else if (shape->sliced && scenario->slices > 0 && scenario->slices != shape->parts)
+		pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
+			"%s: the file has %u slices, not %u; leave out --slices, or give as "
+			"many lengths",
+			choice->path, shape->parts, scenario->slices);
+	if (fault != NULL) {
+		run = g_new0(PipesimRun, 1);
+		run->name = g_strdup(choice->path);
+		run->error = fault;
 		return run;
 	}
 	run = pipesim_run_of_order(choice->path, file->order, file->lowering, scenario, costs);

@@ -238,11 +238,11 @@ SETTING(SLICE_LENGTHS, "--slice-lengths", 0, "HOW",
 	"lengths of slices: even, work (equal), plan (shortest forwards) or tokens of each "
 	"(default: even)",
 	ALL_COSTS, TIMES, READ(Costs, slice_lengths), USED(TAKES_SLICES),
-	.users_called = PIPESIM_SLICED, .values = "even work plan")
+	.users_called = "files with slices, " PIPESIM_SLICED, .values = "even work plan")
 SETTING(SLICE_COST, "--slice-cost", 0, "LIST",
 	"what a slice of x tokens behind L others takes: c + gamma L + b x + a (2 L x + x^2)",
 	ALL_COSTS, TIMES, READ(Costs, slice_cost), SWEPT(WITHIN), USED(TAKES_SLICES),
-	.users_called = PIPESIM_SLICED)
+	.users_called = "files with slices, " PIPESIM_SLICED)
 SETTING(CONTEXT_EXCHANGE, "--context-exchange", 0, NULL,
 	"slimpipe: ranks share the attention of the slices that they work on in step",
 	ALL_COSTS, TIMES, FLAG(Setup, scenario.exchange), USED(TAKES_EXCHANGE),
