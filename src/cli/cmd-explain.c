@@ -353,10 +353,8 @@ static gboolean explain(const PipesimChoice *choice, PipesimSetup *setup,
 		schedule != NULL && schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
 	PipesimShape shape;
 
-	if (!pipesim_setup_check_used(setup,
-		    schedule != NULL ? schedule->takes
-				     : pipesim_choice_takes(choice, &setup->scenario),
-		    error) ||
+	if (!pipesim_setup_check_used(
+		    setup, pipesim_choice_takes(choice, &setup->scenario), error) ||
 		(schedule != NULL && !choose_shape(schedule, &setup->scenario, &shape, error)))
 		return FALSE;
 	if (schedule != NULL)
