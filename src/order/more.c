@@ -51,23 +51,44 @@ static guint place_of(const Linker *linker, guint rank, const PipesimOp *op)
 						 : pipesim_op_stage(linker->program, rank, op);
 }
 
-/* That op @after stands behind @before, both of @rank or none. */
+/* That op @after stands behind @before, both of @rank or none: find_ops() leaves out those of other ranks. */
 static void check_behind(const Linker *linker, guint rank, guint32 before, guint32 after)
 {
 	const PipesimProgram *program = linker->program;
-	const guint32 *begin = &program->rank_begin[rank];
 	g_autoptr(GString) text = NULL;
 
-	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP ||
-		(before < after && before >= begin[0] && after < begin[1]))
+	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP || before < after)
 		return;
 	text = g_string_new(NULL);
 	pipesim_op_print(program, rank, &program->ops[after], text);
 	g_string_append(text, " does not come behind ");
-	pipesim_op_print(
-		program, pipesim_program_rank(program, before), &program->ops[before], text);
-	g_string_append(text, ", which it needs; put it there, on the same rank");
+	pipesim_op_print(program, rank, &program->ops[before], text);
+	g_string_append(text, ", which it needs; put it there");
 	pipesim_fault(linker->places, after, "%s", text->str);
+}
+
+/* That op @i of @rank is of a stage whose micro-batch runs there. */
+static gboolean check_home(const Linker *linker, guint rank, guint32 i)
+{
+	const PipesimProgram *program = linker->program;
+	const PipesimOp *op = &program->ops[i];
+	const gsize stage = place_of(linker, rank, op);
+	const guint32 forward = pipesim_op_rows[op->kind].of_rank
+					? PIPESIM_NO_OP
+					: linker->forward[stage * program->shape.microbatches +
+							  op->microbatch];
+	const guint home =
+		forward != PIPESIM_NO_OP ? pipesim_program_rank(program, forward) : rank;
+	g_autoptr(GString) text = NULL;
+
+	if (home == rank)
+		return TRUE;
+	text = g_string_new(NULL);
+	pipesim_op_print(program, rank, op, text);
+	g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ", rank, home);
+	pipesim_op_print(program, home, &program->ops[forward], text);
+	pipesim_fault(linker->places, i, "%s; put it there", text->str);
+	return FALSE;
 }
 
 /* Notes where ops stand. */
@@ -82,7 +103,8 @@ static void find_ops(const Linker *linker)
 			g_autoptr(GString) text = NULL;
 			guint32 *at;
 
-			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
+			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind) ||
+				!check_home(linker, rank, i))
 				continue;
 			at = slot(linker, op->kind, place_of(linker, rank, op), op->microbatch);
 			if (*at == PIPESIM_NO_OP) {

@@ -82,9 +82,10 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 				text->str, shape->ranks, shape->stages - 1);
 		else
 			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
-				"micro-batch %u in '%s', but the file has %u micro-batches, 0 "
+				"micro-batch %u in '%s', but the file has %u micro-batch%s, 0 "
 				"to %u",
 				microbatch / slices, text->str, pipesim_shape_whole(shape),
+				pipesim_shape_whole(shape) == 1 ? "" : "es",
 				pipesim_shape_whole(shape) - 1);
 	}
 }
