@@ -73,10 +73,10 @@ static gboolean check_home(const Linker *linker, guint rank, guint32 i)
 	const PipesimProgram *program = linker->program;
 	const PipesimOp *op = &program->ops[i];
 	const gsize stage = place_of(linker, rank, op);
-	const guint32 forward = pipesim_op_rows[op->kind].of_rank
-					? PIPESIM_NO_OP
-					: linker->forward[stage * program->shape.microbatches +
-							  op->microbatch];
+	const guint32 forward =
+		pipesim_op_rows[op->kind].of_rank
+			? PIPESIM_NO_OP
+			: linker->forward[stage * program->shape.microbatches + op->microbatch];
 	const guint home =
 		forward != PIPESIM_NO_OP ? pipesim_program_rank(program, forward) : rank;
 	g_autoptr(GString) text = NULL;
@@ -174,11 +174,23 @@ static void check_activations(Linker *linker, guint rank, guint stage, guint32 m
 	}
 }
 
+/* That the collectives which passes wait for are issued before them: else nothing would be waited for. */
 static void check_passes(const Linker *linker, guint rank, guint32 microbatch)
 {
-	for (guint i = 0; i < linker->n_kinds; i++)
-		if (pipesim_op_rows[linker->kinds[i]].of_rank)
-			check_pairs(linker, rank, linker->kinds[i], rank, microbatch);
+	for (guint i = 0; i < linker->n_kinds; i++) {
+		const PipesimOpRow *row = &pipesim_op_rows[linker->kinds[i]];
+
+		if (!row->of_rank)
+			continue;
+		check_pairs(linker, rank, linker->kinds[i], rank, microbatch);
+		for (guint k = 0; k < G_N_ELEMENTS(row->awaits) && row->awaits[k].kind > 0; k++)
+			if (row->awaits[k].kind != row->behind[0] &&
+				row->awaits[k].kind != row->behind[1])
+				check_behind(linker, rank,
+					*slot(linker, row->awaits[k].kind, rank,
+						microbatch + row->awaits[k].behind),
+					*slot(linker, linker->kinds[i], rank, microbatch));
+	}
 }
 
 /* All ranks or none take part in a collective, and pass over their part of the vocabulary. */
