@@ -117,4 +117,38 @@ again()
 again marked deepspeed-0.18-nccl-1f1b
 again plain deepspeed-0.18-nccl-1f1b
 again plain megatron-0.19-nccl-interleaved1f1b
+
+# The first half of recording $1 as $scratch/half.json.
+halve()
+{
+	size=$(gzip -dc "$1" | wc -c)
+	gzip -dc "$1" | head -c $((size / 2)) >"$scratch/half.json"
+}
+
+# Whether diagnose refuses the files behind $1 with it.
+refused()
+{
+	why=$1
+	shift
+	if "$PIPESIM" diagnose "$@" >"$scratch/found" 2>"$scratch/said"; then
+		fail "not refused: $why"
+	elif grep -q "$why" "$scratch/said"; then
+		pass
+	else
+		fail "refused, but not as $why: $(cat "$scratch/said")"
+	fi
+}
+
+# What a file that is cut short lacks makes no op shorter, and what others did then belongs to no step before it: two steps,
+# of which the second is left out.
+runs=$TOP_SRCDIR/tests/runs profiles=$TOP_SRCDIR/traces/profiles-h100x2
+halve "$runs/megatron-0.19-nccl-1f1b-rank3.json.gz"
+"$PIPESIM" diagnose "$runs"/megatron-0.19-nccl-1f1b-rank[012].json.gz "$scratch/half.json" --format json 2>"$scratch/said" |
+	awk '/"measured_ms"/ { took = $2 + 0 } END { exit !(took > 230 && took < 242) }' ||
+	fail "a file cut in its second step: the first does not take what it took: $(cat "$scratch/said")"
+halve "$profiles/interleaved1f1b-slow-rank-rank1.json.gz"
+refused 'no whole step' "$profiles/interleaved1f1b-slow-rank-rank0.json.gz" "$scratch/half.json"
+# One of two ranks, and nothing but its messages says so.
+gzip -dc "$runs/megatron-0.19-nccl-1f1b-shared-rank0.json.gz" | sed 's/"distributedInfo":/"info":/' >"$scratch/one.json"
+refused 'is of one rank alone' "$scratch/one.json"
 finish

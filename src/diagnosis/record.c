@@ -22,8 +22,9 @@ typedef struct {
 
 typedef struct {
 	PipesimRecord *record;
-	GArray *found; /* of Found */
-	gint64 origin; /* the first start of all, from which the record counts */
+	GArray *found;       /* of Found */
+	gint64 origin;       /* the first start of all, from which the record counts */
+	GPtrArray *left_out; /* of PipesimRecordPipeline: of steps that are not whole */
 } Building;
 
 static Found *found_at(const GArray *found, guint i)
@@ -306,6 +307,7 @@ static gboolean add_step(
 			number, pipelines->len, record->n_replicas);
 	if (!whole || pipelines->len < record->n_replicas) {
 		(*cut)++;
+		g_ptr_array_extend_and_steal(building->left_out, g_steal_pointer(&pipelines));
 		return TRUE;
 	}
 	pipesim_each_in (PipesimRecordPipeline, pipeline, pipelines)
@@ -349,21 +351,33 @@ static gint compare_spans(gconstpointer a, gconstpointer b)
 		pipesim_compare(x->span.start, y->span.start);
 }
 
-/* The step that @span is of: as it says, else the last whose ops had begun on its rank before its
- * @end; -1: none. */
-static gint find_step(const PipesimRecord *record, const PipesimTraceSpan *span, gint64 end)
+/* When the first of its ops on @rank began. */
+static gint64 began_at(const PipesimRecordPipeline *pipeline, guint rank)
 {
+	const guint32 *ops = &pipeline->op_begin[rank];
+
+	return ops[0] < ops[1] ? pipeline->ops[ops[0]].start : pipeline->start;
+}
+
+/* The step that @span is of: as it says, else the last whose ops had begun on its rank before its
+ * @end; -1: none, or one that is left out. */
+static gint find_step(const Building *building, const PipesimTraceSpan *span, gint64 end)
+{
+	const PipesimRecord *record = building->record;
+	const guint rank = (guint)span->rank;
 	gint step = span->step >= 0 ? -1 : 0;
 
-	for (guint i = 0; i < record->steps->len; i++) {
-		const PipesimRecordPipeline *first = pipesim_record_pipeline(record, i, 0);
-		const guint32 *ops = &first->op_begin[span->rank];
-		const gint64 began = ops[0] < ops[1] ? first->ops[ops[0]].start : first->start;
-
-		if (span->step >= 0 ? pipesim_record_step(record, i)->number == span->step
-				    : began <= end)
+	for (guint i = 0; i < record->steps->len; i++)
+		if (span->step >= 0
+				? pipesim_record_step(record, i)->number == span->step
+				: began_at(pipesim_record_pipeline(record, i, 0), rank) <= end)
 			step = (gint)i;
-	}
+	if (span->step >= 0)
+		return step;
+	const gint64 began = began_at(pipesim_record_pipeline(record, (guint)step, 0), rank);
+	pipesim_each_in (const PipesimRecordPipeline, left, building->left_out)
+		if (began_at(left, rank) > began && began_at(left, rank) <= end)
+			return -1;
 	return step;
 }
 
@@ -391,7 +405,7 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 			const gint64 end = start + span->duration;
 			/* Those of a step stand together. */
 			if (span->step != of || span->step < 0)
-				step = find_step(record, span, end);
+				step = find_step(building, span, end);
 			of = span->step;
 			if (step < 0)
 				continue;
@@ -462,15 +476,30 @@ static gboolean sends_on(PipesimTrace *const *traces, guint n, guint stage)
 	return FALSE;
 }
 
+/* Whether one exchanges messages though it names no stages: those of others are not told otherwise. */
+static gboolean sends_any(PipesimTrace *const *traces, guint n)
+{
+	for (guint t = 0; t < n; t++)
+		if (traces[t]->segments->len > 0 ||
+			g_strcmp0(pipesim_trace_get(traces[t], PIPESIM_SOURCE),
+				PIPESIM_SOURCE_CLASSES) == 0)
+			pipesim_each (const PipesimTraceSpan, span, traces[t]->spans)
+				if (span->message)
+					return TRUE;
+	return FALSE;
+}
+
 /* A pipeline of a run with more ranks is not of one rank, and its ranks divide those of the run: otherwise files are
  * missing, and what is there would pass for a shorter pipeline. */
 static gboolean check_world(
 	PipesimTrace *const *traces, guint n, const PipesimJoined *joined, GError **error)
 {
-	const gboolean more = sends_on(traces, n, joined->stages - 1);
+	const gboolean more = sends_on(traces, n, joined->stages - 1),
+		       alone = joined->ranks == 1 && sends_any(traces, n);
 
-	if (!more && (joined->world <= joined->ranks ||
-			     (joined->ranks > 1 && joined->world % joined->ranks == 0)))
+	if (!more && !alone &&
+		(joined->world <= joined->ranks ||
+			(joined->ranks > 1 && joined->world % joined->ranks == 0)))
 		return TRUE;
 	for (guint rank = 0; rank < joined->world; rank++) {
 		guint t = 0;
@@ -488,14 +517,19 @@ static gboolean check_world(
 			"stage %u sends activations on, but no trace has stage %u: diagnose "
 			"needs those of all ranks of the pipeline",
 			joined->stages - 1, joined->stages);
-	return TRUE;
+	return !alone || pipesim_refuse(error,
+				 "%s is of one rank alone, which exchanges messages with "
+				 "others: diagnose "
+				 "needs those of all ranks of the pipeline",
+				 traces[0]->path);
 }
 
 PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error)
 {
 	g_autoptr(PipesimRecord) record = g_new0(PipesimRecord, 1);
 	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Found));
-	Building building = {record, found, 0};
+	g_autoptr(GPtrArray) left_out = g_ptr_array_new_with_free_func(free_pipeline);
+	Building building = {record, found, 0, left_out};
 	PipesimBeside beside;
 
 	record->steps = g_array_new(FALSE, FALSE, sizeof(PipesimRecordStep));

@@ -379,11 +379,15 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 			continue;
 		}
 		const gint64 before = pipesim_trace_get_count(first, "ranks");
-		if (out->microbatches != microbatches)
+		/* What is cut short may have no step that is whole. */
+		if (out->microbatches != microbatches &&
+			pipesim_trace_get(first, PIPESIM_CUT) == NULL &&
+			pipesim_trace_get(traces[t], PIPESIM_CUT) == NULL)
 			return pipesim_refuse(error,
 				"%s has %u micro-batches and %s %u: they are of different "
 				"runs; give the ranks of one",
 				first->path, out->microbatches, path, microbatches);
+		out->microbatches = MAX(out->microbatches, microbatches);
 		if (before > 0 && ranks > 0 && before != ranks)
 			return pipesim_refuse(error,
 				"%s is of a run of %" G_GINT64_FORMAT
