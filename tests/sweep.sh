@@ -225,10 +225,12 @@ for comm in async pytorch-2.11 deepseek; do
 	done
 done
 
-# Candidates of a plan: parts follow each other as the whole does.
+# Candidates of a plan, of all sizes: parts follow each other as the whole does.
+sizes='plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 -s 1f1b,zb-v'
 plan() # OPTION...
 {
-	"$PIPESIM" plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 "$@"
+	# shellcheck disable=SC2086 # words
+	"$PIPESIM" $sizes "$@"
 }
 plan --format jsonl -j 1 >plan.jsonl || fail 'a plan on one thread fails'
 plan --format jsonl -j 3 >more.jsonl
@@ -286,8 +288,8 @@ else
 			-s 1f1b,zb-h1,dualpipe -o mpi.csv) 2>said || fail "mpirun -n $processes: $(cat said)"
 		same "$processes processes" one.csv mpi.csv
 		rm -f mpi.csv
-		(parallel $processes plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 \
-			--format jsonl) >more.jsonl 2>said || fail "plan, mpirun -n $processes: $(cat said)"
+		# shellcheck disable=SC2086 # words
+		(parallel $processes $sizes --format jsonl) >more.jsonl 2>said || fail "plan, mpirun -n $processes: $(cat said)"
 		same "plan, $processes processes" plan.jsonl more.jsonl
 	done
 	(parallel 2 plan --model mixtral-8x7b --gpus 64 --memory 80GiB --global-batch 512 --tp 2 -s 1f1b,zb-h1 -o mpi.csv) 2>said
@@ -297,8 +299,7 @@ else
 			# shellcheck disable=SC2086 # words
 			plan --format $format $layout >plan.best
 			# shellcheck disable=SC2086 # words
-			(parallel 3 plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 \
-				--format $format $layout) >more.best
+			(parallel 3 $sizes --format $format $layout) >more.best
 			same "the best of a plan, $format $layout, 3 processes" plan.best more.best
 		done
 	done

@@ -90,7 +90,7 @@ progress() # WORDS ARGUMENT...
 	if grep -q "$wanted" "$scratch/seen"; then pass; else fail "$1: no progress '$wanted': $(head -c 300 "$scratch/seen")"; fi
 }
 progress ', gap [0-9.]* %, [0-9.]* M moves' optimize --pp 8 --microbatches 32 --placement v --max-activations 4 --times F=1,I=1.6,W=0.85 --time 1s --threads 1
-progress ' s: bound ...' optimize --pp 64 --microbatches 768 --placement v --max-activations 64 --times F=1,I=1.6,W=0.85 --time 0
+progress ' s: bound ...' optimize --pp 64 --microbatches 512 --placement v --max-activations 64 --times F=1,I=1.6,W=0.85 --time 0
 progress ' of 20000 points, ' sweep --pp 8 --microbatches 32:20031 --schedule 1f1b,zb-h1 --threads 1
 # Rows on the terminal are not mixed with it.
 command="$PIPESIM sweep --pp 8 --microbatches 32:4031 --schedule 1f1b,zb-h1 --threads 1 --format csv"

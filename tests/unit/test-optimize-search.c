@@ -283,7 +283,7 @@ START_TEST(quantiles_hold_elsewhere)
 			.costs = costs,
 			.placement = cases[i].placement,
 			.chunks = cases[i].chunks,
-			.moves = 200000 / grid_every(4),
+			.moves = 200000 / grid_every(8),
 			.seed = 1};
 		g_autoptr(PipesimFound) plain = pipesim_search(&of, NULL), robust = NULL;
 		gint64 of_plain, of_robust;
@@ -440,7 +440,7 @@ START_TEST(found_is_monotone)
 		.placement = _i % 3 == 0 ? PIPESIM_V : PIPESIM_LOOPED,
 		.chunks = _i % 3 == 0 ? 2 : 1,
 		.programs = programs,
-		.moves = 3000 / grid_every(2),
+		.moves = 3000 / grid_every(4),
 		.seed = 1};
 	gint64 last = G_MAXINT64, bound = G_MAXINT64;
 
@@ -507,7 +507,7 @@ START_TEST(more_room_is_never_worse)
 
 		set_parts(costs, seed);
 		of.whole = FALSE;
-		of.moves = 400;
+		of.moves = 400 / grid_every(2);
 		if (draw / 512 % 4 == 0)
 			scenario.runtime = pipesim_runtime_find("queue", "--comm", NULL);
 		for (guint i = 0; i < 4; i++) {
