@@ -151,4 +151,8 @@ refused 'no whole step' "$profiles/interleaved1f1b-slow-rank-rank0.json.gz" "$sc
 # One of two ranks, and nothing but its messages says so.
 gzip -dc "$runs/megatron-0.19-nccl-1f1b-shared-rank0.json.gz" | sed 's/"distributedInfo":/"info":/' >"$scratch/one.json"
 refused 'is of one rank alone' "$scratch/one.json"
+# Ranks of two runs, whose clocks are ten minutes apart, where messages leave room for any setting.
+"$PIPESIM" diagnose "$runs/pytorch-2.11-gloo-zbvzerobubble-rank0.json.gz" "$runs/pytorch-2.15-gloo-zbvzerobubble-rank1.json.gz" \
+	--format json 2>"$scratch/said" | grep -A1 '"confidence": "low"' | grep -q 'same steps' ||
+	fail "ranks of two runs are taken for one: $(cat "$scratch/said")"
 finish

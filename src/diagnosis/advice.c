@@ -479,8 +479,11 @@ void pipesim_judge(PipesimDoctor *doctor)
 	const gboolean torn = out->rules_from == PIPESIM_RULES_FOUND && is_torn(out);
 	const gboolean inferred = doctor->patient->inferred;
 	const gboolean by_start = doctor->record->by_start, cut = doctor->record->cut;
+	const gboolean apart = pipesim_record_apart(doctor->record);
 
 	lacks(out, cut, "the end of a file that is cut short");
+	lacks(out, apart,
+		"whether all files are of the same steps: by their clocks they are not");
 	lacks(out, inferred, "names of ops: they are inferred");
 	lacks(out, by_start, "which rank is which: numbered by when their first forward began");
 	lacks(out, torn, "the runtime: several explain the steps as well; --runtime names it");
@@ -496,7 +499,7 @@ void pipesim_judge(PipesimDoctor *doctor)
 		"said");
 	lacks(out, out->halved, "I and W: only full backwards were recorded");
 	/* Where a host is late the step is meant to be simulated without. */
-	if (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST])
+	if (apart || (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]))
 		out->confidence = "low";
 	else
 		out->confidence =

@@ -224,6 +224,7 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GE
 		if (moved[rank] == before)
 			continue;
 		clocks->off = MAX(clocks->off, half - ROUNDING);
+		clocks->record->moved = MAX(clocks->record->moved, ABS(moved[rank] - before));
 		pipesim_notice(notices,
 			"the clock of rank %u is set %.6g ms %s than that of rank %u, by what "
 			"they send each other; it may be off by %.6g ms",

@@ -71,7 +71,7 @@ typedef enum {
 } PipesimRulesFrom;
 
 /* What a diagnosis may lack. */
-#define PIPESIM_MOST_MISSING 9
+#define PIPESIM_MOST_MISSING 10
 
 typedef struct _PipesimStepSpread PipesimStepSpread;
 

@@ -480,6 +480,10 @@ static void decide(
 				pipesim_brief_time(cause->without));
 		pipesim_screen_say(screen->verdict, "%s.", out->str);
 	}
+	if (pipesim_record_apart(record))
+		pipesim_screen_say(screen->verdict, "By their clocks the files were recorded "
+						    "at different times: are they of "
+						    "the same steps of one run?");
 	if (record->cut)
 		pipesim_screen_say(screen->verdict,
 			"A file is cut short: what its rank did behind that is not counted.");

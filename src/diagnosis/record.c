@@ -539,8 +539,9 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		!check_world(traces, n, &record->joined, error))
 		return NULL;
 	pipesim_beside_measure(traces, n, &beside);
-	record->runs_on = TRUE;
+	record->runs_on = record->dated = TRUE;
 	for (guint t = 0; t < n; t++) {
+		record->dated &= pipesim_trace_base(traces[t]) != 0;
 		if (traces[t]->late_ns >
 			(record->waiting != NULL ? record->waiting->late_ns : 0))
 			record->waiting = traces[t];
@@ -635,4 +636,12 @@ const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record,
 			slowest = other;
 	}
 	return slowest;
+}
+
+gboolean pipesim_record_apart(const PipesimRecord *record)
+{
+	const PipesimRecordStep *last = pipesim_record_step(record, record->steps->len - 1);
+
+	return record->dated && record->runs_on &&
+	       record->moved > last->end - pipesim_record_step(record, 0)->start;
 }

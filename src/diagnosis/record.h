@@ -68,9 +68,11 @@ typedef struct {
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
 	gboolean of_classes;   /* or of its GPipe and 1F1B */
 	gboolean of_megatron;
-	gint64 in_ops;      /* of GPUs, ns: what all ops of all steps took */
-	gint64 still;       /* of that, without a kernel: the host had launched none */
-	gboolean cut;       /* one of the files ends within an event */
+	gint64 in_ops;  /* of GPUs, ns: what all ops of all steps took */
+	gint64 still;   /* of that, without a kernel: the host had launched none */
+	gboolean cut;   /* one of the files ends within an event */
+	gboolean dated; /* all traces say what their clocks count from */
+	gint64 moved; /* the most that a clock was set by against that of the rank before, ns */
 	gboolean by_start;  /* ranks were numbered by when their first forward began */
 	GPtrArray *notices; /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;
@@ -114,6 +116,10 @@ static inline gint64 pipesim_record_length(const PipesimRecord *record, guint i)
 
 	return step->end - step->start + step->after;
 }
+
+/** pipesim_record_apart: whether files that say when they were recorded say so of times that do not overlap: clocks of hosts differ by
+ * less, or they are of different steps. */
+gboolean pipesim_record_apart(const PipesimRecord *record);
 
 /** pipesim_record_waited: what @rank of @pipeline waited for other ranks in collectives behind its last op, ns.
  * @end: (out): when it was done, ns */
