@@ -110,6 +110,33 @@ for schedules in interleaved-1f1b 1f1b,interleaved-1f1b; do
 		sed -n 's/^ *"step_ms": \([0-9]*\).*/\1/p' | head -n 1
 done >steps
 if awk '{ step[NR] = $1 } END { exit !(NR == 2 && step[2] <= 1.01 * step[1]) }' steps; then pass; else fail "of more schedules the best is longer: $(cat steps)"; fi
+# No part of what is searched has anything shorter by more than 1 %: CP that makes micro-batches small, large ones of short
+# sequences, and layers computed again whose number is no power of two.
+shortest() { pipesim plan "$@" --format json 2>error | sed -n 's/^ *"step_ms": \([0-9]*\).*/\1/p' | head -n 1; }
+while read -r part more; do
+	# shellcheck disable=SC2086 # words
+	whole=$(shortest $more) narrow=$(shortest $more ${part%%=*} "${part#*=}")
+	if [ "${whole:-0}" -gt 0 ] && [ "${narrow:-0}" -gt 0 ] && [ "$whole" -le $((narrow + narrow / 100)) ]; then
+		pass
+	else
+		fail "$whole ms, but $narrow with $part: plan $more"
+	fi
+done <<'END'
+--cp=2 --model llama-3-405b --gpus 512 --global-batch 512 --seq 8192 --framework megatron --tp 8
+--microbatch-size=32 --model llama-3-8b --gpus 8 --global-batch 1024 --seq 256 --framework megatron --tp 1
+--recompute=first=5 --model llama-3-70b --gpus 64 --global-batch 512 --seq 8192 --framework megatron --tp 4 --pp 4 --cp 1
+END
+# Nor does a near miss fit in longer than its sizes take.
+sizes="--model llama-3-70b --gpus 64 --global-batch 512 --seq 8192"
+# shellcheck disable=SC2086 # words
+pipesim plan $sizes --format json >json 2>error || fail "$(cat error): plan of a near miss"
+# shellcheck disable=SC2086 # words
+whole=$(sed -n 's/.*"fits": .* in \([0-9]*\)\.\([0-9]*\) s, .*/\1\2/p' json | head -n 1) narrow=$(shortest $sizes --framework megatron --tp 4 --pp 4 --cp 1)
+if [ "${whole:-0}" -gt 0 ] && [ "${narrow:-0}" -gt 0 ] && [ "$whole" -le $((narrow + narrow / 100)) ]; then
+	pass
+else
+	fail "a near miss fits in $whole ms, but in $narrow: $(grep '"fits"' json)"
+fi
 # What no plan of a framework does is refused as such.
 for option in "--offload-bandwidth 50GB/s" "--offload-bandwidth 50GB/s --offload-fraction 0.3"; do
 	# shellcheck disable=SC2086 # words

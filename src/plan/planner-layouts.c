@@ -31,7 +31,7 @@ static void refit(const PipesimWish *wish, PipesimFamily *family, PipesimCandida
 
 /* The layout that is best for a candidate, in place of the balanced one; step 0 where none is of interest. Where messages
  * wait that is the best one without waits, if it is no longer with them: others take many times as long to find. */
-static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
+static void lay_out_as_it_is(const Layouts *layouts, PipesimCandidate *candidate)
 {
 	const PipesimWish *wish = layouts->wish;
 	const gboolean freely = pipesim_runtime_waits(wish->runtime) && !wish->layouts;
@@ -79,6 +79,39 @@ static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 			*candidate = other;
 	}
 	pipesim_costs_free(way.costs);
+}
+
+/* The same, of a framework that computes as many first layers of each stage again with as few of these as fit then: they are
+ * tried in powers of two, with balanced layers. */
+static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
+{
+	const PipesimWish *wish = layouts->wish;
+	const PipesimCandidate balanced = *candidate;
+	const gint64 stages = (gint64)candidate->ranks * MAX(candidate->chunks, 1u);
+	gint64 low = 0, high = candidate->training.first;
+
+	lay_out_as_it_is(layouts, candidate);
+	if (wish->recompute_given || pipesim_framework(wish)->eager ||
+		!candidate->training.full || candidate->training.each != NULL ||
+		!candidate->fits)
+		return;
+	if (high == 0)
+		high = wish->model->layers / stages;
+	while (low + 1 < high) {
+		PipesimCandidate fewer = balanced;
+
+		fewer.training.first = (low + high) / 2;
+		fewer.alike = NULL;
+		fewer.fits = FALSE;
+		lay_out_as_it_is(layouts, &fewer);
+		if (!fewer.fits) {
+			low = fewer.training.first;
+			continue;
+		}
+		high = fewer.training.first;
+		if (fewer.step > 0 && fewer.step < candidate->step)
+			*candidate = fewer;
+	}
 }
 
 static gboolean lay_out(

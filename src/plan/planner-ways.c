@@ -355,6 +355,11 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gint64 most = experts ? MIN(wish->model->experts, all) : 1;
 	const gint64 given = wish->training.ep, one = wish->training.microbatch;
 	const gint64 etp = wish->training.etp;
+	/* Small kernels wait for the host: up to 8 sequences, or 32768 tokens; one alone where it is cut for memory's sake. */
+	const gboolean small = training->cp > 1 && wish->training.seq / training->cp < 8192;
+	const gint64 largest = one > 0 ? one
+			       : small ? 1
+				       : MAX(8, 32768 / MAX(wish->training.seq, 1));
 	/* Experts without TP, or with that of the rest. */
 	const gint64 widest = etp > 0 ? etp : experts && !eager ? training->tp : 1;
 
@@ -368,8 +373,7 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 			training->etp = training->etp < widest ? widest : widest + 1) {
 			if (given == 0 && etp == 0 && all % (ep * training->etp) != 0)
 				continue;
-			for (gint64 size = one > 0 ? one : 1; size <= (one > 0 ? one : 8);
-				size *= 2) {
+			for (gint64 size = one > 0 ? one : 1; size <= largest; size *= 2) {
 				training->microbatch = size;
 				add_sharing(ways, training, ranks);
 			}
@@ -377,8 +381,8 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	}
 }
 
-/* What is left of the GPUs is data parallel. A rank has 8192 tokens of a sequence at least where context parallelism is
- * searched: with fewer it only loses. */
+/* What is left of the GPUs is data parallel. A rank has 4096 tokens of a sequence at least where context parallelism is
+ * searched, as in NVIDIA's recipes: with fewer it gains next to nothing. torchtitan's has more to lose: 8192. */
 static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
@@ -387,7 +391,8 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gboolean none =
 		pipesim_framework(wish)->no_cp ||
 		(pipesim_framework(wish)->eager && pipesim_transformer_encodes(wish->model));
-	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 8192, 1);
+	const gint64 least = pipesim_framework(wish)->eager ? 8192 : 4096;
+	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / least, 1);
 
 	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
 		const gint64 used = training->tp * cp * ranks;

@@ -643,6 +643,7 @@ static gboolean find_remedy(
 	Planner *planner, const PipesimCandidate *miss, PipesimCandidate *best, GError **error)
 {
 	g_autoptr(GPtrArray) tried = g_ptr_array_new();
+	PipesimCandidate laid_out;
 
 	pipesim_each (const PipesimCandidate, one, planner->found)
 		take_remedy(miss, one, best);
@@ -663,6 +664,12 @@ static gboolean find_remedy(
 		return FALSE;
 	pipesim_each_in (const Item, item, tried)
 		take_remedy(miss, &item->candidate, best);
+	/* As rows of the table are. */
+	laid_out = *best;
+	if (best->step > 0 && best->layout == NULL &&
+		!pipesim_plan_lay_out(planner->wish, &laid_out, 1, best->step, error))
+		return FALSE;
+	take_remedy(miss, &laid_out, best);
 	return TRUE;
 }
 
