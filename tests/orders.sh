@@ -27,19 +27,23 @@ while IFS=, read -r model pp _ _ m f i w hop b1 _ bh1 bh2 b1p b2p; do
 	esac
 	work=$(awk -v m="$m" -v f="$f" -v i="$i" -v w="$w" 'BEGIN { printf "%.6f", m * (f + i + w) }')
 	for row in "1f1b $b1" "zb-h1 $bh1" "zb-h2 $bh2" "zb-auto $b1p" "zb-auto $b2p"; do
-		schedule=${row% *} published=${row#* } most=$pp
+		schedule=${row% *} published=${row#* } most=$pp part=1
 		set -- --pp "$pp" -m "$m" -s "$schedule" --times "F=$f,I=$i,W=$w,P2P=$hop"
 		if [ "$published" = "$b2p" ]; then
 			set -- "$@" --max-activations $((2 * pp)) --activation-bytes "$bytes"
 			most=$((2 * pp))
+			# Where so much memory leaves next to none, the search leaves half of what the authors' does.
+			case $published in
+			0.00*) part=0.5 ;;
+			esac
 		elif [ "$schedule" = zb-auto ]; then
 			set -- "$@" --max-activations "$pp"
 		fi
 		found=$(bubble "$work" "$@")
-		if awk -v a="$found" -v b="$published" 'BEGIN { exit !(a != "" && a <= b + 0.00005) }'; then
+		if awk -v a="$found" -v b="$published" -v part="$part" 'BEGIN { exit !(a != "" && a <= b * part + 0.00005) }'; then
 			pass
 		else
-			fail "$model, M $m, $schedule within $most: bubble $found, published $published"
+			fail "$model, M $m, $schedule within $most: bubble $found, published $published, to be $part of it at most"
 		fi
 	done
 done <"$scratch/rows"

@@ -23,6 +23,8 @@
 #define EFFORT_IN_TIME 4
 /* Most times that an order is put together anew. */
 #define TIMES 30
+/* Parts of an F that lanes idle before their first I. */
+#define IDLE_PARTS 32
 
 enum {
 	F = PIPESIM_PROBLEM_F,
@@ -150,9 +152,9 @@ static gint64 input_ready(const Search *s, guint j)
 
 /* One way to fill rounds of one F and one I a lane. */
 typedef struct {
-	/* In the warm-up, which ends with the first I: TRUE: rather one F too many than to idle
-	 * before it. */
-	gboolean overruns;
+	/* In the warm-up, which ends with the first I: rather one F too many than to idle for more
+	 * than so many parts of one before it. */
+	guint idles;
 	/* A lane whose next I is about to come leaves out its F in favour of it. */
 	gboolean awaits_input;
 	/* A W that does not fit before an arrival runs although the lane has idle time to
@@ -187,12 +189,14 @@ static gboolean within_allowed(Search *s, const Lane *lane)
 static gint64 plan_warm_up(const Search *s, const Rounds *way, Lane *lane, gint64 ready)
 {
 	const PipesimProblem *problem = s->problem;
+	const gint64 most = way->idles < IDLE_PARTS ? lane->time[F] / IDLE_PARTS * way->idles
+						    : lane->time[F];
 	gint64 end = lane->clock, held = lane->held;
 
 	lane->wanted = 0;
 	while (end < ready && held + problem->held <= problem->limit &&
 		lane->done[F] + lane->wanted < s->m) {
-		if (ready - end < lane->time[F] && !way->overruns)
+		if (ready - end < most)
 			break;
 		held += problem->held;
 		end += lane->time[F];
@@ -538,14 +542,19 @@ static gboolean tires(const Search *s)
 	return s->placed >= s->effort || is_done(s);
 }
 
-/* The authors' own eight ways, the best by span. */
+/* The authors' own eight ways, the best by span; without a barrier also those in between, which
+ * halve the bubble that they leave. */
 static void try_published(Search *s)
 {
-	for (guint i = 0; i < 8 && !is_done(s); i++) {
-		const Rounds way = {.overruns = (i & 4) != 0,
+	const guint between = s->problem->by_span ? IDLE_PARTS - 1 : 0;
+
+	for (guint i = 0; i < 8 + between && !is_done(s); i++) {
+		Rounds way = {.idles = (i & 4) != 0 ? 0 : IDLE_PARTS,
 			.awaits_input = (i & 2) == 0,
 			.fills = (i & 1) == 0};
 
+		if (i >= 8)
+			way = (Rounds){i - 7, TRUE, TRUE};
 		allow(s, s->best->span, G_MAXINT64 / 2);
 		if (try_rounds(s, &way))
 			keep(s, FALSE);
