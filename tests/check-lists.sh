@@ -50,19 +50,19 @@ tr '\n' ' ' <src/setup/list.h | sed 's/SETTING(\([A-Z]\)/\n\1/g' |
 	sed -n 's/^\([A-Z_]*\), .*\(FLAG\|COUNT\|WORD\|AMOUNT\|PLACE\|READ\)(\([^)]*\)).*/\1 \2 \3/p; t
 		s/^\([A-Z_]*\), "--.*/\1/p' >"$scratch/settings"
 [ "$(grep -c . "$scratch/settings")" -eq "$(grep -c '^SETTING(' src/setup/list.h)" ] || fail 'settings are not understood'
-find src -name '*.[ch]' ! -path src/setup/list.h >"$scratch/sources"
+find src -name '*.[ch]' ! -path src/setup/list.h -exec grep -oh '[.>][A-Za-z0-9_]*\|PIPESIM_SET_[A-Z0-9_]*' {} + |
+	sort -u >"$scratch/read"
 while read -r id kind place || [ -n "$id" ]; do
 	case $kind in
-	'') read_as="PIPESIM_SET_$id\\>" ;;
+	'') read_as="PIPESIM_SET_$id" ;;
 	READ) continue ;; # its function is compiled
 	*)
 		[ "$kind" = COUNT ] || place=${place#*, }
 		place=${place%%,*}
-		read_as="[.>]${place##*.}\\>"
+		read_as="[.>]${place##*.}"
 		;;
 	esac
-	# shellcheck disable=SC2046 # several files
-	if grep -q "$read_as" $(cat "$scratch/sources"); then pass; else fail "nothing reads $id, $place"; fi
+	if grep -qx "$read_as" "$scratch/read"; then pass; else fail "nothing reads $id, $place"; fi
 done <"$scratch/settings"
 
 names=$("$PIPESIM" list --names)
