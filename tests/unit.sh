@@ -1,7 +1,7 @@
 #!/bin/sh
 # The unit tests, a suite a process, on all cores, the longest first; what fails, and one closing line for all of them. A
 # suite that crashes or hangs runs again with each check in a process of its own, which names the check: for all of them
-# these processes would take half of the time. What goes over the grid walks each eleventh point, and searches and random
+# these processes would take half of the time. What goes over the grid walks each seventeenth point, and searches and random
 # orders some of their cases; with PIPESIM_LONG=yes all, but for the largest grids under sanitizers, which take ten times
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -25,7 +25,7 @@ xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
 	long-*) ;;
 	longsanitized-output-chrome | longsanitized-engine-paths | longsanitized-engine-fast | longsanitized-engine-huge) stride=5 ;;
 	longsanitized-*) ;;
-	*) stride=11 ;;
+	*) stride=17 ;;
 	esac
 	[ -z "${stride-}" ] || export PIPESIM_GRID_STRIDE="$stride"
 	export CK_RUN_SUITE="$3"

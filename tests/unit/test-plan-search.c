@@ -186,7 +186,7 @@ START_TEST(prunes_safely)
 			wish.runtime = round % 16 == 1 ? &pipesim_runtime_megatron
 						       : &pipesim_runtime_pytorch_2_15;
 		/* By default each of these once or more often, and all layouts: few rule any out. */
-		if (round >= 11 && !layouts && grid_every(2) > 1)
+		if (round >= 7 && !layouts && grid_every(2) > 1)
 			continue;
 		find_ten(&wish, layouts, ten);
 		planned = pipesim_planner_run(&wish, NULL);
@@ -267,7 +267,7 @@ START_TEST(briefs_as_runs)
 			g_autoptr(PipesimRun) run = NULL;
 
 			/* Searches take too long; plan takes none with passes. By default some of the others. */
-			if (i % grid_every(3) != 0 ||
+			if (i % grid_every(5) != 0 ||
 				pipesim_schedule_goes_by_times(candidate->schedule))
 				continue;
 			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
