@@ -204,7 +204,10 @@ static PipesimJsonToken scan_word(PipesimJsonReader *reader, GError **error)
 	reader->text = reader->at;
 	reader->length = length;
 	reader->at += length;
-	if (g_ascii_isdigit(reader->text[0]) || reader->text[0] == '-')
+	/* What C and Python print of numbers that are none, as profilers do of occupancies. */
+	if (g_ascii_isdigit(reader->text[0]) || reader->text[0] == '-' ||
+		pipesim_json_is(reader, "inf") || pipesim_json_is(reader, "nan") ||
+		pipesim_json_is(reader, "Infinity") || pipesim_json_is(reader, "NaN"))
 		return PIPESIM_JSON_NUMBER;
 	if (pipesim_json_is(reader, "true") || pipesim_json_is(reader, "false") ||
 		pipesim_json_is(reader, "null"))
