@@ -3,6 +3,7 @@
 #include "analysis/best-order.h"
 #include "analysis/footing.h"
 #include "analysis/run.h"
+#include "engine/mixed.h"
 #include "model/split.h"
 #include "order/offload.h"
 #include <math.h>
@@ -25,24 +26,23 @@ static void divide_messages(PipesimFooting *footing, guint parts)
 
 /* Of a described model the vocabulary is cut where its passes are, and only there. */
 static gboolean divide_vocabulary(
-	const PipesimSchedule *schedule, PipesimFooting *footing, GError **error)
+	const char *name, guint barriers, PipesimFooting *footing, GError **error)
 {
 	const PipesimCutter *cutter = footing->costs->cutter;
 
-	if (schedule->barriers == 0 || cutter == NULL)
+	if (barriers == 0 || cutter == NULL)
 		return TRUE;
 	if (cutter->divide == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: its passes are of an output layer that all ranks have a part of, "
 			"but the last stage has all of it; add --vocab-parallel",
-			schedule->name);
+			name);
 	if (footing->own == NULL)
 		footing->own = pipesim_costs_copy(footing->costs);
 	footing->costs = footing->own;
-	if (cutter->divide(
-		    cutter, schedule->barriers, footing->scenario.ranks, footing->own, error))
+	if (cutter->divide(cutter, barriers, footing->scenario.ranks, footing->own, error))
 		return TRUE;
-	g_prefix_error(error, "%s: ", schedule->name);
+	g_prefix_error(error, "%s: ", name);
 	return FALSE;
 }
 
@@ -169,7 +169,7 @@ static PipesimRun *begin(
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
 			schedule, &footing->scenario, &run->shape, &run->error) ||
-		!divide_vocabulary(schedule, footing, &run->error) ||
+		!divide_vocabulary(schedule->name, schedule->barriers, footing, &run->error) ||
 		!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;
@@ -294,6 +294,9 @@ PipesimRun *pipesim_run_of_order(const char *name, const PipesimOrder *given,
 	if (check_part(run, shape->offload_part) &&
 		pipesim_footing_init(
 			&footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
+		(given->program == NULL ||
+			divide_vocabulary(name, pipesim_mixed_barriers(given->program),
+				&footing, &run->error)) &&
 		can_split(run, &footing)) {
 		divide_messages(&footing, pipesim_shape_parts(shape));
 		run->times =

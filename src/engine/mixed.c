@@ -288,8 +288,7 @@ static void find_ops(Mixed *x)
 			x->lists[more] += (seen >> more) & 1;
 		x->seats[rank].next = program->rank_begin[rank];
 	}
-	x->two_barriers =
-		*slot(x, PIPESIM_OP_REDUCE_S, 0, program->shape.microbatches) != PIPESIM_NO_OP;
+	x->two_barriers = pipesim_mixed_barriers(program) == 2;
 }
 
 /* Of collectives, which were still open when their ranks came to them. */
@@ -385,4 +384,20 @@ PipesimTimeline *pipesim_mixed_run(
 	}
 	end_meetings(&x);
 	return g_steal_pointer(&timeline);
+}
+
+guint pipesim_mixed_barriers(const PipesimProgram *program)
+{
+	guint barriers = 0;
+
+	for (guint32 i = 0; program->has_more && i < program->rank_begin[1]; i++) {
+		const PipesimOp *op = &program->ops[i];
+
+		if (op->kind == PIPESIM_OP_REDUCE_T ||
+			(op->kind == PIPESIM_OP_REDUCE_S &&
+				op->microbatch == program->shape.microbatches))
+			return 2;
+		barriers |= op->kind == PIPESIM_OP_REDUCE_S;
+	}
+	return barriers;
 }

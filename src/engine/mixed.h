@@ -21,3 +21,7 @@
  */
 PipesimTimeline *pipesim_mixed_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error);
+
+/** pipesim_mixed_barriers: how many collectives of a micro-batch the last backward of @program waits for, one after the
+ * other, where it passes over parts of the vocabulary: 1 or 2; 0: it has no passes. */
+guint pipesim_mixed_barriers(const PipesimProgram *program);
