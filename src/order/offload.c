@@ -582,6 +582,15 @@ gboolean pipesim_program_has_copies(const PipesimProgram *program)
 	return FALSE;
 }
 
+gboolean pipesim_program_recomputes(const PipesimProgram *program)
+{
+	for (guint32 i = 0; program->has_more && i < program->n_ops; i++)
+		if (program->ops[i].kind == PIPESIM_F &&
+			program->ops[i].b_chunk == PIPESIM_RECOMPUTED)
+			return TRUE;
+	return FALSE;
+}
+
 /* @program with @shape, and an R before each backward of @chunks of each rank from the @first one on. */
 static PipesimProgram *with_recompute(const PipesimProgram *program, const PipesimShape *shape,
 	guint first, guint chunks, GError **error)

@@ -50,6 +50,9 @@ PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const Pipesi
 /** pipesim_program_has_copies: whether something in @program is copied to the host. */
 gboolean pipesim_program_has_copies(const PipesimProgram *program);
 
+/** pipesim_program_recomputes: whether something in @program runs forward once more. */
+gboolean pipesim_program_recomputes(const PipesimProgram *program);
+
 /** pipesim_program_recompute: @program, which may have copies, with an R right before each backward of @chunks of each
  * rank from the @first one on, of which it copies nothing. NULL with PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_program_recompute(

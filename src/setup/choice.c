@@ -60,6 +60,10 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	if (choice->schedule != NULL ? choice->schedule->barriers == 0
 				     : !has_more || has_copies)
 		takes |= PIPESIM_TAKES_PART;
+	/* Where its R stand a file says itself; a model, what they leave to compute again. */
+	if (program != NULL && scenario->recompute_ops && scenario->recompute == 0 &&
+		pipesim_program_recomputes(program))
+		takes |= PIPESIM_TAKES_RECOMPUTE;
 	if (choice->schedule == NULL ? has_more : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
 		takes |= PIPESIM_TAKES_COPIES;
 	if (scenario->offload_part.num > 0)
@@ -172,9 +176,18 @@ static gboolean is_dropped(const PipesimChoice *choice, const PipesimSetup *setu
 			  : !pipesim_schedule_is_plain(choice->schedule);
 }
 
-/* An empty line at the end of a file is a rank too, which makes bubbles that nobody meant. */
-static void tell_idle(const PipesimChoice *choice, const PipesimSetup *setup)
+/* An empty line at the end of a file is a rank too, which makes bubbles that nobody meant; what is computed
+ * again in two ways is so in none of the programs that write such files. */
+static void tell_file(const PipesimChoice *choice, const PipesimSetup *setup)
 {
+	const PipesimProgram *program = choice->file->order->program;
+	const char *again = setup->text[PIPESIM_SET_RECOMPUTE];
+
+	if (program != NULL && again != NULL && strcmp(again, "none") != 0 &&
+		!setup->scenario.recompute_ops && pipesim_program_recomputes(program))
+		pipesim_setup_tell_layers(setup, choice->path,
+			"its R run forwards once more, and by --recompute backwards do too; "
+			"--recompute-as-ops leaves it to R");
 	for (guint rank = 0; rank < choice->file->order->shape.ranks; rank++) {
 		g_autofree char *idle = pipesim_schedule_file_idle(choice->file, rank);
 
@@ -192,7 +205,7 @@ gboolean pipesim_choices_prepare(GPtrArray *choices, PipesimSetup *setup, GError
 	pipesim_each_in (const PipesimChoice, choice, choices) {
 		takes |= pipesim_choice_takes(choice, &setup->scenario);
 		if (choice->file != NULL)
-			tell_idle(choice, setup);
+			tell_file(choice, setup);
 	}
 	pipesim_choices_shape(choices, &setup->scenario);
 	setup->stages_per_rank = pipesim_choices_stages(choices, &setup->scenario);
