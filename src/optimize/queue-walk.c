@@ -95,12 +95,7 @@ gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 	return walk->makespan < G_MAXINT64;
 }
 
-/* Where what runs as one with the op at @place begins, and where it is over. */
-static guint block_begin(const PipesimQueueWalk *walk, guint place)
-{
-	return is_behind_joined(walk, place) ? place - 1 : place;
-}
-
+/* Where what runs as one with the op at @place, its first, is over. */
 static guint block_end(const PipesimQueueWalk *walk, guint place)
 {
 	return place + 1 + is_joined(walk, place);
@@ -112,21 +107,6 @@ static void open_window(PipesimQueueWalk *walk, guint first, guint end)
 	walk->first = first;
 	walk->end = end;
 	memcpy(walk->before, &walk->codes[first], end - first);
-}
-
-/* Leaves those out at both ends of which the move has not changed the code. */
-static void close_window(PipesimQueueWalk *walk)
-{
-	const guint8 *codes = &walk->codes[walk->first];
-	guint begin = 0, end = walk->end - walk->first;
-
-	while (begin < end && codes[begin] == walk->before[begin])
-		begin++;
-	while (begin < end && codes[end - 1] == walk->before[end - 1])
-		end--;
-	memmove(walk->before, &walk->before[begin], end - begin);
-	walk->end = walk->first + end;
-	walk->first += begin;
 }
 
 /* Puts the @n codes from @from on, of one rank, behind or before others, so that they begin at @to. */
@@ -146,13 +126,13 @@ static void put(PipesimQueueWalk *walk, guint from, guint n, guint to)
 static void shift_block(PipesimQueueWalk *walk, guint place, guint shift, gboolean later)
 {
 	const guint begin = place - place % walk->x->per_rank, end = begin + walk->x->per_rank;
-	const guint from = block_begin(walk, place), until = block_end(walk, from);
+	const guint from = place - is_behind_joined(walk, place), until = block_end(walk, from);
 	guint at = later ? until : from;
 
 	for (; shift > 0 && at < end && later; shift--)
 		at = block_end(walk, at);
 	for (; shift > 0 && at > begin && !later; shift--)
-		at = block_begin(walk, at - 1);
+		at -= 1 + is_behind_joined(walk, at - 1);
 	open_window(walk, MIN(from, at), MAX(until, at));
 	put(walk, from, until - from, later ? at - (until - from) : at);
 }
@@ -164,7 +144,7 @@ static void join(PipesimQueueWalk *walk, guint place)
 	guint8 *codes = walk->codes;
 	guint code, ahead = 0, weight;
 
-	place = block_begin(walk, place);
+	place -= is_behind_joined(walk, place);
 	code = codes[place] & PIPESIM_CODE_MASK;
 	open_window(walk, place, place + 1);
 	if ((codes[place] & pipesim_instance_code_mask(walk->x)) % walk->x->kinds != I)
@@ -231,8 +211,8 @@ static void count_before(PipesimQueueWalk *walk)
 		walk->done[walk->before[place - walk->first] & mask] = walk->nth[place];
 }
 
-/* Whether the window keeps the order within a chunk and stays within what the rank may hold. */
-static gboolean window_fits(PipesimQueueWalk *walk)
+/* Whether the window, as far as @end, keeps the order within a chunk and stays within what the rank may hold. */
+static gboolean window_fits(PipesimQueueWalk *walk, guint end)
 {
 	const PipesimInstance *x = walk->x;
 	const guint rank = walk->first / x->per_rank;
@@ -241,9 +221,8 @@ static gboolean window_fits(PipesimQueueWalk *walk)
 	for (guint i = 0; i < x->n_rooms; i++)
 		held[i] = walk->level[i][walk->first];
 	count_before(walk);
-	return pipesim_instance_fits_on(x, rank, &walk->codes[walk->first],
-		       walk->end - walk->first, is_behind_joined(walk, walk->first), walk->done,
-		       held) &&
+	return pipesim_instance_fits_on(x, rank, &walk->codes[walk->first], end - walk->first,
+		       is_behind_joined(walk, walk->first), walk->done, held) &&
 	       joins_fit(walk, &walk->codes[(gsize)rank * x->per_rank]);
 }
 
@@ -256,18 +235,25 @@ static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
 	/* Short ones are the most. */
 	const guint shift =
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
+	const guint8 *codes = walk->codes, *before = walk->before;
 	gint64 makespan = G_MAXINT64;
+	guint first, end;
 
 	if (walk->x->whole != NULL && (bits >> 1 & 7u) == 0)
 		join(walk, place);
 	else
 		shift_block(walk, place, shift, (bits & 1) != 0);
-	close_window(walk);
-	if (walk->first == walk->end)
+	first = walk->first;
+	end = walk->end;
+	while (first < end && codes[first] == before[first - walk->first])
+		first++;
+	while (first < end && codes[end - 1] == before[end - 1 - walk->first])
+		end--;
+	if (first == end)
 		return FALSE;
-	if (window_fits(walk)) {
-		makespan = pipesim_queue_run(&walk->queue, walk->codes, rank,
-			walk->first - rank * per_rank, walk->end - rank * per_rank, most);
+	if (window_fits(walk, end)) {
+		makespan = pipesim_queue_run(&walk->queue, codes, rank, first - rank * per_rank,
+			end - rank * per_rank, most);
 		if (makespan > most)
 			pipesim_queue_leave(&walk->queue);
 	}
@@ -278,7 +264,7 @@ static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
 	count_before(walk);
 	number_ops(walk, walk->first, walk->end);
 	/* What a W behind the window holds depends on whether the I before it runs with it. */
-	find_levels(walk, walk->first, walk->end + 1);
+	find_levels(walk, walk->first, end + 1);
 	pipesim_queue_take(&walk->queue);
 	walk->makespan = makespan;
 	walk->n_chain = 0;

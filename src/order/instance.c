@@ -434,10 +434,9 @@ gboolean pipesim_instance_fits_on(const PipesimInstance *x, guint rank, const gu
 
 gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
 {
-	guint done[G_MAXUINT8 + 1];
+	guint done[G_MAXUINT8 + 1] = {0};
 	gint64 held[PIPESIM_MAX_ROOMS] = {0};
 
-	memset(done, 0, x->chunks * x->kinds * sizeof *done);
 	return pipesim_instance_fits_on(x, rank, codes, x->per_rank, FALSE, done, held);
 }
 
