@@ -11,51 +11,48 @@
 /* A clock is set by no more than this: two years, in ns. */
 #define FURTHEST (G_GINT64_CONSTANT(1) << 57)
 
-/* What the clock of rank @high may be moved by against that of rank @low, ns. */
+/* The clock of rank @to is moved by no more than that of rank @from and @most, ns. */
 typedef struct {
-	guint low, high;
-	gint64 least, most;
-} Room;
+	guint from, to;
+	gint64 most;
+} Limit;
 
 typedef struct {
 	PipesimRecord *record;
-	GArray *rooms;      /* of Room */
-	GHashTable *by_key; /* low * ranks + high -> index in @rooms, and 1 */
+	GArray *limits;     /* of Limit */
+	GHashTable *by_key; /* from * ranks + to -> index in @limits, and 1 */
 	guint first, end;   /* pipelines */
 	gint64 off;         /* the most that a clock may be off, ns */
 	gboolean moved;     /* some clock */
 } Clocks;
 
-static Room *room_of(Clocks *clocks, guint a, guint b)
+/* NULL: there is none. */
+static Limit *limit_of(const Clocks *clocks, guint from, guint to)
 {
-	const guint low = MIN(a, b), high = MAX(a, b);
-	const gpointer key =
-		GSIZE_TO_POINTER((gsize)low * clocks->record->joined.ranks + high + 1);
-	guint index = GPOINTER_TO_UINT(g_hash_table_lookup(clocks->by_key, key));
+	const gsize key = (gsize)from * clocks->record->joined.ranks + to;
+	const guint index =
+		GPOINTER_TO_UINT(g_hash_table_lookup(clocks->by_key, GSIZE_TO_POINTER(key)));
 
-	if (index == 0) {
-		const Room room = {low, high, G_MININT64, G_MAXINT64};
-
-		g_array_append_val(clocks->rooms, room);
-		index = clocks->rooms->len;
-		g_hash_table_insert(clocks->by_key, key, GUINT_TO_POINTER(index));
-	}
-	return &g_array_index(clocks->rooms, Room, index - 1);
+	return index == 0 ? NULL : &g_array_index(clocks->limits, Limit, index - 1);
 }
 
 /* What rank @consumer started at @start needs what rank @producer ended at @end. */
 static void note_message(
 	Clocks *clocks, guint producer, gint64 end, guint consumer, gint64 start)
 {
-	Room *room;
+	const gsize key = (gsize)consumer * clocks->record->joined.ranks + producer;
+	const Limit new = {consumer, producer, start - end};
+	Limit *limit = limit_of(clocks, consumer, producer);
 
 	if (producer == consumer)
 		return;
-	room = room_of(clocks, producer, consumer);
-	if (consumer == room->high)
-		room->least = MAX(room->least, end - start);
-	else
-		room->most = MIN(room->most, start - end);
+	if (limit != NULL) {
+		limit->most = MIN(limit->most, new.most);
+		return;
+	}
+	g_array_append_val(clocks->limits, new);
+	g_hash_table_insert(
+		clocks->by_key, GSIZE_TO_POINTER(key), GUINT_TO_POINTER(clocks->limits->len));
 }
 
 /* When something ended, on which rank. */
@@ -110,22 +107,23 @@ static const char *path_of(const Clocks *clocks, guint rank)
 	return pipeline->ops[pipeline->op_begin[rank]].path;
 }
 
-static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **error)
+static gboolean fail_apart(const Clocks *clocks, guint a, guint b, gint64 room, GError **error)
 {
-	const char *low = path_of(clocks, room->low), *high = path_of(clocks, room->high);
-	const double late = ((double)room->least - (double)room->most) / 1e6;
+	const guint first = MIN(a, b), other = MAX(a, b);
+	const char *low = path_of(clocks, first), *high = path_of(clocks, other);
+	const double late = -(double)room / 1e6;
 
 	if (strcmp(low, high) == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: ranks %u and %u: of what both send each other something would "
 			"arrive %.6g ms before it was sent, whatever their clocks; are these "
 			"the same steps of one run?",
-			low, room->low, room->high, late);
+			low, first, other, late);
 	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 		"the clocks of ranks %u (%s) and %u (%s) cannot be set: of what both send each "
 		"other something would arrive %.6g ms before it was sent; are both files of "
 		"the same steps of one run?",
-		room->low, low, room->high, high, late);
+		first, low, other, high, late);
 }
 
 /* Begin and end of pipelines and steps once more. */
@@ -153,33 +151,25 @@ static void measure_again(PipesimRecord *record)
 	}
 }
 
-/* Bounds of what ranks can be moved by against rank 0: shortest paths through the rooms. Returns whether a bound
+/* Bounds of what ranks can be moved by against rank 0: shortest paths through the limits. Returns whether a bound
  * was drawn closer. */
 static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
 {
 	gboolean closer = FALSE;
 
-	pipesim_each (const Room, room, clocks->rooms) {
-		const guint pair[2] = {room->low, room->high};
-		const gboolean has_least = room->least != G_MININT64;
-		const gboolean has_most = room->most != G_MAXINT64;
-		/* From the lower rank to the higher, and back. */
-		const gint64 up[2] = {has_most ? room->most + ROUNDING : 0,
-			has_least ? ROUNDING - room->least : 0};
+	pipesim_each (const Limit, limit, clocks->limits) {
+		const guint from = limit->from, to = limit->to;
+		const gint64 up = limit->most + ROUNDING;
 
-		for (guint k = 0; k < 2; k++) {
-			const guint from = pair[k], to = pair[!k];
-
-			if ((k == 0 ? has_most : has_least) && most[from] < FURTHEST &&
-				most[from] + up[k] < most[to] && most[to] > -FURTHEST) {
-				most[to] = MAX(most[from] + up[k], -FURTHEST);
-				closer = TRUE;
-			}
-			if ((k == 0 ? has_least : has_most) && least[from] > -FURTHEST &&
-				least[from] - up[!k] > least[to] && least[to] < FURTHEST) {
-				least[to] = MIN(least[from] - up[!k], FURTHEST);
-				closer = TRUE;
-			}
+		if (most[from] < FURTHEST && most[from] + up < most[to] &&
+			most[to] > -FURTHEST) {
+			most[to] = MAX(most[from] + up, -FURTHEST);
+			closer = TRUE;
+		}
+		if (least[to] > -FURTHEST && least[to] - up > least[from] &&
+			least[from] < FURTHEST) {
+			least[from] = MIN(least[to] - up, FURTHEST);
+			closer = TRUE;
 		}
 	}
 	return closer;
@@ -193,9 +183,13 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GE
 	g_autofree gint64 *least = g_new0(gint64, ranks);
 	g_autofree gint64 *most = g_new0(gint64, ranks);
 
-	pipesim_each (const Room, room, clocks->rooms)
-		if (room->least > room->most && room->least - room->most > 2 * ROUNDING)
-			return fail_apart(clocks, room, error);
+	pipesim_each (const Limit, limit, clocks->limits) {
+		const Limit *back = limit_of(clocks, limit->to, limit->from);
+
+		if (back != NULL && limit->most + back->most < -2 * ROUNDING)
+			return fail_apart(clocks, limit->from, limit->to,
+				limit->most + back->most, error);
+	}
 	for (guint rank = 1; rank < ranks; rank++) {
 		least[rank] = -FURTHEST;
 		most[rank] = FURTHEST;
@@ -241,14 +235,14 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GPtrArray *notices, GE
 static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArray *notices,
 	gint64 *off, guint *n_moved, GError **error)
 {
-	g_autoptr(GArray) rooms = g_array_new(FALSE, FALSE, sizeof(Room));
+	g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(Limit));
 	g_autoptr(GHashTable) by_key = g_hash_table_new(NULL, NULL);
 	const gsize slots = (gsize)record->joined.stages * record->joined.microbatches;
 	g_autofree Sent *forward = g_new0(Sent, slots);
 	g_autofree Sent *backward = g_new0(Sent, slots);
 	g_autofree gint64 *moved = g_new0(gint64, record->joined.ranks);
 	g_autoptr(GPtrArray) said = g_ptr_array_new_with_free_func(g_free);
-	Clocks clocks = {record, rooms, by_key, first, end, *off, FALSE};
+	Clocks clocks = {record, limits, by_key, first, end, *off, FALSE};
 
 	for (guint i = first; i < end; i++)
 		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
