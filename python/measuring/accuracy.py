@@ -129,6 +129,7 @@ class Captures:
         self._made, self._calibrated = {}, {}
 
     def _calibrate(self, folder, case, stages):
+        """Once for all modes: copy what is changed."""
         key = folder, case, stages
         if key not in self._calibrated:
             path = os.path.join(self.scratch, "costs.ini")
@@ -137,13 +138,13 @@ class Captures:
             subprocess.run(command, capture_output=True, check=True)
             with open(path, encoding="utf-8") as file:
                 self._calibrated[key] = read_ini(file.read())
-        return copy.deepcopy(self._calibrated[key])
+        return self._calibrated[key]
 
     def costs(self, case, stages, mode):
         """A costs file; histories and messages are in captures of four stages alone."""
         key = case, stages, mode
         if key not in self._made:
-            made = self._calibrate(self.folder, case, stages)
+            made = copy.deepcopy(self._calibrate(self.folder, case, stages))
             whole = self._calibrate(self.effects, case, "4")
             made["times"]["P2P"] = whole["times"]["P2P"]
             times = made["stage-times"]
