@@ -6,38 +6,32 @@
 built=$(cd "$TOP_BUILDDIR" && pwd)/src
 cd "$TOP_SRCDIR/src" || exit 99
 rooms='base model measure transformer order schedule runtime engine effects analysis layout setup output optimize diagnosis sweep plan prefill cli'
-allowed=
 for room in $rooms; do
-	allowed="$allowed $room"
 	[ -d "$room" ] || continue
 	if [ -f "$room/README.md" ]; then pass; else fail "src/$room has no README.md"; fi
-	for file in "$room"/*.[ch] "$room"/*/*.[ch]; do
-		[ -f "$file" ] || continue
-		bad=
-		for included in $(sed -n 's/^ *# *include "\([a-z]*\)\/.*/\1/p' "$file"); do
-			case " $allowed " in
-			*" $included "*) ;;
-			*) bad="$bad $included/" ;;
-			esac
-		done
-		if [ -n "$bad" ]; then
-			fail "src/$file includes$bad"
-		else
-			pass
-		fi
-	done
 done
+# shellcheck disable=SC2086 # several folders
+find $rooms -name '*.[ch]' -exec awk -v rooms="$rooms" '
+	BEGIN { for (n = split(rooms, name, " "); n > 0; n--) place[name[n]] = n }
+	FNR == 1 { own = place[substr(FILENAME, 1, index(FILENAME, "/") - 1)]; print FILENAME ":" }
+	/^ *# *include "[a-z]*\// {
+		split($0, part, /["\/]/)
+		if (!(part[2] in place) || place[part[2]] > own)
+			print "src/" FILENAME " includes " part[2] "/"
+	}' {} + >"$scratch/includes"
+checks=$((checks + $(grep -c ':$' "$scratch/includes")))
+grep ' includes ' "$scratch/includes" >"$scratch/wrong"
+while read -r wrong; do fail "$wrong"; done <"$scratch/wrong"
 for file in cuda/*; do
 	case $file in
 	*.c | *.cc | *.cu | *.cuh | *.h) ;;
 	*) continue ;;
 	esac
-	bad=
-	for room in $rooms; do
-		grep -q "^ *# *include \"\(\.\./\)*$room/" "$file" && bad="$bad $room/"
-	done
-	grep -q '^ *# *include [<"]\(pipesim\|glib\)' "$file" && bad="$bad pipesim or glib"
-	if [ -n "$bad" ]; then fail "src/$file includes$bad"; else pass; fi
+	if grep -qE "^ *# *include (\"(\.\./)*($(echo "$rooms" | tr ' ' '|'))/|[<\"](pipesim|glib))" "$file"; then
+		fail "src/$file includes what is of another room, pipesim or glib"
+	else
+		pass
+	fi
 done
 # What files use of each other, by the symbols of their objects: of rooms to the left alone, and in no circle.
 cat >"$scratch/uses.awk" <<'AWK'
