@@ -382,7 +382,7 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 }
 
 /* What is left of the GPUs is data parallel. A rank has 4096 tokens of a sequence at least where context parallelism is
- * searched, as in NVIDIA's recipes: with fewer it gains next to nothing. torchtitan's has more to lose: 8192. */
+ * searched, as in NVIDIA's recipes: with fewer it gains next to nothing. */
 static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
@@ -391,8 +391,7 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gboolean none =
 		pipesim_framework(wish)->no_cp ||
 		(pipesim_framework(wish)->eager && pipesim_transformer_encodes(wish->model));
-	const gint64 least = pipesim_framework(wish)->eager ? 8192 : 4096;
-	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / least, 1);
+	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 4096, 1);
 
 	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
 		const gint64 used = training->tp * cp * ranks;

@@ -99,6 +99,32 @@ START_TEST(moves_bytes)
 }
 END_TEST
 
+/* What torchtitan's kernels beside products, attention and messages took more with context parallelism than without on H200s
+ * (docs/accuracy.md, traces/context-h200x4): four layers, forward, once more and backward, ms. */
+START_TEST(merges_blocks_of_context)
+{
+	static const double measured[] = {0, 40.4, 82.7};
+	const gint64 cp = (gint64[]){1, 2, 4}[_i];
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = pipesim_training_on_one(32768 * cp, 1);
+	const PipesimRates rates = pipesim_device_rates(shipped_device("h200"), &training);
+	g_autoptr(GArray) kernels = NULL;
+	double took = 0;
+
+	training.cp = cp;
+	training.eager = TRUE;
+	kernels = pipesim_kernels(model, &training, PIPESIM_PART_DENSE);
+	for (guint i = 0; i < kernels->len; i++) {
+		const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
+
+		if (strcmp(kernel->what, "merges of blocks") == 0)
+			took += 4e3 * (kernel->phase == F ? 2 : 1) *
+				pipesim_kernel_seconds(&rates, &training, kernel);
+	}
+	ck_assert_double_le(fabs(took - measured[_i]), 0.1 * measured[_i]);
+}
+END_TEST
+
 /* Backwards do again what a module of --recompute says, and nothing beside it: bytes through
  * memory, rows to experts and back. */
 START_TEST(does_again_by_module)
@@ -614,6 +640,7 @@ Suite *transformer_kernels_suite(void)
 
 	tcase_add_loop_test(tests, computes_what_terms_count, 0, 16);
 	tcase_add_test(tests, moves_bytes);
+	tcase_add_loop_test(tests, merges_blocks_of_context, 0, 3);
 	tcase_add_test(tests, does_again_by_module);
 	tcase_add_loop_test(tests, does_every_second_product_again, 0, 2);
 	tcase_add_loop_test(tests, runs_flash_attention_2, 0, 2);
