@@ -448,12 +448,49 @@ static Standing standing_of(const PipesimTrace *trace)
 	return standing;
 }
 
-static gint compare_standing(gconstpointer a, gconstpointer b)
+static gint compare_standing(const Standing *x, const Standing *y)
 {
-	const Standing x = standing_of(*(PipesimTrace *const *)a),
-		       y = standing_of(*(PipesimTrace *const *)b);
+	return pipesim_compare(x->stage, y->stage) ?: pipesim_compare(x->start, y->start);
+}
 
-	return pipesim_compare(x.stage, y.stage) ?: pipesim_compare(x.start, y.start);
+/* A trace, where it stands, and where the first of its file does. */
+typedef struct {
+	PipesimTrace *trace;
+	Standing own, file;
+} Placed;
+
+static gint compare_own(gconstpointer a, gconstpointer b)
+{
+	return compare_standing(&((const Placed *)a)->own, &((const Placed *)b)->own);
+}
+
+static gint compare_files(gconstpointer a, gconstpointer b)
+{
+	return compare_standing(&((const Placed *)a)->file, &((const Placed *)b)->file);
+}
+
+/* Those of a file stand together. */
+static GArray *place_all(const GPtrArray *traces)
+{
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(Placed));
+
+	pipesim_each_in (PipesimTrace, trace, traces) {
+		const Standing own = standing_of(trace);
+		Placed placed = {trace, own, own};
+
+		g_array_append_val(all, placed);
+		for (guint i = all->len; i-- > 0;) {
+			Placed *before = &g_array_index(all, Placed, i);
+
+			if (!g_str_equal(before->trace->path, trace->path))
+				break;
+			if (compare_standing(&own, &before->file) < 0)
+				before->file = own;
+			else
+				g_array_index(all, Placed, all->len - 1).file = before->file;
+		}
+	}
+	return all;
 }
 
 /* An empty trace of a rank, with what all have in common in @trace. */
@@ -507,44 +544,49 @@ static GPtrArray *make_traces(const Telling *telling, guint ranks, const Pipesim
 	return g_steal_pointer(&traces);
 }
 
-/* Whether @traces stand as ranks of some replicas do: all of a stage together, though in any order, and behind those of the stage
+/* Whether @all stand as ranks of some replicas do: all of a stage together, though in any order, and behind those of the stage
  * before. */
-static gboolean are_in_order(const GPtrArray *traces)
+static gboolean are_in_order(const GArray *all)
 {
+	const Placed *placed = (const Placed *)(gconstpointer)all->data;
 	gboolean ordered = FALSE;
 
-	for (guint copies = 1; !ordered && 2 * copies <= traces->len; copies++) {
-		ordered = traces->len % copies == 0;
-		for (guint i = copies; i < traces->len; i++)
+	for (guint copies = 1; !ordered && 2 * copies <= all->len; copies++) {
+		ordered = all->len % copies == 0;
+		for (guint i = copies; i < all->len && ordered; i++)
 			for (guint k = i - i % copies; k-- > i - i % copies - copies;)
-				ordered = ordered && compare_standing(&traces->pdata[k],
-							     &traces->pdata[i]) < 0;
+				ordered &= compare_own(&placed[k], &placed[i]) < 0;
 	}
 	return ordered;
 }
 
 void pipesim_number_ranks(GPtrArray *traces)
 {
-	g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+	g_autoptr(GArray) all = NULL;
+	guint rank = 0;
 
-	pipesim_each_in (PipesimTrace, trace, traces)
-		if (pipesim_trace_get(trace, "rank") == NULL)
-			g_ptr_array_add(sorted, trace);
 	/* Where some are told the others may be any. */
-	if (sorted->len < traces->len)
-		return;
-	if (!are_in_order(sorted))
-		g_ptr_array_sort(sorted, compare_standing);
-	for (guint rank = 0; rank < sorted->len; rank++) {
-		if (standing_of(sorted->pdata[rank]).stage == G_MAXINT64)
-			pipesim_trace_set(sorted->pdata[rank], PIPESIM_RANK_BY_START, "");
-		set_rank(sorted->pdata[rank], rank);
+	pipesim_each_in (PipesimTrace, trace, traces)
+		if (pipesim_trace_get(trace, "rank") != NULL)
+			return;
+	all = place_all(traces);
+	if (!are_in_order(all))
+		g_array_sort(all, compare_files);
+	if (!are_in_order(all))
+		g_array_sort(all, compare_own);
+	pipesim_each (const Placed, placed, all) {
+		if (placed->own.stage == G_MAXINT64)
+			pipesim_trace_set(placed->trace, PIPESIM_RANK_BY_START, "");
+		set_rank(placed->trace, rank++);
 	}
 	PipesimTrace *first = traces->pdata[0];
 	pipesim_notice(first->notices,
-		"%s: has several ranks, and does not tell which is which: numbered by their "
-		"stages, without by when they began",
-		first->path);
+		"%s: %s which is which: numbered by their stages, without by when they began",
+		first->path,
+		traces->len > 1 && g_str_equal(first->path,
+					   ((PipesimTrace *)traces->pdata[1])->path)
+			? "has several ranks, and does not tell"
+			: "does not tell its rank, as no other file does, so that it is open");
 }
 
 /* Those of a file of several hosts: NULL with an error. */
