@@ -424,33 +424,18 @@ static gboolean try_in_time(Search *s, const InTime *way)
 
 static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 {
-	__extension__ typedef __int128 Wide;
-	const gint64 held = s->problem->held, limit = s->problem->limit;
-	/* A lane cannot hold more than the limit for its whole time: every micro-batch takes an
-	 * activation from its F to its I and what is left of it during its W. */
-	const Wide each = (Wide)held * (lane->time[F] + trip + lane->time[I]) +
-			  (Wide)s->weight_held * lane->time[W];
-	const Wide by_memory = (each * s->m + limit - 1) / limit;
-	/* Idle time before the first I: nothing but F can run, as many as are held. */
-	gint64 idle = MAX(trip - (MIN(limit / held, s->m) - 1) * lane->time[F], 0);
-	const gint64 others = (gint64)s->m - 1, room = limit - held;
-	gint64 most = 0;
+	const gint64 *time = lane->time, held = s->problem->held;
 
-	/* After the last F, until its I, nothing can run but I and W of what is held beside it: of each of the others
-	 * both, while a whole activation is held, or W alone, while what is left of it is. */
-	for (gint64 n = 0; n <= MIN(room / held, others); n++) {
-		const gint64 left = room - n * held;
-		const gint64 alone = s->weight_held == 0
-					     ? others - n
-					     : MIN(left / s->weight_held, others - n);
-		const gint64 work = n * lane->time[I] + (n + alone) * lane->time[W];
-
-		most = MAX(most, work);
-	}
-	/* Where not all F come before the first I, the two gaps are apart. */
-	if (limit / held < s->m)
-		idle += MAX(trip - most, 0);
-	return MAX(lane->busy + idle, (gint64)MIN(by_memory, G_MAXINT64 / 4));
+	return pipesim_span_least(&(PipesimSpan){.work = lane->busy,
+		.longest = {time[F], time[I], time[W]},
+		.forwards = s->m,
+		.first = time[F] + trip,
+		.last = trip,
+		.held = held,
+		.rest = s->weight_held,
+		.limit = s->problem->limit,
+		.all_held = s->m * ((PipesimWide)held * (time[F] + trip + time[I]) +
+					   (PipesimWide)s->weight_held * time[W])});
 }
 
 /* What a micro-batch loses on a lane and on the way to it and back. */
