@@ -188,6 +188,10 @@ static void tell_file(const PipesimChoice *choice, const PipesimSetup *setup)
 		pipesim_setup_tell_layers(setup, choice->path,
 			"its R run forwards once more, and by --recompute backwards do too; "
 			"--recompute-as-ops leaves it to R");
+	if (g_strcmp0(setup->text[PIPESIM_SET_LAYOUT], "auto") == 0)
+		pipesim_setup_tell_layers(setup, choice->path,
+			"--layout auto searches for schedules by name; of a file it makes the "
+			"longest stage as short as whole layers allow");
 	for (guint rank = 0; rank < choice->file->order->shape.ranks; rank++) {
 		g_autofree char *idle = pipesim_schedule_file_idle(choice->file, rank);
 
