@@ -172,6 +172,15 @@ if [ "$merge" = yes ]; then
 	for rank in 0 1 2 3; do export_ranks "of$rank" deepspeed-0.18-nccl-1f1b "$rank"; done
 	pp=2 microbatches=8 schedule=1f1b rules=megatron from=file cause='' rank=''
 	expect 'exports of two nodes' "$scratch/node1.sqlite" "$scratch/node0.sqlite"
+	# A process that is none of the run used a GPU too.
+	"$PYTHON" - "$scratch/node0.sqlite" <<END
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 900, 0, 7, 1, 99 << 24, 1)")
+database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2, 3, 99 << 24 | 1, 1, 1)")
+database.commit()
+END
+	expect 'exports of two nodes, one with another process' "$scratch/node1.sqlite" "$scratch/node0.sqlite"
 	pp=4 rules=single from=found
 	expect 'exports of ranks' "$scratch/of2.sqlite" "$scratch/of0.sqlite" "$scratch/of3.sqlite" "$scratch/of1.sqlite"
 fi

@@ -16,6 +16,7 @@ typedef struct {
 	gboolean named;    /* it has a range of an op, or a message of gloo */
 	gboolean launched; /* something */
 	gboolean on_gpu;   /* it is a GPU's, or that of a host with one */
+	gboolean sends;    /* a message, by NCCL */
 	gboolean host;     /* of a rank, as far as can be told without the others */
 	guint32 rank;      /* from 1, in the order of the file; 0 = it is of none */
 } Did;
@@ -341,6 +342,8 @@ static guint look(Telling *telling, const PipesimRangeRules *rules)
 			PipesimRangeMeaning meaning;
 
 			did->on_gpu |= on_gpu(kind);
+			did->sends |= kind == PIPESIM_ACTIVITIES &&
+				      strstr(event->name, "SendRecv") != NULL;
 			did->launched |= kind == PIPESIM_LAUNCHES;
 			if (kind == PIPESIM_HOST_RANGES && !did->named)
 				did->named = g_str_has_prefix(event->name, "gloo:") ||
@@ -365,13 +368,19 @@ static guint look(Telling *telling, const PipesimRangeRules *rules)
 static guint number_ranks(const Telling *telling)
 {
 	Did *did = telling->did;
+	gboolean told = FALSE;
 	guint ranks = 0;
 
 	for (guint i = 0; i < telling->n; i++)
-		if (telling->owner[i] != NOBODY)
+		if (telling->owner[i] != NOBODY) {
 			did[telling->owner[i]].on_gpu |= did[i].on_gpu;
+			did[telling->owner[i]].sends |= did[i].sends;
+			told |= did[i].named || did[i].sends;
+		}
+	/* Where some have ops or messages another that used a GPU is no rank. */
 	for (guint i = 0; i < telling->n; i++)
-		if (telling->owner[i] == i && (did[i].on_gpu || did[i].named))
+		if (telling->owner[i] == i && (did[i].on_gpu || did[i].named) &&
+			(did[i].named || did[i].sends || !told))
 			did[i].rank = ++ranks;
 	/* Nobody did anything: as if there were but one. */
 	for (guint i = 0; i < telling->n && ranks == 0; i++)
