@@ -65,6 +65,16 @@ while read -r id kind place || [ -n "$id" ]; do
 	if grep -qx "$read_as" "$scratch/read"; then pass; else fail "nothing reads $id, $place"; fi
 done <"$scratch/settings"
 
+# Functions that comments name are there: with arguments, or void, somewhere.
+find src -path src/cuda -prune -o -name '*.[ch]' -exec grep -ohE '\<pipesim_[a-z0-9_]+ ?\(\)?' {} + | sort -u >"$scratch/named"
+sed -n 's/()$//p' "$scratch/named" >"$scratch/mentioned"
+sed -n 's/ *($//p' "$scratch/named" | sort -u | grep -vxFf - "$scratch/mentioned" | sort -u >"$scratch/absent"
+if [ -s "$scratch/mentioned" ] && [ ! -s "$scratch/absent" ]; then
+	pass
+else
+	fail "comments name what is not there: $(tr '\n' ' ' <"$scratch/absent")"
+fi
+
 names=$("$PIPESIM" list --names)
 [ -n "$names" ] || fail 'pipesim list names nothing'
 for name in $names; do

@@ -78,7 +78,7 @@ typedef enum {
 
 /* What CUDA graphs hold, so that the host launches it at once. */
 typedef enum {
-	PIPESIM_GRAPHS_AUTO, /* as pipesim_training_graphs() says */
+	PIPESIM_GRAPHS_AUTO, /* as pipesim_training_set_graphs() says */
 	PIPESIM_GRAPHS_NONE,
 	PIPESIM_GRAPHS_ROUTER, /* the router, and shared experts */
 	PIPESIM_GRAPHS_LAYERS, /* all but what depends on the number of an expert's rows */

@@ -407,7 +407,7 @@ START_TEST(small_ones_are_solved)
 			.costs = costs,
 			.placement = small[_i].placement,
 			.chunks = small[_i].chunks,
-			.moves = 200000,
+			.moves = 200000 / grid_every(4),
 			.seed = 1};
 		g_autoptr(PipesimFound) found = NULL;
 		gint64 least;
