@@ -44,6 +44,13 @@ static int compare_rows(gconstpointer a, gconstpointer b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
+double pipesim_advice_error(const PipesimAdvice *plan, const PipesimWish *wish)
+{
+	return MAX(
+		plan->measured.after, pipesim_step_error(&wish->training,
+					      wish->model->experts > 0, wish->capture != NULL));
+}
+
 /* Whether a framework runs @one, of any order, as it is. */
 static gboolean has_twin(const GArray *rows, const PipesimCandidate *one)
 {
@@ -63,9 +70,7 @@ void pipesim_advice_collect(PipesimAdvice *plan)
 {
 	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
 		const PipesimPlanned *planned = of->planned;
-		const PipesimTraining *training = &of->wish.training;
-		const double error = pipesim_step_error(
-			training, of->wish.model->experts > 0, of->wish.capture != NULL);
+		const double error = pipesim_advice_error(plan, &of->wish);
 
 		pipesim_each (const PipesimCandidate, candidate, planned->best) {
 			const PipesimPlanRow row = {

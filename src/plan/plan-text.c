@@ -5,7 +5,6 @@
 #include "output/figures.h"
 #include "output/screen.h"
 #include "plan/plan.h"
-#include "transformer/errors.h"
 #include <string.h>
 
 /* In few characters what is needed and reserved is one column. */
@@ -119,8 +118,7 @@ static char *errors_of(const PipesimAdvice *plan, guint digits)
 
 	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
 		const PipesimWish *wish = &of->wish;
-		const double error = pipesim_step_error(
-			&wish->training, wish->model->experts > 0, wish->capture != NULL);
+		const double error = pipesim_advice_error(plan, wish);
 
 		if (error == told || (told > 0 && !wish->training.eager))
 			continue;
@@ -213,7 +211,10 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 			1e9);
 	pipesim_screen_say(notes, "steps of %s, %s, are off by %s in the mean (docs/plan.md)",
 		wish->model->experts > 0 ? "models with experts" : "dense models",
-		wish->capture != NULL ? "measured" : "described", errors);
+		wish->capture != NULL      ? "measured"
+		: plan->measured.steps > 0 ? "described and corrected"
+					   : "described",
+		errors);
 	pipesim_screen_say(notes,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",

@@ -43,6 +43,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimAdvice, pipesim_advice_free)
 /** pipesim_advice_collect: rows and near misses of all that were found. */
 void pipesim_advice_collect(PipesimAdvice *plan);
 
+/** pipesim_advice_error: share by which steps of @wish may be off: by as much as those that were measured still are, at least. */
+double pipesim_advice_error(const PipesimAdvice *plan, const PipesimWish *wish);
+
 /** pipesim_advice_best: the first row of what @framework runs (NULL: of all), or NULL. */
 const PipesimPlanRow *pipesim_advice_best(const PipesimAdvice *plan, const char *framework);
 
