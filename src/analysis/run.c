@@ -181,8 +181,8 @@ static PipesimRun *begin(
 }
 
 /* @n runs of one order, side by side if the engines will. */
-static void run_jobs(
-	PipesimRun **runs, const PipesimOrder *order, const PipesimFooting *footings, guint n)
+static void run_jobs(PipesimRun **runs, const PipesimOrder *order,
+	const PipesimFooting *footings, guint n, PipesimShared **kept)
 {
 	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
@@ -192,7 +192,7 @@ static void run_jobs(
 		jobs[i] = make_job(runs[i], order, NULL, &footings[i]);
 		figures &= want_of(&jobs[i], &footings[i].scenario) == PIPESIM_WANT_FIGURES;
 	}
-	figures = figures && pipesim_step_run_beside(jobs, n, steps);
+	figures = figures && pipesim_step_run_beside(jobs, n, kept, steps);
 	for (guint i = 0; i < n; i++) {
 		if (figures) {
 			runs[i]->step = steps[i];
@@ -225,7 +225,8 @@ void pipesim_run_points(
 			order = pipesim_best_order(schedule, &run->shape, run->times,
 				&footings[first].scenario, footings[first].costs, &run->error);
 		if (order != NULL)
-			run_jobs(&runs[first], order, &footings[first], next - first);
+			run_jobs(&runs[first], order, &footings[first], next - first,
+				points[first].kept);
 		for (guint i = first + 1; i < next && order == NULL; i++)
 			runs[i]->error = g_error_copy(run->error);
 	}
@@ -238,7 +239,8 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 {
 	PipesimRun *run;
 
-	pipesim_run_points(schedule, &(PipesimPoint){scenario, costs}, 1, &run);
+	pipesim_run_points(
+		schedule, &(PipesimPoint){.scenario = scenario, .costs = costs}, 1, &run);
 	return run;
 }
 

@@ -42,6 +42,7 @@ static inline gboolean pipesim_run_split(const PipesimRun *run)
 typedef struct {
 	const PipesimScenario *scenario;
 	const PipesimCosts *costs;
+	PipesimShared **kept; /* of calls: pipesim_step_run_beside(); NULL: nothing */
 } PipesimPoint;
 
 /** pipesim_run_points: runs @schedule at @n points. Neighbours that differ in costs alone share

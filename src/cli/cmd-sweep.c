@@ -13,6 +13,8 @@
 #define MAX_TOLD 4096
 /* Points of a table or picture: their results are kept. */
 #define MAX_KEPT 200000
+/* Choices of all threads of which is kept what steps share: up to 13 MB each. */
+#define MAX_SHARED 64
 
 /* A sweep under way. */
 typedef struct {
@@ -21,6 +23,7 @@ typedef struct {
 	PipesimGrid *grid;
 	/* Costs before options change them, by the text of --layers: files are read once. */
 	GHashTable *bases;
+	GAsyncQueue *kept; /* of GPtrArray of PipesimShared *: what steps shared, by choice */
 	PipesimSweepTitles titles;
 	PipesimSweepRun run;
 } Sweep;
@@ -99,14 +102,20 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 	g_autofree PipesimPoint *points = g_new(PipesimPoint, n);
 	g_autofree PipesimRun **runs = g_new(PipesimRun *, n);
 	g_autofree guint *index = g_new(guint, n); /* of the points that could be read */
+	GPtrArray *kept = g_async_queue_try_pop(sweep->kept);
 	guint n_read = 0;
 
+	if (kept == NULL) {
+		kept = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_shared_free);
+		g_ptr_array_set_size(kept, (gint)width);
+	}
 	for (guint i = 0; i < n; i++) {
 		g_autoptr(GError) error = NULL;
 
 		point_init(sweep, first + i, &setups[i]);
 		if (read_point(sweep, &setups[i], &error)) {
-			points[n_read] = (PipesimPoint){&setups[i].scenario, setups[i].costs};
+			points[n_read] = (PipesimPoint){
+				.scenario = &setups[i].scenario, .costs = setups[i].costs};
 			index[n_read++] = i;
 			continue;
 		}
@@ -114,6 +123,9 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 			results[i * width + k].error = g_strdup(error->message);
 	}
 	for (guint k = 0; k < width; k++) {
+		for (guint i = 0; i < n_read && width * sweep->run.work.threads <= MAX_SHARED;
+			i++)
+			points[i].kept = (PipesimShared **)&kept->pdata[k];
 		pipesim_choice_run_points(
 			g_ptr_array_index(sweep->choices, k), points, n_read, runs);
 		for (guint i = 0; i < n_read; i++) {
@@ -130,6 +142,7 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 	}
 	for (guint i = 0; i < n; i++)
 		point_clear(&setups[i]);
+	g_async_queue_push(sweep->kept, kept);
 }
 
 /* Results -------------------------------------------------------------------------------- */
@@ -336,12 +349,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(PipesimGrid) grid = pipesim_grid_new();
 	g_autoptr(GHashTable) bases = g_hash_table_new_full(
 		g_str_hash, g_str_equal, g_free, (GDestroyNotify)pipesim_costs_free);
+	g_autoptr(GAsyncQueue) kept = g_async_queue_new_full((GDestroyNotify)g_ptr_array_unref);
 	g_autofree const char **names = NULL;
 	Sweep sweep = {
 		.setup = setup,
 		.choices = choices,
 		.grid = grid,
 		.bases = bases,
+		.kept = kept,
 		.run = {.setup = setup,
 			.what = "points",
 			.output = setup->text[PIPESIM_SET_OUTPUT]},

@@ -62,7 +62,7 @@ typedef struct {
 	guint32 stay, mirror;
 } Chain;
 
-PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTimes *times,
+PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error)
 {
 	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
@@ -72,8 +72,7 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTi
 	gsize n_tables;
 
 	draw->program = lanes->program;
-	draw->p2p = spans == NULL ? times->p2p : 0;
-	draw->spans = spans;
+	draw->times = times;
 	draw->lanes = lanes;
 	n_tables = MAX(draw->lanes->n_tables, 1u);
 	table_of = g_try_new(guint32, n_tables);
@@ -92,7 +91,7 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTi
 	}
 	draw->n_speeds = jitter->n_speeds;
 	longest = pipesim_time_scale(longest, slowest, 1 << PIPESIM_SPEED_BITS);
-	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times->p2p)) {
+	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times)) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"samples of ops as long as %" G_GINT64_FORMAT
 			" ns may add up to more than 146 years; give shorter times or fewer "
@@ -100,7 +99,6 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTi
 			longest);
 		return NULL;
 	}
-	draw->longest = longest;
 	for (guint i = 0; i < draw->lanes->n_ops; i++) {
 		PipesimLaneOp *op = &draw->lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];
@@ -124,7 +122,7 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 {
 	PipesimLanes *lanes = pipesim_lanes_new(program, error);
 
-	return lanes != NULL ? pipesim_draw_of(lanes, NULL, times, jitter, error) : NULL;
+	return lanes != NULL ? pipesim_draw_of(lanes, times, jitter, error) : NULL;
 }
 
 void pipesim_draw_free(PipesimDraw *draw)
@@ -133,7 +131,6 @@ void pipesim_draw_free(PipesimDraw *draw)
 		return;
 	pipesim_lanes_free(draw->lanes);
 	g_free(draw->tables);
-	g_free(draw->spans);
 	g_free(draw);
 }
 
@@ -200,9 +197,7 @@ static void fill_keys(
 
 		block->key_a[lane] = key.a;
 		block->key_b[lane] = key.b;
-		*pipesim_lane_at(&block->p2p, lane) = samples->draw->p2p;
-		for (guint i = 0; i < samples->draw->lanes->n_spans; i++)
-			*pipesim_lane_at(&block->span[i], lane) = samples->draw->spans[i];
+		pipesim_lane_fill(samples->draw->lanes, samples->draw->times, block, lane);
 		for (guint rank = 0; block->has_speeds && rank < ranks; rank++)
 			block->speed[rank][lane] = speed_of(samples->draw, key, rank);
 	}

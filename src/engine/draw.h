@@ -19,9 +19,7 @@ typedef struct {
 	const PipesimProgram *program; /* the caller's */
 	PipesimLanes *lanes;
 	PipesimDrawTable *tables;
-	gint64 longest; /* that any op may take */
-	gint64 p2p;
-	gint64 *spans;  /* of a block */
+	const PipesimTimes *times; /* the caller's: of messages */
 	guint n_speeds; /* as of the jitter: duration in units of the shift times this, rounded
 			 */
 	guint32 speed[PIPESIM_MAX_SPEEDS];
@@ -39,8 +37,8 @@ typedef struct {
 PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error);
 
-/** pipesim_draw_of: the same over @lanes (taken), whose messages take none but @spans (taken). */
-PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, gint64 *spans, const PipesimTimes *times,
+/** pipesim_draw_of: the same over @lanes (taken). */
+PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error);
 void pipesim_draw_free(PipesimDraw *draw);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDraw, pipesim_draw_free)

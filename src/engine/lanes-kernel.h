@@ -37,6 +37,10 @@ static inline gint64 *pipesim_lane_at(PipesimLanePair *pair, guint i)
 	return (gint64 *)&pair->half[i & 1] + (i >> 1);
 }
 
+/** pipesim_lane_fill: what messages take in a run at @times, and other spans, in @lane of @block. */
+void pipesim_lane_fill(const PipesimLanes *lanes, const PipesimTimes *times,
+	PipesimLaneBlock *block, guint lane);
+
 /* The code for one kind of processor: with given durations, and with drawn ones. */
 typedef struct _PipesimLaneKernels {
 	const char *name;

@@ -169,6 +169,7 @@ static void build(Builder *b)
 			move->span = graph->nodes[node].span;
 			read_inputs(b, node, move->inputs);
 			move++->output = give_slot(b, node);
+			lanes->n_moves++;
 			lanes->waves[lanes->n_waves - 1].n_moves++;
 		} else {
 			lanes->order[n] = node - 1;
@@ -204,6 +205,7 @@ PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error)
 	lanes->program = program;
 	lanes->n_ops = program->n_ops;
 	lanes->n_spans = graph->n_spans;
+	lanes->host = graph->host;
 	lanes->kernels = pipesim_lane_kernels_list()[0];
 	lanes->ops = pipesim_arena_array(arena, PipesimLaneOp, n);
 	lanes->order = pipesim_arena_array(arena, guint32, n);
@@ -287,10 +289,40 @@ void pipesim_lanes_free(PipesimLanes *lanes)
 
 /* Blocks of runs --------------------------------------------------------------------------- */
 
-gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p)
+static gint64 span_at(const PipesimLanes *lanes, const PipesimTimes *times, guint span)
 {
-	const guint64 steps = (guint64)lanes->n_ops * lanes->program->shape.ranks;
+	const guint stages = lanes->program->shape.stages;
+	const gint64 *of;
 
+	if (span < PIPESIM_SPAN_SHARDS)
+		return span == PIPESIM_SPAN_P2P    ? times->p2p
+		       : span == PIPESIM_SPAN_HOST ? lanes->host
+						   : 0;
+	span -= PIPESIM_SPAN_SHARDS;
+	of = span < stages ? times->unshard : times->reduce;
+	return of != NULL ? of[span % stages] : 0;
+}
+
+void pipesim_lane_fill(const PipesimLanes *lanes, const PipesimTimes *times,
+	PipesimLaneBlock *block, guint lane)
+{
+	*pipesim_lane_at(&block->p2p, lane) = lanes->n_spans > 0 ? 0 : times->p2p;
+	for (guint i = 0; i < lanes->n_spans; i++)
+		*pipesim_lane_at(&block->span[i], lane) = span_at(lanes, times, i);
+}
+
+gboolean pipesim_lanes_sum_fits(
+	const PipesimLanes *lanes, gint64 longest, const PipesimTimes *times)
+{
+	const guint64 steps =
+		((guint64)lanes->n_ops + lanes->n_moves) * lanes->program->shape.ranks;
+	const gint64 p2p = lanes->n_spans > 0 ? 0 : times->p2p;
+
+	for (guint i = 0; i < lanes->n_spans; i++) {
+		const gint64 span = span_at(lanes, times, i);
+
+		longest = MAX(longest, span);
+	}
 	return longest < PIPESIM_MAX_END / 2 && p2p < PIPESIM_MAX_END / 2 &&
 	       (guint64)(longest + p2p) < (guint64)PIPESIM_MAX_END / MAX(steps, 1);
 }
@@ -403,7 +435,7 @@ static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first,
 		const PipesimTimes *times = own != NULL ? own : given->steps[run]->job.times;
 		gint64 longest = 0;
 
-		*pipesim_lane_at(&block->p2p, lane) = times->p2p;
+		pipesim_lane_fill(lanes, times, block, lane);
 		for (guint table = 0; table < lanes->n_tables; table++) {
 			const gint64 ns =
 				pipesim_op_duration(program, times, lanes->example_rank[table],
@@ -412,10 +444,12 @@ static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first,
 			*pipesim_lane_at(&block->duration[table], lane) = ns;
 			longest = MAX(longest, ns);
 		}
-		given->too_long[run] = !pipesim_lanes_sum_fits(lanes, longest, times->p2p);
+		given->too_long[run] = !pipesim_lanes_sum_fits(lanes, longest, times);
 		if (!given->too_long[run])
 			continue;
 		*pipesim_lane_at(&block->p2p, lane) = 0;
+		for (guint i = 0; i < lanes->n_spans; i++)
+			*pipesim_lane_at(&block->span[i], lane) = 0;
 		for (guint table = 0; table < lanes->n_tables; table++)
 			*pipesim_lane_at(&block->duration[table], lane) = 0;
 	}

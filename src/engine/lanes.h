@@ -26,6 +26,14 @@ typedef struct {
 	guint32 table : 30, mode : 2; /* of its duration; PipesimLaneMode */
 } PipesimLaneOp;
 
+/* Spans of a block where there are any. */
+enum {
+	PIPESIM_SPAN_NONE,
+	PIPESIM_SPAN_P2P,
+	PIPESIM_SPAN_HOST,
+	PIPESIM_SPAN_SHARDS, /* by stage: gathered, then reduced */
+};
+
 /* A moment between ops: the later of two, and a span more; "where" as of an op. */
 typedef struct {
 	guint32 inputs[2], output;
@@ -50,8 +58,9 @@ typedef struct {
 	/* By rank: place in ops of its first op, whose slot nobody else gets. */
 	guint32 *first;
 	guint32 latest; /* where the end of the step arrives that comes after all ops; 0: none */
-	guint n_ops, n_waves, n_tables, n_slots, n_chains;
-	guint n_spans;                             /* of a block */
+	guint n_ops, n_moves, n_waves, n_tables, n_slots, n_chains;
+	guint n_spans; /* of a block; 0: there are no moves, and messages take P2P behind an op */
+	gint64 host;   /* one of these */
 	struct _PipesimArena *arena;               /* of the arrays */
 	const struct _PipesimLaneKernels *kernels; /* code for this processor */
 } PipesimLanes;
@@ -78,6 +87,7 @@ typedef struct {
 	guint32 n_nodes;
 	guint32 latest; /* the end of the step where that is more than the last op's; 0: it is not */
 	guint n_spans;
+	gint64 host;
 } PipesimLaneGraph;
 
 /** pipesim_lanes_of: @graph in wavefronts; moves that nothing comes behind are left out. NULL
@@ -96,9 +106,10 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
  * use. */
 gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps, gsize n);
 
-/** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near
- * the end of gint64. */
-gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p);
+/** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of what else a run at
+ * @times is of can come near the end of gint64. */
+gboolean pipesim_lanes_sum_fits(
+	const PipesimLanes *lanes, gint64 longest, const PipesimTimes *times);
 
 /** pipesim_lane_result_by: the figures of a run in which each of @ranks is @busy so long, ns. */
 void pipesim_lane_result_by(

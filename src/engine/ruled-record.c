@@ -12,14 +12,6 @@
 #define SPAN 0x80000000u
 #define STEP 0xc0000000u
 
-/* Spans of a block. */
-enum {
-	NONE,
-	P2P,
-	HOST,
-	SHARDS /* by stage: gathered, then reduced */
-};
-
 typedef struct {
 	PipesimLaneGraph graph;
 	guint32 n_steps;
@@ -82,7 +74,7 @@ static guint32 add_move(Recorder *r, guint32 a, guint32 b, guint32 span)
 /* Whether @node is the later of two, and no more. */
 static gboolean is_later(const Recorder *r, guint32 node)
 {
-	return node > r->n_steps && r->graph.nodes[node].span == NONE;
+	return node > r->n_steps && r->graph.nodes[node].span == PIPESIM_SPAN_NONE;
 }
 
 static guint32 later_of(Recorder *r, guint32 a, guint32 b)
@@ -99,7 +91,7 @@ static guint32 later_of(Recorder *r, guint32 a, guint32 b)
 			if (comes_behind(r, other, of[k]))
 				return later_of(r, of[1 - k], other);
 	}
-	return add_move(r, a, b, NONE);
+	return add_move(r, a, b, PIPESIM_SPAN_NONE);
 }
 
 /* What comes @span behind @node. */
@@ -150,14 +142,17 @@ static gboolean begin(Recorder *r, Recording *times, PipesimArena *arena)
 	r->n_steps = program->n_ops;
 	r->room = 4 * (gsize)program->n_ops + 64;
 	r->graph.n_nodes = program->n_ops + 1;
-	r->graph.n_spans = SHARDS + 2 * stages;
+	r->graph.n_spans = PIPESIM_SPAN_SHARDS + 2 * stages;
 	r->graph.nodes = g_try_new0(PipesimLaneNode, r->room);
 	r->before = pipesim_arena_array(arena, guint32, (gsize)program->n_ops + 1);
-	*times = (Recording){.p2p = SPAN + P2P, .host = SPAN + HOST, .recorder = r};
+	*times = (Recording){.p2p = SPAN + PIPESIM_SPAN_P2P,
+		.host = SPAN + PIPESIM_SPAN_HOST,
+		.recorder = r};
 	for (guint way = 0; way < 2; way++) {
 		times->shard[way] = pipesim_arena_array(arena, guint32, stages);
 		for (guint stage = 0; times->shard[way] != NULL && stage < stages; stage++)
-			times->shard[way][stage] = SPAN + SHARDS + way * stages + stage;
+			times->shard[way][stage] =
+				SPAN + PIPESIM_SPAN_SHARDS + way * stages + stage;
 	}
 	if (r->graph.nodes == NULL || times->shard[1] == NULL || program->n_ops >= SPAN / 8)
 		return FALSE;
@@ -173,7 +168,7 @@ PipesimLanes *pipesim_ruled_record(
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
-	Recorder recorder = {.graph = {.program = program}};
+	Recorder recorder = {.graph = {.program = program, .host = ruled->issuing.host_time}};
 	PipesimShards shards;
 	Recording recording;
 	Kernel_recorded k = {.ruled = ruled, .times = &recording, .shards = &shards};
@@ -188,19 +183,4 @@ PipesimLanes *pipesim_ruled_record(
 	}
 	g_free(recorder.graph.nodes);
 	return lanes;
-}
-
-gint64 *pipesim_ruled_spans(const PipesimRuled *ruled, const PipesimTimes *times)
-{
-	const guint stages = ruled->lowering->program->shape.stages;
-	gint64 *spans = g_new0(gint64, SHARDS + 2 * (gsize)stages);
-
-	spans[P2P] = times->p2p;
-	spans[HOST] = ruled->issuing.host_time;
-	for (guint stage = 0; stage < stages; stage++) {
-		spans[SHARDS + stage] = times->unshard != NULL ? times->unshard[stage] : 0;
-		spans[SHARDS + stages + stage] =
-			times->reduce != NULL ? times->reduce[stage] : 0;
-	}
-	return spans;
 }

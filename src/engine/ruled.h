@@ -57,6 +57,3 @@ gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *cons
  * @program. NULL where they are to be run another way. */
 PipesimLanes *pipesim_ruled_record(
 	const PipesimRuled *ruled, const PipesimProgram *program, const PipesimTimes *times);
-
-/** pipesim_ruled_spans: of a block of these at @times; for g_free(). */
-gint64 *pipesim_ruled_spans(const PipesimRuled *ruled, const PipesimTimes *times);

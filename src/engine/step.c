@@ -20,8 +20,8 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
-/* To write down who waits for whom takes as long as these samples side by side through a list. */
-#define FEW_SAMPLES (2 * PIPESIM_RULED_LANES)
+/* To write down who waits for whom takes as long as these runs side by side through a list. */
+#define FEW_RUNS (4 * PIPESIM_RULED_LANES)
 
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
@@ -302,6 +302,10 @@ struct _PipesimShared {
 	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
 	PipesimLowering *lowering;
 	PipesimRuled *ruled;
+	GMutex lock; /* of what follows */
+	guint64 n_run;
+	/* What is written down for times by which stages are not gathered, and are; NULL: not yet. */
+	PipesimLanes *lanes[2];
 };
 
 PipesimShared *pipesim_shared_new(const PipesimJob *job)
@@ -311,6 +315,7 @@ PipesimShared *pipesim_shared_new(const PipesimJob *job)
 	if (!take_ruled(job, 1) || job->order->n_ops > MOST_OPS)
 		return NULL;
 	shared = g_new0(PipesimShared, 1);
+	g_mutex_init(&shared->lock);
 	shared->whole = pipesim_order_expand(job->order, NULL);
 	if (shared->whole == NULL || shared->whole->has_more)
 		return NULL;
@@ -329,6 +334,9 @@ void pipesim_shared_free(PipesimShared *shared)
 {
 	if (shared == NULL)
 		return;
+	for (guint i = 0; i < G_N_ELEMENTS(shared->lanes); i++)
+		pipesim_lanes_free(shared->lanes[i]);
+	g_mutex_clear(&shared->lock);
 	g_clear_pointer(&shared->ruled, pipesim_ruled_free);
 	g_clear_pointer(&shared->lowering, pipesim_lowering_free);
 	g_clear_pointer(&shared->program, pipesim_program_unref);
@@ -336,8 +344,38 @@ void pipesim_shared_free(PipesimShared *shared)
 	g_free(shared);
 }
 
+static gboolean has_shards(const PipesimTimes *times)
+{
+	return times->unshard != NULL || times->reduce != NULL;
+}
+
+/* @steps at @times by what is written down of who waits for whom, but for the makespan, which
+ * @figures have. FALSE where they are to be run another way. */
+static gboolean run_recorded(PipesimShared *shared, const PipesimTimes *const *times, guint n,
+	PipesimStep *const *steps, PipesimRuledFigures *figures)
+{
+	PipesimLanes **kept = &shared->lanes[has_shards(times[0])], *lanes = NULL;
+
+	for (guint i = 0; i < n; i++)
+		if (times[i]->each != NULL || times[i]->drawn != NULL || times[i]->has_edges ||
+			times[i]->released != NULL ||
+			has_shards(times[i]) != has_shards(times[0]))
+			return FALSE;
+	g_mutex_lock(&shared->lock);
+	shared->n_run += n;
+	if (*kept == NULL && shared->n_run > FEW_RUNS)
+		*kept = pipesim_ruled_record(shared->ruled, shared->program, times[0]);
+	lanes = *kept;
+	g_mutex_unlock(&shared->lock);
+	if (lanes == NULL || !pipesim_lanes_run(lanes, steps, n))
+		return FALSE;
+	for (guint i = 0; i < n; i++)
+		figures[i].makespan = steps[i]->makespan;
+	return TRUE;
+}
+
 gboolean pipesim_shared_run(
-	const PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps)
+	PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps)
 {
 	g_autofree PipesimRuledFigures *figures = g_new0(PipesimRuledFigures, n);
 	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
@@ -353,8 +391,9 @@ gboolean pipesim_shared_run(
 	if (ok && n == 1)
 		ok = pipesim_ruled_figures(shared->ruled, jobs->times, figures, &done, NULL) &&
 		     done;
-	else
-		ok = ok && pipesim_ruled_lanes(shared->ruled, times, n, figures);
+	else if (ok)
+		ok = run_recorded(shared, times, n, steps, figures) ||
+		     pipesim_ruled_lanes(shared->ruled, times, n, figures);
 	for (guint i = 0; i < n && ok; i++) {
 		steps[i]->makespan = figures[i].makespan;
 		steps[i]->whole = pipesim_program_ref(shared->whole);
@@ -367,16 +406,47 @@ gboolean pipesim_shared_run(
 	return ok;
 }
 
-gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps)
+/* Whether steps of @job may share @shared. */
+static gboolean may_share(const PipesimShared *shared, const PipesimJob *job)
+{
+	const PipesimProgram *a = shared->whole;
+	g_autoptr(PipesimProgram) b = NULL;
+
+	/* What was said rank by rank is the caller's, and may have changed. */
+	if (shared->lowering->runtime != job->runtime || job->issuing.ahead_of != NULL ||
+		memcmp(&shared->ruled->issuing, &job->issuing, sizeof job->issuing) != 0 ||
+		job->order->n_ops != a->n_ops ||
+		!pipesim_shape_equal(&job->order->shape, &a->shape))
+		return FALSE;
+	b = pipesim_order_expand(job->order, NULL);
+	return b != NULL && !b->has_more &&
+	       memcmp(a->ops, b->ops, a->n_ops * sizeof *a->ops) == 0 &&
+	       memcmp(a->rank_begin, b->rank_begin, a->shape.ranks * sizeof *a->rank_begin) ==
+		       0 &&
+	       memcmp(a->stage_of, b->stage_of,
+		       (gsize)a->shape.ranks * a->shape.chunks * sizeof *a->stage_of) == 0;
+}
+
+gboolean pipesim_step_run_beside(
+	const PipesimJob *jobs, guint n, PipesimShared **kept, PipesimStep **steps)
 {
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLanes) lanes = NULL;
 	gboolean ok;
 
 	if (n > 1 && take_ruled(jobs, n)) {
-		g_autoptr(PipesimShared) shared = pipesim_shared_new(jobs);
+		PipesimShared *shared = kept != NULL ? *kept : NULL;
 
-		return shared != NULL && pipesim_shared_run(shared, jobs, n, steps);
+		if (shared == NULL || !may_share(shared, jobs)) {
+			pipesim_shared_free(shared);
+			shared = pipesim_shared_new(jobs);
+		}
+		ok = shared != NULL && pipesim_shared_run(shared, jobs, n, steps);
+		if (kept != NULL)
+			*kept = shared;
+		else
+			pipesim_shared_free(shared);
+		return ok;
 	}
 	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
 		return FALSE;
@@ -493,37 +563,12 @@ static gboolean run_samples(gsize block, gpointer own, gpointer data, GError **e
 	return TRUE;
 }
 
-/* Draws for samples of @step that go side by side through the list of @ruled; NULL: not all do. */
-static PipesimDraw *draw_list(
-	const PipesimStep *step, const PipesimRuled *ruled, const PipesimJitter *jitter)
-{
-	const PipesimTimes *times = step->job.times;
-	PipesimLanes *lanes = pipesim_ruled_record(ruled, step->program, times);
-	g_autoptr(PipesimDraw) draw = NULL;
-	__extension__ typedef __int128 Wide;
-	Wide longest;
-
-	if (lanes != NULL)
-		draw = pipesim_draw_of(
-			lanes, pipesim_ruled_spans(ruled, times), times, jitter, NULL);
-	if (draw == NULL)
-		return NULL;
-	longest = draw->longest;
-	for (guint i = 0; i < lanes->n_spans; i++)
-		longest = MAX(longest, draw->spans[i]);
-	/* Also over all ranks no sum comes near the end of gint64. */
-	return longest * ((Wide)lanes->n_ops + ruled->lowering->n_actions) *
-				       step->program->shape.ranks <
-			       PIPESIM_MAX_END
-		       ? g_steal_pointer(&draw)
-		       : NULL;
-}
-
 gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
 	guint n, PipesimOutcome *results, GError **error)
 {
 	g_autoptr(PipesimDraw) draw = NULL;
 	g_autoptr(PipesimRuled) ruled = NULL;
+	PipesimLanes *lanes = NULL;
 	Work work = {step, NULL, NULL, seed, n, 1, results};
 	PipesimParallel parallel = {
 		.begin = new_durations, .run = run_samples, .end = g_free, .data = &work};
@@ -534,8 +579,11 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 		ruled = pipesim_ruled_new(
 			pipesim_step_messages(step), &step->job.issuing, NULL);
 	if (ruled != NULL) {
-		if (n > FEW_SAMPLES)
-			draw = draw_list(step, ruled, jitter);
+		if (n > FEW_RUNS)
+			lanes = pipesim_ruled_record(ruled, step->program, step->job.times);
+		/* All side by side, where no sum of theirs comes near the end of gint64. */
+		if (lanes != NULL)
+			draw = pipesim_draw_of(lanes, step->job.times, jitter, NULL);
 		if (draw != NULL)
 			return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
 		work.ruled = ruled;

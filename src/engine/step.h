@@ -77,16 +77,19 @@ typedef struct {
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
 void pipesim_step_free(PipesimStep *step);
 
+/* What steps of one order share under a runtime's rules: its ops and its list. */
+typedef struct _PipesimShared PipesimShared;
+
 /** pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster
  * than one by one. Each step is as pipesim_step_run() of PIPESIM_WANT_FIGURES gives it, but for
  * what repeats.
+ * @kept: (nullable) (inout): what jobs before shared, NULL: nothing; then what the next may share
+ *   where their order is the same. For pipesim_shared_free(), and for one thread at a time
  * @steps: (out) (array length=n): for pipesim_step_free()
  *
  * Returns: FALSE, and no step, where they are to be run one by one. */
-gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
-
-/* What steps of one order share under a runtime's rules: its ops and its list. */
-typedef struct _PipesimShared PipesimShared;
+gboolean pipesim_step_run_beside(
+	const PipesimJob *jobs, guint n, PipesimShared **kept, PipesimStep **steps);
 
 /** pipesim_shared_new: of the order of @job and its runtime, where nothing hangs on when it runs.
  * (transfer full) (nullable): where jobs like it are to be run one by one. */
@@ -97,7 +100,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimShared, pipesim_shared_free)
 /** pipesim_shared_run: the same as pipesim_step_run_beside() of @n jobs that differ from that of @shared in times alone, all
  * with stages that are gathered or all without. From any thread. */
 gboolean pipesim_shared_run(
-	const PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps);
+	PipesimShared *shared, const PipesimJob *jobs, guint n, PipesimStep **steps);
 
 /** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan,
  * busy, first start and last end. */

@@ -68,8 +68,9 @@ void pipesim_layout_run_points(
 	for (guint i = 0; i < n; i++) {
 		laid_out[i] =
 			pipesim_layout_choose(schedule, points[i].scenario, points[i].costs);
-		own[i] = (PipesimPoint){points[i].scenario,
-			laid_out[i] != NULL ? laid_out[i] : points[i].costs};
+		own[i] = points[i];
+		if (laid_out[i] != NULL)
+			own[i].costs = laid_out[i];
 	}
 	pipesim_run_points(schedule, own, n, runs);
 	for (guint i = 0; i < n; i++)

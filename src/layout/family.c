@@ -305,7 +305,7 @@ void pipesim_family_run(
 	points = g_new(PipesimPoint, n);
 	runs = g_new(PipesimRun *, n);
 	for (guint i = 0; i < n; i++)
-		points[i] = (PipesimPoint){&family->scenario, costs[i]};
+		points[i] = (PipesimPoint){.scenario = &family->scenario, .costs = costs[i]};
 	pipesim_run_points(family->schedule, points, n, runs);
 	for (guint i = 0; i < n; i++) {
 		take_run(runs[i], &briefs[i]);

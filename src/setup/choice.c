@@ -227,7 +227,8 @@ PipesimRun *pipesim_choice_run(
 	guint width;
 
 	if (choice->schedule != NULL) {
-		pipesim_choice_run_points(choice, &(PipesimPoint){scenario, costs}, 1, &run);
+		pipesim_choice_run_points(
+			choice, &(PipesimPoint){.scenario = scenario, .costs = costs}, 1, &run);
 		return run;
 	}
 	shape = &file->order->shape;
@@ -286,7 +287,8 @@ void pipesim_choice_run_points(
 		return;
 	for (guint i = 0; i < n && choice->label != NULL; i++) {
 		scenarios[i] = pipesim_choice_scenario(choice, points[i].scenario);
-		own[i] = (PipesimPoint){&scenarios[i], points[i].costs};
+		own[i] = points[i];
+		own[i].scenario = &scenarios[i];
 	}
 	pipesim_layout_run_points(
 		choice->schedule, choice->label != NULL ? own : points, n, runs);

@@ -157,7 +157,7 @@ static void make_points(PipesimScenario scenarios[2], GPtrArray *costs, PipesimP
 			own->time[PIPESIM_F] = PIPESIM_MAX_TIME_NS;
 		if (i > 10 && i < 15)
 			own->bytes_until_weight = i;
-		points[i] = (PipesimPoint){&scenarios[i >= 25], own};
+		points[i] = (PipesimPoint){&scenarios[i >= 25], own, NULL};
 	}
 }
 

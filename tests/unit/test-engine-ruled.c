@@ -235,6 +235,42 @@ END_TEST
 
 static guint n_recorded;
 
+/* Runs at given times through what is written down: as one by one. */
+static void assert_recorded_given(
+	const PipesimRuled *ruled, const PipesimLanes *recorded, guint32 seed)
+{
+	const guint ranks = recorded->program->shape.ranks;
+	g_autofree gint64 *of_ranks = g_new0(gint64, 3 * (RUNS + 1) * (gsize)ranks);
+	const gsize bytes = 3 * ranks * sizeof *of_ranks;
+	gint64 *one = &of_ranks[3 * RUNS * (gsize)ranks];
+	PipesimRuledFigures figures = {
+		.busy = one, .first_start = one + ranks, .last_end = one + 2 * ranks};
+	PipesimStep room[RUNS] = {0}, *steps[RUNS];
+	gboolean done;
+
+	for (guint i = 0; i < RUNS; i++) {
+		gint64 *own = &of_ranks[3 * (gsize)ranks * i];
+
+		/* None has edges, and all are gathered or none. */
+		room[i] = (PipesimStep){
+			.job.times = draw_times(ruled->lowering->program, seed + 5 * 13 * i),
+			.busy = own,
+			.first_start = own + ranks,
+			.last_end = own + 2 * ranks};
+		steps[i] = &room[i];
+	}
+	ck_assert(pipesim_lanes_run(recorded, steps, RUNS));
+	for (guint i = 0; i < RUNS; i++) {
+		memset(one, 0, bytes);
+		ck_assert(pipesim_ruled_figures(
+				  ruled, room[i].job.times, &figures, &done, NULL) &&
+			  done);
+		ck_assert_int_eq(room[i].makespan, figures.makespan);
+		ck_assert_mem_eq(room[i].busy, one, bytes);
+		pipesim_times_free((PipesimTimes *)room[i].job.times);
+	}
+}
+
 /* Samples through what is written down of a list, at the times that pipesim_draw_durations() draws. */
 static void assert_recorded(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
@@ -277,8 +313,8 @@ static void assert_recorded(
 		return;
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		jitter->kind[kind].stay = seed % 3 * 4000;
-	draw = pipesim_draw_of(
-		recorded, pipesim_ruled_spans(ruled, times), times, jitter, NULL);
+	assert_recorded_given(ruled, recorded, seed);
+	draw = pipesim_draw_of(recorded, times, jitter, NULL);
 	times->drawn = drawn = g_new(gint64, halves->n_ops);
 	ck_assert(pipesim_draw_run(draw, seed, 0, RUNS, 1, lanes, NULL));
 	for (guint i = 0; i < RUNS; i++) {
@@ -307,6 +343,61 @@ START_TEST(recorded_equal_one)
 				program, pipesim_runtime_list()[i], (guint32)_i * 7 + i);
 	/* else this would test nothing */
 	ck_assert_uint_gt(n_recorded, 0);
+}
+END_TEST
+
+/* What is kept of an order is not taken for another one of the same shape, nor for what is asked
+ * in the same place. */
+START_TEST(kept_by_order)
+{
+	static const char *const names[] = {"looped-bfs", "looped-bfs", "interleaved-1f1b",
+		"looped-bfs", "looped-bfs", "looped-bfs"};
+	const PipesimRuntime *runtime = pipesim_runtime_find("pytorch-2.15", "-", NULL);
+	guint32 ahead[4];
+	PipesimShared *kept = NULL, *before = NULL;
+
+	for (guint k = 0; k < G_N_ELEMENTS(names); k++) {
+		enum {
+			N = 100
+		};
+		const GridCase point = {.schedule = pipesim_schedule_find(names[k], NULL),
+			.ranks = 4,
+			.microbatches = 8};
+		g_autoptr(PipesimOrder) order = grid_order(&point);
+		PipesimTimes *times[N];
+		PipesimStep *steps[N];
+		PipesimJob jobs[N];
+		const PipesimIssuing asked = {.active_stages = 2,
+			.ahead = k < 4 ? PIPESIM_AHEAD_FULL : PIPESIM_AHEAD_LIST,
+			.ahead_of = k < 4 ? NULL : ahead,
+			.n_ahead = k < 4 ? 0 : 4};
+
+		for (guint rank = 0; rank < 4; rank++)
+			ahead[rank] = k % 2 + 1;
+		for (guint i = 0; i < N; i++) {
+			g_autoptr(PipesimCosts) costs = grid_random_costs(N * k + i, 4, FALSE);
+
+			costs->sharding.unshard = 1000000;
+			times[i] = pipesim_times_new(costs, &order->shape);
+			jobs[i] = (PipesimJob){.order = order,
+				.times = times[i],
+				.runtime = runtime,
+				.issuing = pipesim_runtime_asked(runtime, &asked)};
+		}
+		ck_assert(pipesim_step_run_beside(jobs, N, &kept, steps));
+		ck_assert(k != 1 || kept == before);
+		before = kept;
+		for (guint i = 0; i < N; i++) {
+			g_autoptr(PipesimStep) one =
+				pipesim_step_run(&jobs[i], PIPESIM_WANT_FIGURES, NULL);
+
+			ck_assert_int_eq(steps[i]->makespan, one->makespan);
+			ck_assert_mem_eq(steps[i]->busy, one->busy, 4 * sizeof *one->busy);
+			pipesim_step_free(steps[i]);
+			pipesim_times_free(times[i]);
+		}
+	}
+	pipesim_shared_free(kept);
 }
 END_TEST
 
@@ -567,6 +658,7 @@ Suite *engine_ruled_suite(void)
 	tcase_add_loop_test(tcase, equals_reference, 0, count);
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
 	tcase_add_loop_test(tcase, recorded_equal_one, 0, count);
+	tcase_add_test(tcase, kept_by_order);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
 	tcase_add_loop_test(tcase, leaps, 0, 6);

@@ -87,7 +87,7 @@ START_TEST(finds_layouts)
 			gint64 best;
 
 			pipesim_layout_run_points(
-				schedule, &(PipesimPoint){&scenario, costs}, 1, &run);
+				schedule, &(PipesimPoint){&scenario, costs, NULL}, 1, &run);
 
 			ck_assert_msg(run->error == NULL, "%s", run->error->message);
 			best = try_layouts(
@@ -123,7 +123,7 @@ START_TEST(splits_the_head)
 	for (guint next = 0; next < 2; next++) {
 		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-		const PipesimPoint point = {&scenario, costs};
+		const PipesimPoint point = {&scenario, costs, NULL};
 		g_autoptr(PipesimRun) run = NULL;
 		PipesimCutter *cutter;
 		guint ends[4];
@@ -171,7 +171,7 @@ START_TEST(cuts_encoders)
 		ck_assert_int_eq(pipesim_cutter_apart(cutter) != 0, !whole);
 		/* Without a limit, and where the layout that was found is too large. */
 		for (guint i = 0; i < 2; i++) {
-			const PipesimPoint point = {&scenario, costs};
+			const PipesimPoint point = {&scenario, costs, NULL};
 			g_autoptr(PipesimRun) run = NULL;
 			gint64 best = try_layouts(schedule, &scenario, costs, ends, 0, stages);
 
@@ -203,7 +203,7 @@ static PipesimRun *run_balanced(const PipesimTransformer *model, gboolean search
 	else
 		pipesim_cutter_set_auto(cutter);
 	ck_assert(pipesim_cutter_take(cutter, scenario->ranks, costs, NULL));
-	pipesim_layout_run_points(schedule, &(PipesimPoint){scenario, costs}, 1, &run);
+	pipesim_layout_run_points(schedule, &(PipesimPoint){scenario, costs, NULL}, 1, &run);
 	return run;
 }
 

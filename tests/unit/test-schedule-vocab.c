@@ -101,7 +101,7 @@ START_TEST(points_have_orders_of_their_own)
 	const PipesimScenario scenario = {.ranks = 8, .microbatches = 16};
 	g_autoptr(PipesimCosts) a = costs_of("F=1,B=1,S=0.2,T=0.2,BCAST_H=0.1,REDUCE_S=0.1");
 	g_autoptr(PipesimCosts) b = costs_of("F=1,B=3.5,S=0.2,T=0.2,BCAST_H=0.1,REDUCE_S=0.1");
-	const PipesimPoint points[] = {{&scenario, a}, {&scenario, b}};
+	const PipesimPoint points[] = {{&scenario, a, NULL}, {&scenario, b, NULL}};
 	g_autoptr(PipesimRun) alone = pipesim_run_schedule(schedule, &scenario, b);
 	g_autoptr(PipesimProgram) of_a = pipesim_best_program(schedule, &scenario, a, NULL);
 	g_autoptr(PipesimProgram) of_b = pipesim_best_program(schedule, &scenario, b, NULL);
