@@ -46,9 +46,10 @@ static int compare_rows(gconstpointer a, gconstpointer b)
 
 double pipesim_advice_error(const PipesimAdvice *plan, const PipesimWish *wish)
 {
-	return MAX(
-		plan->measured.after, pipesim_step_error(&wish->training,
-					      wish->model->experts > 0, wish->capture != NULL));
+	const double usual = pipesim_step_error(
+		&wish->training, wish->model->experts > 0, wish->capture != NULL);
+
+	return MAX(usual, plan->measured.after);
 }
 
 /* Whether a framework runs @one, of any order, as it is. */
