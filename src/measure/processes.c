@@ -429,21 +429,22 @@ static void set_rank(PipesimTrace *trace, gint64 rank)
 		span->rank = rank;
 }
 
-/* Where ranks stand in the pipeline, as far as one tells it: by their lowest stage, else by when the first forward began. */
+/* Where a rank stands in the pipeline, as far as its trace tells it: by its lowest stage, else by when the first forward began. */
 typedef struct {
+	PipesimTrace *trace;
 	gint64 stage, start;
 } Standing;
 
-static Standing standing_of(const PipesimTrace *trace)
+static Standing standing_of(PipesimTrace *trace)
 {
-	Standing standing = {G_MAXINT64, G_MAXINT64};
+	Standing standing = {trace, G_MAXINT64, G_MAXINT64};
 	gint64 most = 0;
 
 	pipesim_each (const PipesimTraceRow, row, trace->rows) {
 		if (!pipesim_row_is_op(row))
 			continue;
 		if (row->what.stage >= 0)
-			standing = (Standing){MIN(standing.stage, row->what.stage), 0};
+			standing = (Standing){trace, MIN(standing.stage, row->what.stage), 0};
 		else if (row->start != PIPESIM_UNKNOWN)
 			standing.start = MIN(standing.start, row->start);
 	}
@@ -457,49 +458,11 @@ static Standing standing_of(const PipesimTrace *trace)
 	return standing;
 }
 
-static gint compare_standing(const Standing *x, const Standing *y)
+static gint compare_standing(gconstpointer a, gconstpointer b)
 {
+	const Standing *x = a, *y = b;
+
 	return pipesim_compare(x->stage, y->stage) ?: pipesim_compare(x->start, y->start);
-}
-
-/* A trace, where it stands, and where the first of its file does. */
-typedef struct {
-	PipesimTrace *trace;
-	Standing own, file;
-} Placed;
-
-static gint compare_own(gconstpointer a, gconstpointer b)
-{
-	return compare_standing(&((const Placed *)a)->own, &((const Placed *)b)->own);
-}
-
-static gint compare_files(gconstpointer a, gconstpointer b)
-{
-	return compare_standing(&((const Placed *)a)->file, &((const Placed *)b)->file);
-}
-
-/* Those of a file stand together. */
-static GArray *place_all(const GPtrArray *traces)
-{
-	GArray *all = g_array_new(FALSE, FALSE, sizeof(Placed));
-
-	pipesim_each_in (PipesimTrace, trace, traces) {
-		const Standing own = standing_of(trace);
-		Placed placed = {trace, own, own};
-
-		g_array_append_val(all, placed);
-		for (guint i = all->len; i-- > 0;) {
-			Placed *before = &g_array_index(all, Placed, i);
-
-			if (!g_str_equal(before->trace->path, trace->path))
-				break;
-			if (compare_standing(&own, &before->file) < 0)
-				before->file = own;
-			else
-				g_array_index(all, Placed, all->len - 1).file = before->file;
-		}
-	}
-	return all;
 }
 
 /* An empty trace of a rank, with what all have in common in @trace. */
@@ -553,49 +516,46 @@ static GPtrArray *make_traces(const Telling *telling, guint ranks, const Pipesim
 	return g_steal_pointer(&traces);
 }
 
-/* Whether @all stand as ranks of some replicas do: all of a stage together, though in any order, and behind those of the stage
- * before. */
+/* Whether @all stand as ranks of replicas do: those of a stage together, and behind all of the stage before. */
 static gboolean are_in_order(const GArray *all)
 {
-	const Placed *placed = (const Placed *)(gconstpointer)all->data;
+	const Standing *rank = (const Standing *)(gconstpointer)all->data;
 	gboolean ordered = FALSE;
 
 	for (guint copies = 1; !ordered && 2 * copies <= all->len; copies++) {
 		ordered = all->len % copies == 0;
 		for (guint i = copies; i < all->len && ordered; i++)
 			for (guint k = i - i % copies; k-- > i - i % copies - copies;)
-				ordered &= compare_own(&placed[k], &placed[i]) < 0;
+				ordered &= compare_standing(&rank[k], &rank[i]) < 0;
 	}
 	return ordered;
 }
 
 void pipesim_number_ranks(GPtrArray *traces)
 {
-	g_autoptr(GArray) all = NULL;
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Standing));
+	PipesimTrace *first = traces->pdata[0];
 	guint rank = 0;
 
-	/* Where some are told the others may be any. */
-	pipesim_each_in (PipesimTrace, trace, traces)
+	pipesim_each_in (PipesimTrace, trace, traces) {
+		const Standing standing = standing_of(trace);
+
+		/* Where some are told the others may be any. */
 		if (pipesim_trace_get(trace, "rank") != NULL)
 			return;
-	all = place_all(traces);
-	if (!are_in_order(all))
-		g_array_sort(all, compare_files);
-	if (!are_in_order(all))
-		g_array_sort(all, compare_own);
-	pipesim_each (const Placed, placed, all) {
-		if (placed->own.stage == G_MAXINT64)
-			pipesim_trace_set(placed->trace, PIPESIM_RANK_BY_START, "");
-		set_rank(placed->trace, rank++);
+		g_array_append_val(all, standing);
 	}
-	PipesimTrace *first = traces->pdata[0];
+	if (!are_in_order(all))
+		g_array_sort(all, compare_standing);
+	pipesim_each (const Standing, standing, all) {
+		if (standing->stage == G_MAXINT64)
+			pipesim_trace_set(standing->trace, PIPESIM_RANK_BY_START, "");
+		set_rank(standing->trace, rank++);
+	}
 	pipesim_notice(first->notices,
-		"%s: %s which is which: numbered by their stages, without by when they began",
-		first->path,
-		traces->len > 1 && g_str_equal(first->path,
-					   ((PipesimTrace *)traces->pdata[1])->path)
-			? "has several ranks, and does not tell"
-			: "does not tell its rank, as no other file does, so that it is open");
+		"%s: does not tell which is which, as no file of other ranks does: numbered by "
+		"their stages, without by when they began",
+		first->path);
 }
 
 /* Those of a file of several hosts: NULL with an error. */

@@ -646,59 +646,39 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 	pipesim_trace_add_kernels(trace, ran);
 }
 
-/* A file that is cut short lacks what it would say last, of what was launched or of kernels: takes off @profile what was launched
- * after the first kernel that it lacks, and ranges that were open then or after all that it has, so that no op is taken for
- * shorter than it was. */
+/* A file that is cut short lacks what was launched last, but may have the ranges of all ops: takes off @profile those that were open
+ * after the last launch, so that no op is taken for shorter than it was. */
 static void leave_torn(PipesimProfile *profile)
 {
-	GArray *activities = profile->events[PIPESIM_ACTIVITIES];
 	GArray *ranges = profile->events[PIPESIM_HOST_RANGES];
-	g_autoptr(GHashTable) ran = g_hash_table_new(NULL, NULL);
-	gint64 torn = G_MAXINT64, last = G_MININT64;
+	gint64 last = G_MININT64;
 	guint n = 0;
 
-	pipesim_each (const PipesimEvent, activity, activities)
-		g_hash_table_add(ran, GSIZE_TO_POINTER(activity->correlation));
-	pipesim_each (const PipesimEvent, launch, profile->events[PIPESIM_LAUNCHES]) {
+	pipesim_each (const PipesimEvent, launch, profile->events[PIPESIM_LAUNCHES])
 		last = MAX(last, launch->start);
-		if (strstr(launch->name, "LaunchKernel") != NULL &&
-			!g_hash_table_contains(ran, GSIZE_TO_POINTER(launch->correlation)))
-			torn = MIN(torn, launch->start);
-	}
-	if (last > G_MININT64)
-		torn = MIN(torn, last + 1);
-	for (guint i = 0; i < activities->len; i++) {
-		const PipesimEvent *activity = activity_at(profile, i);
-		const PipesimEvent *launch = launch_of(profile, activity);
-
-		if ((launch != NULL ? launch->start : activity->start) < torn)
-			g_array_index(activities, PipesimEvent, n++) = *activity;
-	}
-	g_array_set_size(activities, n);
-	for (guint i = n = 0; i < ranges->len; i++) {
-		const PipesimEvent range = g_array_index(ranges, PipesimEvent, i);
-
-		if (range.end <= torn)
-			g_array_index(ranges, PipesimEvent, n++) = range;
-	}
+	for (guint i = 0; i < ranges->len; i++)
+		if (g_array_index(ranges, PipesimEvent, i).end <= last)
+			g_array_index(ranges, PipesimEvent, n++) =
+				g_array_index(ranges, PipesimEvent, i);
 	g_array_set_size(ranges, n);
 }
 
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
+	const guint n = profile->events[PIPESIM_ACTIVITIES]->len;
 	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	double time[3] = {0}; /* counted, known, unknown */
-	guint placed = 0, n;
+	guint placed = 0;
 
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES])
 		activity->range = NO_RANGE;
 	g_array_sort(profile->events[PIPESIM_ACTIVITIES], pipesim_event_compare);
 	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
-	if (pipesim_trace_get(trace, PIPESIM_CUT) != NULL)
+	if (pipesim_trace_get(trace, PIPESIM_CUT) != NULL &&
+		profile->events[PIPESIM_LAUNCHES]->len > 0)
 		leave_torn(profile);
-	n = profile->events[PIPESIM_ACTIVITIES]->len;
 	mark_exchanges(profile);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
 	if (ask(ranges, profile, TRUE) == 0) {

@@ -234,17 +234,6 @@ static void add_time(const Reader *reader, const Node *node, PipesimTraceRow *ro
 	row->busy = MIN(row->busy, row->duration);
 }
 
-/* A send or receive, where it is told when it was under way: else all that ops wait is for messages. */
-static void add_message(PipesimTrace *trace, const Node *node)
-{
-	const PipesimTraceSpan span = {node->name, TRUE, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN,
-		PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, node->start, node->duration,
-		0};
-
-	if (node->start > 0)
-		g_array_append_val(trace->spans, span);
-}
-
 static gboolean add_nodes(Reader *reader, GError **error)
 {
 	PipesimTrace *trace = reader->trace;
@@ -254,8 +243,13 @@ static gboolean add_nodes(Reader *reader, GError **error)
 	pipesim_each (Node, node, reader->nodes) {
 		PipesimTraceRow *row;
 
-		if (!node->of_host && (node->type == COMM_SEND || node->type == COMM_RECV))
-			add_message(trace, node);
+		/* Where none says when it was under way all that ops wait is for messages. */
+		if (!node->of_host && node->start > 0 &&
+			(node->type == COMM_SEND || node->type == COMM_RECV))
+			g_array_append_val(trace->spans,
+				((PipesimTraceSpan){node->name, TRUE, PIPESIM_UNKNOWN,
+					PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN,
+					PIPESIM_UNKNOWN, node->start, node->duration, 0}));
 		/* The I of PyTorch's first stage takes nothing, and yet is an op of the step. */
 		if (node->of_host || (node->duration == 0 && !reader->starts) ||
 			(node->type != COMP && node->type != COMM_COLL &&

@@ -148,15 +148,6 @@ static GPtrArray *read_shared(const PipesimTraceFiles *files, GError **error)
 	return exchange(peers, part, failed, error);
 }
 
-/* Whether @trace has ops of which only its rank could tell the stage. */
-static gboolean needs_rank(const PipesimTrace *trace)
-{
-	pipesim_each (const PipesimTraceRow, row, trace->rows)
-		if (pipesim_row_is_op(row) && row->what.stage < 0)
-			return TRUE;
-	return trace->segments->len > 0;
-}
-
 GPtrArray *pipesim_traces_read(const PipesimTraceFiles *files, GError **error)
 {
 	g_autoptr(GPtrArray) traces = files->peers != NULL && files->peers->size > 1
@@ -169,7 +160,7 @@ GPtrArray *pipesim_traces_read(const PipesimTraceFiles *files, GError **error)
 	for (guint i = 0; i < traces->len; i++) {
 		PipesimTrace *trace = traces->pdata[i];
 
-		several |= traces->len > 1 && needs_rank(trace);
+		several |= traces->len > 1 && pipesim_trace_lacks_stages(trace);
 		if (trace->next == NULL)
 			continue;
 		several |= g_str_equal(trace->path, trace->next->path);

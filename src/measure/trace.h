@@ -230,6 +230,13 @@ char **pipesim_split_words(const char *line);
 #define PIPESIM_SOURCE_CLASSES  "PyTorch's class"
 #define PIPESIM_SOURCE_MEGATRON "Megatron-LM"
 
+/** pipesim_trace_lacks_stages: whether @trace is a profile with ops of which only its rank can tell the stage. */
+static inline gboolean pipesim_trace_lacks_stages(const PipesimTrace *trace)
+{
+	return trace->segments->len > 0 ||
+	       g_strcmp0(pipesim_trace_get(trace, PIPESIM_SOURCE), PIPESIM_SOURCE_CLASSES) == 0;
+}
+
 /* Metadata of a trace whose file ends within an event. */
 #define PIPESIM_CUT "cut"
 

@@ -104,19 +104,18 @@ static gint64 arrival_of(const Writer *writer, guint32 op)
 {
 	const gint64 start = writer->run->step->timeline->start[op];
 	const GArray *lost = writer->run->lost;
-	const PipesimLost *before;
+	const PipesimLost *one;
 	guint i = 0;
 
-	if (lost == NULL)
-		return start;
-	pipesim_skip(i, lost->len,
-		(before = &g_array_index(lost, PipesimLost, i),
-			before->rank < writer->rank ||
-				(before->rank == writer->rank && before->start < start)));
-	before = i > 0 ? &g_array_index(lost, PipesimLost, i - 1) : NULL;
-	return before != NULL && before->rank == writer->rank && before->end == start &&
-			       g_str_equal(before->cause, "host")
-		       ? before->start
+	/* What ends last before it, of those by rank and start. */
+	pipesim_skip(i, lost != NULL ? lost->len : 0,
+		(one = &g_array_index(lost, PipesimLost, i),
+			one->rank < writer->rank ||
+				(one->rank == writer->rank && one->start < start)));
+	one = i > 0 ? &g_array_index(lost, PipesimLost, i - 1) : NULL;
+	return one != NULL && one->rank == writer->rank && one->end == start &&
+			       g_str_equal(one->cause, "host")
+		       ? one->start
 		       : start;
 }
 
