@@ -434,6 +434,8 @@ gboolean pipesim_step_run_beside(
 	g_autoptr(PipesimLanes) lanes = NULL;
 	gboolean ok;
 
+	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
+		return FALSE;
 	if (n > 1 && take_ruled(jobs, n)) {
 		PipesimShared *shared = kept != NULL ? *kept : NULL;
 
@@ -448,8 +450,6 @@ gboolean pipesim_step_run_beside(
 			pipesim_shared_free(shared);
 		return ok;
 	}
-	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
-		return FALSE;
 	for (guint i = 0; i < n; i++)
 		if (!takes_figures_alone(&jobs[i]))
 			return FALSE;
