@@ -133,6 +133,7 @@ while read -r part more; do
 done <<'END'
 --cp=2 --model llama-3-405b --gpus 512 --global-batch 512 --seq 8192 --framework megatron --tp 8
 --microbatch-size=32 --model llama-3-8b --gpus 8 --global-batch 1024 --seq 256 --framework megatron --tp 1
+--microbatch-size=4 --model llama-3-8b --gpus 16 --global-batch 128 --device b200 --framework torchtitan --tp 1 --cp 4 --pp 1
 --recompute=first=5 --model llama-3-70b --gpus 64 --global-batch 512 --seq 8192 --framework megatron --tp 4 --pp 4 --cp 1
 END
 # Nor does a near miss fit in longer than its sizes take.

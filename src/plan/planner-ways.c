@@ -356,7 +356,8 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gint64 given = wish->training.ep, one = wish->training.microbatch;
 	const gint64 etp = wish->training.etp;
 	/* Small kernels wait for the host: up to 8 sequences, or 32768 tokens; one alone where it is cut for memory's sake. */
-	const gboolean small = training->cp > 1 && wish->training.seq / training->cp < 8192;
+	const gboolean small = wish->training.cp == 0 && training->cp > 1 &&
+			       wish->training.seq / training->cp < 8192;
 	const gint64 largest = one > 0 ? one
 			       : small ? 1
 				       : MAX(8, 32768 / MAX(wish->training.seq, 1));
