@@ -236,10 +236,7 @@ PipesimDifference *pipesim_difference_new(
 			a->name, pipesim_shape_parts(&a->shape),
 			pipesim_shape_parts(&a->shape) == 1 ? "" : "s", b->name,
 			pipesim_shape_parts(&b->shape),
-			a->shape.sliced || b->shape.sliced
-				? ""
-				: ": export counts each part as a micro-batch, so compare two "
-				  "files of it");
+			a->shape.sliced || b->shape.sliced ? "" : ", or two files of export");
 	if (a->shape.ranks != b->shape.ranks || a->shape.microbatches != b->shape.microbatches)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s has PP %u and M %u, %s %u and %u; compare orders of the same shape",

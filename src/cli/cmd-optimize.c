@@ -68,8 +68,7 @@ static gboolean read_placement(Optimize *o, GError **error)
 	const char *lengths = o->setup->text[PIPESIM_SET_SLICE_LENGTHS];
 	/* A list of lengths, or a plan, says how many slices there are. */
 	const gboolean slices =
-		scenario->slices > 1 || (lengths != NULL && strcmp(lengths, "even") != 0 &&
-						strcmp(lengths, "work") != 0);
+		scenario->slices > 1 || (lengths != NULL && strpbrk(lengths, ",p") != NULL);
 	guint takes =
 		PIPESIM_TAKES_LIMIT |
 		pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES)->takes;
@@ -282,12 +281,10 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 	const PipesimFound *found = o->found;
 	const PipesimRun *best = found->starts->len > 0 ? found->starts->pdata[0] : NULL;
 	const gint64 value = best != NULL ? pipesim_search_start_value(&o->of, best) : 0;
-	/* Of a tighter limit a search may have made another one. */
-	const gboolean known =
-		found->from != NULL && (found->limit == NULL || value <= found->makespan);
 	g_autoptr(GString) out = g_string_new(NULL);
 
-	if (known)
+	/* Of a tighter limit a search may have made another one. */
+	if (found->from != NULL && (found->limit == NULL || value <= found->makespan))
 		g_string_append_printf(out, "Nothing was found that beats %s: ", found->from);
 	else
 		g_string_append(out, "The shortest order that was found takes ");
@@ -299,7 +296,7 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 		g_string_append_printf(
 			out, " (%s at usual times)", pipesim_brief_time(o->usual));
 	/* What is known may be of no row: with less spared than the rows have. */
-	if (value > found->makespan && !known)
+	if (value > found->makespan && (found->from == NULL || found->limit != NULL))
 		g_string_append_printf(out, ", %.2f %% less than %s, the best known that fits",
 			100 * (double)(value - found->makespan) / (double)value, best->name);
 	pipesim_screen_say(verdict, "%s.", out->str);

@@ -51,9 +51,8 @@ static PipesimSettingId find_letter(const PipesimCommand *command, char letter)
 /* Whether what stands behind @text, "--layout" or "-t", is its value, whatever that looks like. */
 static gboolean awaits_value(const PipesimCommand *command, const char *text)
 {
-	const PipesimSettingId id = text[0] != '-'   ? PIPESIM_SET_NONE
-				    : text[1] == '-' ? pipesim_setting_find(text)
-				    : text[1] != '\0' && text[2] == '\0'
+	const PipesimSettingId id = g_str_has_prefix(text, "--") ? pipesim_setting_find(text)
+				    : text[0] == '-' && strlen(text) == 2
 					    ? find_letter(command, text[1])
 					    : PIPESIM_SET_NONE;
 

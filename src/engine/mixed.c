@@ -390,14 +390,12 @@ guint pipesim_mixed_barriers(const PipesimProgram *program)
 {
 	guint barriers = 0;
 
-	for (guint32 i = 0; program->has_more && i < program->rank_begin[1]; i++) {
-		const PipesimOp *op = &program->ops[i];
-
-		if (op->kind == PIPESIM_OP_REDUCE_T ||
-			(op->kind == PIPESIM_OP_REDUCE_S &&
-				op->microbatch == program->shape.microbatches))
+	for (guint32 i = 0; program->has_more && i < program->rank_begin[1]; i++)
+		if (program->ops[i].kind == PIPESIM_OP_REDUCE_T ||
+			(program->ops[i].kind == PIPESIM_OP_REDUCE_S &&
+				program->ops[i].microbatch == program->shape.microbatches))
 			return 2;
-		barriers |= op->kind == PIPESIM_OP_REDUCE_S;
-	}
+		else if (program->ops[i].kind == PIPESIM_OP_REDUCE_S)
+			barriers = 1;
 	return barriers;
 }

@@ -67,31 +67,7 @@ static void check_behind(const Linker *linker, guint rank, guint32 before, guint
 	pipesim_fault(linker->places, after, "%s", text->str);
 }
 
-/* That op @i of @rank is of a stage whose micro-batch runs there. */
-static gboolean check_home(const Linker *linker, guint rank, guint32 i)
-{
-	const PipesimProgram *program = linker->program;
-	const PipesimOp *op = &program->ops[i];
-	const gsize stage = place_of(linker, rank, op);
-	const guint32 forward =
-		pipesim_op_rows[op->kind].of_rank
-			? PIPESIM_NO_OP
-			: linker->forward[stage * program->shape.microbatches + op->microbatch];
-	const guint home =
-		forward != PIPESIM_NO_OP ? pipesim_program_rank(program, forward) : rank;
-	g_autoptr(GString) text = NULL;
-
-	if (home == rank)
-		return TRUE;
-	text = g_string_new(NULL);
-	pipesim_op_print(program, rank, op, text);
-	g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ", rank, home);
-	pipesim_op_print(program, home, &program->ops[forward], text);
-	pipesim_fault(linker->places, i, "%s; put it there", text->str);
-	return FALSE;
-}
-
-/* Notes where ops stand. */
+/* Notes where ops stand that are of a stage and micro-batch of their rank. */
 static void find_ops(const Linker *linker)
 {
 	const PipesimProgram *program = linker->program;
@@ -100,21 +76,31 @@ static void find_ops(const Linker *linker)
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
 			const PipesimOp *op = &program->ops[i];
+			const gsize place = place_of(linker, rank, op);
 			g_autoptr(GString) text = NULL;
+			guint home = rank;
 			guint32 *at;
 
-			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind) ||
-				!check_home(linker, rank, i))
+			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
 				continue;
-			at = slot(linker, op->kind, place_of(linker, rank, op), op->microbatch);
-			if (*at == PIPESIM_NO_OP) {
+			if (!pipesim_op_rows[op->kind].of_rank)
+				home = pipesim_program_rank(program,
+					linker->forward[place * program->shape.microbatches +
+							op->microbatch]);
+			at = slot(linker, op->kind, (guint)place, op->microbatch);
+			if (home == rank && *at == PIPESIM_NO_OP) {
 				*at = i;
 				continue;
 			}
 			text = g_string_new(NULL);
 			pipesim_op_print(program, rank, op, text);
-			pipesim_fault(linker->places, i, "%s appears twice; once is enough",
-				text->str);
+			if (home != rank)
+				pipesim_fault(linker->places, i,
+					"%s on rank %u belongs to rank %u; put it there",
+					text->str, rank, home);
+			else
+				pipesim_fault(linker->places, i,
+					"%s appears twice; once is enough", text->str);
 		}
 }
 
@@ -234,8 +220,7 @@ static void check_all(const Linker *linker, guint kind)
 	if (one != PIPESIM_NO_OP && missing != PIPESIM_NO_OP)
 		pipesim_fault(linker->places, one,
 			"no %s%s: where one micro-batch passes over the parts of the "
-			"vocabulary, "
-			"all do; add it on every rank",
+			"vocabulary, all do; add it on every rank",
 			pipesim_op_rows[kind].word, pipesim_shape_unit(shape, missing, unit));
 }
 
@@ -260,8 +245,7 @@ static void check_turns(const Linker *linker, guint kind)
 			if (rank > 0 && n < first && op->microbatch != turns[n]) {
 				pipesim_fault(linker->places, i,
 					"rank %u comes to %s%s where rank 0 comes to %s%s: "
-					"each "
-					"waits for the other; put them in one order",
+					"each waits for the other; put them in one order",
 					rank, pipesim_op_rows[kind].word,
 					pipesim_shape_unit(
 						&program->shape, op->microbatch, unit),

@@ -574,20 +574,15 @@ static void pack_op(const Packing *x, guint32 index)
 	free_parcels(x, rank, packer->free, flying > 0 ? flying : G_MAXUINT);
 }
 
-gboolean pipesim_program_has_copies(const PipesimProgram *program)
+gboolean pipesim_program_has(const PipesimProgram *program, PipesimResource on)
 {
-	for (guint32 i = 0; program->has_more && i < program->n_ops; i++)
-		if (pipesim_op_rows[program->ops[i].kind].resource == PIPESIM_ON_COPY_OUT)
-			return TRUE;
-	return FALSE;
-}
+	for (guint32 i = 0; program->has_more && i < program->n_ops; i++) {
+		const guint kind = program->ops[i].kind;
+		const PipesimOpRow *row = &pipesim_op_rows[kind];
 
-gboolean pipesim_program_recomputes(const PipesimProgram *program)
-{
-	for (guint32 i = 0; program->has_more && i < program->n_ops; i++)
-		if (program->ops[i].kind == PIPESIM_F &&
-			program->ops[i].b_chunk == PIPESIM_RECOMPUTED)
+		if (kind >= PIPESIM_N_KINDS && row->resource == on && !row->of_rank)
 			return TRUE;
+	}
 	return FALSE;
 }
 
@@ -622,7 +617,7 @@ static PipesimProgram *pack(const PipesimProgram *program, const PipesimShape *s
 
 	if (!pipesim_times_check_copy(times, "--offload-fraction", error))
 		return NULL;
-	if (pipesim_program_has_copies(program))
+	if (pipesim_program_has(program, PIPESIM_ON_COPY_OUT))
 		return with_recompute(program, shape, 0, 0, error);
 	if (!pipesim_program_check_plain(program, "--offload-fraction", error))
 		return NULL;

@@ -47,11 +47,9 @@ PipesimProgram *pipesim_program_offload(
 PipesimOrder *pipesim_order_offload_part(const PipesimOrder *order, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);
 
-/** pipesim_program_has_copies: whether something in @program is copied to the host. */
-gboolean pipesim_program_has_copies(const PipesimProgram *program);
-
-/** pipesim_program_recomputes: whether something in @program runs forward once more. */
-gboolean pipesim_program_recomputes(const PipesimProgram *program);
+/** pipesim_program_has: whether @program has ops of stages beyond PipesimKind on such a resource: on that of copies to the
+ * host what is copied, on the rank itself R. */
+gboolean pipesim_program_has(const PipesimProgram *program, PipesimResource on);
 
 /** pipesim_program_recompute: @program, which may have copies, with an R right before each backward of @chunks of each
  * rank from the @first one on, of which it copies nothing. NULL with PIPESIM_ERROR_LIMIT. */

@@ -488,14 +488,11 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			}
 		}
 		if (run->report->published.has_activations &&
-			run->schedule->activations.is_approximate) {
-			g_autofree char *leading = g_strdup_printf(
-				"published activations are the leading term, %s: the fullest "
-				"rank may hold more, see pipesim explain %s",
-				run->schedule->activations.text, run->schedule->name);
-
-			pipesim_text_note(run->name, leading, width, out);
-		}
+			run->schedule->activations.is_approximate)
+			pipesim_text_note(run->name,
+				"published activations are a leading term; the fullest rank "
+				"may hold more",
+				width, out);
 		for (guint k = 0; k < G_N_ELEMENTS(notes); k++) {
 			const PipesimValue note = pipesim_figure_value(
 				pipesim_figure(notes[k]), comparison, run, 0);

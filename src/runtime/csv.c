@@ -338,11 +338,11 @@ char *pipesim_schedule_file_idle(const PipesimScheduleFile *file, guint rank)
 	const guint32 *begin =
 		order->program != NULL ? order->program->rank_begin : order->rank_begin;
 
-	if (begin[rank] != begin[rank + 1])
-		return NULL;
-	return g_strdup_printf("line %u is empty: a rank without ops; delete it where there is "
-			       "no such rank",
-		rank + 1);
+	return begin[rank] != begin[rank + 1]
+		       ? NULL
+		       : g_strdup_printf("line %u is empty: a rank without ops; delete it "
+					 "where there is no such rank",
+				 rank + 1);
 }
 
 /* Where something stands. */

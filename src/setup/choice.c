@@ -46,7 +46,8 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 	const PipesimProgram *program =
 		choice->file != NULL ? choice->file->order->program : NULL;
 	const gboolean has_more = program != NULL && program->has_more;
-	const gboolean has_copies = program != NULL && pipesim_program_has_copies(program);
+	const gboolean has_copies =
+		program != NULL && pipesim_program_has(program, PIPESIM_ON_COPY_OUT);
 	guint takes = runtime->takes;
 
 	/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
@@ -62,7 +63,7 @@ guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *s
 		takes |= PIPESIM_TAKES_PART;
 	/* Where its R stand a file says itself; a model, what they leave to compute again. */
 	if (program != NULL && scenario->recompute_ops && scenario->recompute == 0 &&
-		pipesim_program_recomputes(program))
+		pipesim_program_has(program, PIPESIM_ON_RANK))
 		takes |= PIPESIM_TAKES_RECOMPUTE;
 	if (choice->schedule == NULL ? has_more : (takes & PIPESIM_TAKES_OFFLOAD) != 0)
 		takes |= PIPESIM_TAKES_COPIES;
@@ -176,18 +177,16 @@ static gboolean is_dropped(const PipesimChoice *choice, const PipesimSetup *setu
 			  : !pipesim_schedule_is_plain(choice->schedule);
 }
 
-/* An empty line at the end of a file is a rank too, which makes bubbles that nobody meant; what is computed
- * again in two ways is so in none of the programs that write such files. */
+/* What nobody means: an empty line is a rank too, and nothing is computed again twice. */
 static void tell_file(const PipesimChoice *choice, const PipesimSetup *setup)
 {
 	const PipesimProgram *program = choice->file->order->program;
 	const char *again = setup->text[PIPESIM_SET_RECOMPUTE];
 
 	if (program != NULL && again != NULL && strcmp(again, "none") != 0 &&
-		!setup->scenario.recompute_ops && pipesim_program_recomputes(program))
+		!setup->scenario.recompute_ops && pipesim_program_has(program, PIPESIM_ON_RANK))
 		pipesim_setup_tell_layers(setup, choice->path,
-			"its R run forwards once more, and by --recompute backwards do too; "
-			"--recompute-as-ops leaves it to R");
+			"R and --recompute both compute again; add --recompute-as-ops");
 	if (g_strcmp0(setup->text[PIPESIM_SET_LAYOUT], "auto") == 0)
 		pipesim_setup_tell_layers(setup, choice->path,
 			"--layout auto searches for schedules by name; of a file it makes the "
@@ -241,8 +240,7 @@ PipesimRun *pipesim_choice_run(
 			pipesim_shape_whole(shape) == 1 ? "" : "es");
 	else if (shape->sliced && scenario->slices > 0 && scenario->slices != shape->parts)
 		pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
-			"%s: the file has %u slices, not %u; leave out --slices, or give as "
-			"many lengths",
+			"%s: the file has %u slices, not %u; give as many, or none",
 			choice->path, shape->parts, scenario->slices);
 	if (fault != NULL) {
 		run = g_new0(PipesimRun, 1);
