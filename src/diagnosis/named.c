@@ -18,9 +18,10 @@ typedef struct {
 	guint chunks; /* a rank; 0: as many as the schedule has by itself */
 	guint copies; /* replicas, and ranks of tensor parallelism: stages come last in the numbers of ranks */
 	/* Of the trace at hand. */
-	guint place;    /* among all ranks of the run */
-	gboolean whole; /* some of its forwards are no crumbs, and so none is */
-	gint64 usual;   /* a forward, ns */
+	guint place;         /* among all ranks of the run */
+	gboolean whole;      /* some of its forwards are no crumbs, and so none is */
+	gboolean multiplies; /* some of these multiply matrices */
+	gint64 usual;        /* a forward, ns */
 } Naming;
 
 static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
@@ -45,6 +46,15 @@ static guint count_pieces(const PipesimTrace *trace, gboolean backward)
 	return n;
 }
 
+/* Whether some piece of the sending thread multiplies matrices. */
+static gboolean multiplies(const PipesimTrace *trace, gboolean whole)
+{
+	pipesim_each (const PipesimTraceSegment, piece, trace->segments)
+		if (!piece->backward && !(whole && is_crumb(piece)) && piece->products > 0)
+			return TRUE;
+	return FALSE;
+}
+
 /* What a piece that is a forward takes, ns: the median of those of the sending thread that take a quarter of what takes half
  * of its time, or more. Some runtimes launch more short pieces there than forwards: casts, sums of gradients. */
 static gint64 usual_forward(const PipesimTrace *trace, gboolean whole)
@@ -66,6 +76,15 @@ static gint64 usual_forward(const PipesimTrace *trace, gboolean whole)
 	while (4 * g_array_index(busy, gint64, first) < g_array_index(busy, gint64, half))
 		first++;
 	return g_array_index(busy, gint64, first + (busy->len - first) / 2);
+}
+
+/* Whether @piece of the sending thread can be a forward, which takes as much as usual over @part or more. Where forwards
+ * multiply matrices, casts, sums of gradients and waits do not, however long the sequence is. */
+static gboolean is_forward(const Naming *naming, const PipesimTraceSegment *piece, gint64 part)
+{
+	if (naming->whole && is_crumb(piece))
+		return FALSE;
+	return naming->multiplies ? piece->products > 0 : piece->busy * part >= naming->usual;
 }
 
 static void add_op(const Naming *naming, PipesimTrace *trace,
@@ -100,7 +119,7 @@ static void add_beside(
 static void skip_beside(const Naming *naming, PipesimTrace *trace, guint *next)
 {
 	for (; *next < trace->segments->len && !segment_at(trace, *next)->backward &&
-		segment_at(trace, *next)->busy * 4 < naming->usual;
+		!is_forward(naming, segment_at(trace, *next), 4);
 		(*next)++)
 		add_beside(naming, trace, segment_at(trace, *next));
 }
@@ -176,16 +195,26 @@ static guint name_weights(
 	return n;
 }
 
-/* Whether piece @i is one of the @n largest from @first to @end; of equal ones the first are. */
-static gboolean is_among_largest(
-	const PipesimTrace *trace, guint i, guint first, guint end, guint n)
+/* Less than 0: of pieces of the sending thread @a is rather a forward than @b: it multiplies matrices, or it is larger. */
+static gint compare_forwards(
+	const Naming *naming, const PipesimTraceSegment *a, const PipesimTraceSegment *b)
 {
-	const gint64 busy = segment_at(trace, i)->busy;
+	return pipesim_compare(is_forward(naming, b, 4), is_forward(naming, a, 4))
+		       ?: pipesim_compare(b->busy, a->busy);
+}
+
+/* Whether piece @i is one of the @n from @first to @end that are forwards rather than others; of equal ones the first are. */
+static gboolean is_among_forwards(const Naming *naming, const PipesimTrace *trace, guint i,
+	guint first, guint end, guint n)
+{
 	guint before = 0;
 
-	for (guint k = first; k < end; k++)
-		before += segment_at(trace, k)->busy > busy ||
-			  (segment_at(trace, k)->busy == busy && k < i);
+	for (guint k = first; k < end; k++) {
+		const gint order =
+			compare_forwards(naming, segment_at(trace, k), segment_at(trace, i));
+
+		before += order < 0 || (order == 0 && k < i);
+	}
 	return before < n;
 }
 
@@ -215,7 +244,7 @@ static gboolean name_forwards(
 		return FALSE;
 	}
 	for (guint named = 0; named < n; (*next)++)
-		if (is_among_largest(trace, *next, first, end, n))
+		if (is_among_forwards(naming, trace, *next, first, end, n))
 			add_op(naming, trace, segment_at(trace, *next), rank,
 				&program->ops[*k + named++]);
 		else
@@ -235,7 +264,7 @@ static gboolean name_backward(
 	guint first = at; /* of what is joined */
 
 	for (guint i = *next; i < at; i++)
-		if (2 * segment_at(trace, i)->busy > naming->usual) {
+		if (is_forward(naming, segment_at(trace, i), 2)) {
 			*next = i;
 			return FALSE;
 		}
@@ -249,7 +278,7 @@ static gboolean name_backward(
 	*next = behind;
 	if (behind + 1 < trace->segments->len && !segment_at(trace, behind)->apart &&
 		segment_at(trace, behind + 1)->apart &&
-		2 * segment_at(trace, behind)->busy <= naming->usual &&
+		!is_forward(naming, segment_at(trace, behind), 2) &&
 		end_of_forwards(trace, behind) - behind >
 			count_alike(program, rank, k + 1, PIPESIM_F))
 		join_piece(&all, segment_at(trace, (*next)++));
@@ -328,17 +357,20 @@ static gboolean name_step(
 /* How much of the time of its kernels is that of ops. */
 static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GError **error)
 {
-	double placed = 0, all = 0;
+	double placed = 0, likely = 0, all = 0; /* likely: of what may be ops */
 
 	for (guint i = 0; i < trace->rows->len; i++)
 		placed += (double)pipesim_trace_row(trace, i)->busy;
-	for (guint i = 0; i < trace->segments->len; i++)
-		all += (double)segment_at(trace, i)->busy;
-	if (100 * placed < LEAST_PLACED * all)
+	pipesim_each (const PipesimTraceSegment, piece, trace->segments) {
+		all += (double)piece->busy;
+		if (piece->backward || !naming->multiplies || is_forward(naming, piece, 1))
+			likely += (double)piece->busy;
+	}
+	if (100 * placed < LEAST_PLACED * likely)
 		return pipesim_refuse(error,
 			"%s: only %.0f %% of the time of kernels fits the order of %s; at "
 			"least %d",
-			trace->path, 100 * placed / MAX(all, 1), naming->schedule->name,
+			trace->path, 100 * placed / MAX(likely, 1), naming->schedule->name,
 			LEAST_PLACED);
 	pipesim_notice(naming->notices,
 		"%s: taken for %s: %.1f %% of the time of kernels is that of its ops, told by "
@@ -490,6 +522,7 @@ static gboolean name_all(PipesimTrace *const *traces, guint n, Naming *naming, g
 		naming->place = of >= 0 && of < ranks ? (guint)of : place;
 		naming->whole = count_pieces(traces[t], FALSE) > 0;
 		naming->usual = usual_forward(traces[t], naming->whole);
+		naming->multiplies = multiplies(traces[t], naming->whole);
 		place++;
 		if (!name_trace(naming, traces[t], naming->place / naming->copies, error))
 			return FALSE;

@@ -53,8 +53,8 @@ static const Field of_pace[] = {TEXT(PipesimTracePace, name), NUMBER(PipesimTrac
 static const Field of_collective[] = {TEXT(PipesimTraceCollective, name),
 	TEXT(PipesimTraceCollective, group), MET(start), MET(duration), MET(alone), MET(wait)};
 static const Field of_segment[] = {SEGMENT(start), SEGMENT(end), SEGMENT(busy), SEGMENT(n),
-	SEGMENT(attentions), SEGMENT(weights), SEGMENT(backward), SEGMENT(apart),
-	SEGMENT(fresh)};
+	SEGMENT(attentions), SEGMENT(weights), SEGMENT(products), SEGMENT(backward),
+	SEGMENT(apart), SEGMENT(fresh)};
 
 /* The arrays of a trace. */
 static const struct {

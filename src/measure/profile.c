@@ -277,20 +277,24 @@ static gboolean is_attention(const PipesimEvent *activity)
 	return names_one(activity->name, forward) && !names_one(activity->name, others);
 }
 
-/* What of @activity, in a full backward, is for gradients of weights, ns: half of a product of
- * matrices, as cuBLAS, CUTLASS and AMD's libraries call it, since beside each there is one for
- * the input; PyTorch's additions to the gradients of earlier micro-batches, sums for biases, and
- * those of norms. */
-static gint64 weights_of(const PipesimEvent *activity)
+/* Whether @activity is a product of matrices, as cuBLAS, CUTLASS and AMD's libraries call it. */
+static gboolean is_product(const PipesimEvent *activity)
 {
 	static const char *const products[] = {"gemm", "nvjet", "Cijk_", NULL};
+
+	return names_one(activity->name, products);
+}
+
+/* What of @activity, in a full backward, is for gradients of weights, ns: half of a product of
+ * matrices, since beside each there is one for the input; PyTorch's additions to the gradients of
+ * earlier micro-batches, sums for biases, and those of norms. */
+static gint64 weights_of(const PipesimEvent *activity)
+{
 	static const char *const whole[] = {
 		"CUDAFunctor_add", "sum_functor", "GammaBeta", NULL};
 	const gint64 took = activity->end - activity->start;
 
-	return names_one(activity->name, products) ? took / 2
-	       : names_one(activity->name, whole)  ? took
-						   : 0;
+	return is_product(activity) ? took / 2 : names_one(activity->name, whole) ? took : 0;
 }
 
 /* What @activity did in @marked, of whose activities it is the next by its start. */
@@ -587,6 +591,7 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	last->n++;
 	last->attentions += is_attention(activity);
 	last->weights += weights_of(activity);
+	last->products += is_product(activity);
 }
 
 /* The kernels of @profile as pieces that follow each other: what the thread that sends and

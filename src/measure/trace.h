@@ -116,6 +116,7 @@ typedef struct {
 	guint n;                 /* kernels */
 	guint attentions;        /* of these, as in rows */
 	gint64 weights;          /* likewise */
+	guint products;          /* of matrices, of these kernels */
 	gboolean backward;
 	gboolean apart; /* a message was launched since the one before */
 	gboolean fresh; /* an optimizer ran, or a step began, since the one before */
