@@ -515,3 +515,16 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }
+/* Whom other replicas wait for, where that is none of what this one lost. */
+static void note_awaited(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
+{
+	const PipesimRecord *record = diagnosis->record;
+	g_autofree char *whom = word_awaited(diagnosis);
+
+	if (record->n_replicas > 1 && pipesim_told_awaited(diagnosis) >= 0 &&
+		record->waiting->late_ns * 100 >= diagnosis->measured * record->steps->len &&
+		find_first(diagnosis) != PIPESIM_CAUSE_PEERS)
+		pipesim_screen_say(notes, "other replicas wait for %s in collectives", whom);
+}
+
+	note_awaited(diagnosis, screen->notes);

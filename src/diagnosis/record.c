@@ -610,6 +610,22 @@ gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, 
 	return MIN(waited, *end - last);
 }
 
+/* What @pipeline takes by itself: without what its ranks wait for others within their ops, of the rank that does so most. */
+static gint64 own_length(const PipesimRecord *record, const PipesimRecordPipeline *pipeline)
+{
+	gint64 most = 0;
+
+	for (guint rank = 0; rank < record->joined.ranks; rank++) {
+		gint64 waited = 0;
+
+		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
+			i++)
+			waited += pipeline->ops[i].peers;
+		most = MAX(most, waited);
+	}
+	return pipeline->end - pipeline->start - most;
+}
+
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step)
 {
 	const PipesimRecordPipeline *slowest = pipesim_record_pipeline(record, step, 0);
@@ -618,7 +634,7 @@ const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record,
 		const PipesimRecordPipeline *other =
 			pipesim_record_pipeline(record, step, replica);
 
-		if (other->end - other->start > slowest->end - slowest->start)
+		if (own_length(record, other) > own_length(record, slowest))
 			slowest = other;
 	}
 	return slowest;

@@ -3,6 +3,7 @@
 #include "diagnosis/named.h"
 #include "diagnosis/traces.h"
 #include "measure/part.h"
+#include "measure/peers.h"
 #include "measure/reader.h"
 
 /* Names the ops of @traces that have none, as the schedule called @as, or the first that fits. */
@@ -37,6 +38,9 @@ static gboolean name_ops(
 			"--microbatches says how many a step of profiles without names has, "
 			"and these have names; leave it out");
 	}
+	for (guint t = 0; t < traces->len; t++)
+		if (all[t]->segments->len > 0)
+			pipesim_peers_name(all[t]);
 	for (guint i = 0; i < notices->len; i++)
 		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
 	return TRUE;

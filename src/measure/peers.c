@@ -94,16 +94,15 @@ static void compare_usual(Seen *first, const Seen *end)
 		set_wait(seen, g_array_index(durations, gint64, durations->len / 2), NULL);
 }
 
-/* Of @trace the op that @collective lies in; NULL: in none. @rows: ops by start */
-static PipesimTraceRow *op_of(const GPtrArray *rows, const PipesimTraceCollective *collective)
+/* The op in which @start lies; NULL: in none. @rows: ops by start */
+static PipesimTraceRow *op_of(const GPtrArray *rows, gint64 start)
 {
 	PipesimTraceRow *row;
 	guint i;
 
-	pipesim_skip(
-		i, rows->len, ((PipesimTraceRow *)rows->pdata[i])->start <= collective->start);
+	pipesim_skip(i, rows->len, ((PipesimTraceRow *)rows->pdata[i])->start <= start);
 	row = i > 0 ? rows->pdata[i - 1] : NULL;
-	return row != NULL && collective->start < row->start + row->duration ? row : NULL;
+	return row != NULL && start < row->start + row->duration ? row : NULL;
 }
 
 static gint compare_rows(gconstpointer a, gconstpointer b)
@@ -112,6 +111,33 @@ static gint compare_rows(gconstpointer a, gconstpointer b)
 			      *y = *(PipesimTraceRow *const *)b;
 
 	return pipesim_compare(x->start, y->start);
+}
+
+/* The ops of @trace by start; for g_ptr_array_unref(). */
+static GPtrArray *list_ops(const PipesimTrace *trace)
+{
+	GPtrArray *rows = g_ptr_array_new();
+
+	pipesim_each (PipesimTraceRow, row, trace->rows)
+		if (pipesim_row_is_op(row) && row->start != PIPESIM_UNKNOWN &&
+			row->duration > 0)
+			g_ptr_array_add(rows, row);
+	g_ptr_array_sort(rows, compare_rows);
+	return rows;
+}
+
+void pipesim_peers_name(PipesimTrace *trace)
+{
+	g_autoptr(GPtrArray) rows = list_ops(trace);
+
+	pipesim_each (PipesimTraceSpan, span, trace->spans) {
+		PipesimTraceRow *row = span->wait > 0 ? op_of(rows, span->start) : NULL;
+
+		if (row == NULL)
+			continue;
+		row->peers = MIN(row->peers + span->wait, row->duration);
+		span->wait = 0;
+	}
 }
 
 /* Of @trace, whose spans a profile has by start, what stands beside its ops as @collective; NULL: nothing does. */
@@ -136,16 +162,11 @@ static PipesimTraceSpan *span_of(
 /* What the ops of @trace and the collectives behind them lost, and for whom it waited most. */
 static void charge(PipesimTrace *trace)
 {
-	g_autoptr(GPtrArray) rows = g_ptr_array_new();
+	g_autoptr(GPtrArray) rows = list_ops(trace);
 	g_autoptr(GHashTable) waits = g_hash_table_new(NULL, NULL); /* trace -> us */
 
-	pipesim_each (PipesimTraceRow, row, trace->rows)
-		if (pipesim_row_is_op(row) && row->start != PIPESIM_UNKNOWN &&
-			row->duration > 0)
-			g_ptr_array_add(rows, row);
-	g_ptr_array_sort(rows, compare_rows);
 	pipesim_each (const PipesimTraceCollective, of, trace->collectives) {
-		PipesimTraceRow *row = of->wait > 0 ? op_of(rows, of) : NULL;
+		PipesimTraceRow *row = of->wait > 0 ? op_of(rows, of->start) : NULL;
 		PipesimTraceSpan *span =
 			of->wait > 0 && row == NULL ? span_of(trace, of) : NULL;
 		gsize sum;

@@ -11,3 +11,6 @@
  * the collectives are dropped.
  */
 void pipesim_peers_measure(PipesimTrace *const *traces, guint n);
+
+/** pipesim_peers_name: what collectives beside the ops of @trace waited is of ops that were named since, where it lies within. */
+void pipesim_peers_name(PipesimTrace *trace);

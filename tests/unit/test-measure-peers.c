@@ -66,6 +66,34 @@ START_TEST(the_last_of_a_group_is_found)
 }
 END_TEST
 
+/* Where ops are named later collectives stand beside them until then. */
+START_TEST(ops_that_are_named_later_get_theirs)
+{
+	PipesimTrace *traces[2] = {make("DP\n1", N, 2, 3), make("DP\n1", N, N, 0)};
+	g_autoptr(GArray) rows = traces[0]->rows;
+
+	traces[0]->rows = g_array_new(FALSE, FALSE, sizeof(PipesimTraceRow));
+	g_array_set_size(traces[0]->spans, 0);
+	pipesim_each (const PipesimTraceCollective, of, traces[0]->collectives)
+		g_array_append_val(traces[0]->spans, ((PipesimTraceSpan){.name = of->name,
+							     .start = of->start,
+							     .duration = of->duration}));
+	pipesim_peers_measure(traces, 2);
+	g_array_append_vals(traces[0]->rows, rows->data, rows->len);
+	pipesim_peers_name(traces[0]);
+	for (guint i = 0; i < N; i++) {
+		const PipesimTraceSpan *spans =
+			&g_array_index(traces[0]->spans, PipesimTraceSpan, 2 * i);
+
+		ck_assert_int_eq(pipesim_trace_row(traces[0], i)->peers, i == 2 ? 3 * MS : 0);
+		ck_assert_int_eq(spans[0].wait, 0);
+		ck_assert_int_eq(spans[1].wait, i == 2 ? 3 * MS : 0);
+	}
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
 /* Groups of other ranks, collectives whose group is not told, and files of other steps are not compared: each with what is
  * usual. */
 START_TEST(other_groups_are_apart)
@@ -104,6 +132,7 @@ Suite *measure_peers_suite(void)
 	TCase *tcase = tcase_create("collectives");
 
 	tcase_add_test(tcase, the_last_of_a_group_is_found);
+	tcase_add_test(tcase, ops_that_are_named_later_get_theirs);
 	tcase_add_loop_test(tcase, other_groups_are_apart, 0, 3);
 	tcase_add_test(tcase, hidden_waits_cost_nothing);
 	suite_add_tcase(suite, tcase);
