@@ -234,6 +234,29 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 	return pipesim_costs_set_parts(costs, NULL, joined->ranks, error);
 }
 
+/* Micro-batches as long as they were, where stages are known one by one. */
+static gboolean tell_lengths(const PipesimDoctor *doctor, GError **error)
+{
+	const PipesimJoined *joined = &doctor->record->joined;
+	PipesimDiagnosis *out = doctor->out;
+	PipesimCosts *costs = out->costs;
+	PipesimOpTimes *times;
+
+	if (costs->part == NULL || costs->n_parts != joined->stages)
+		return TRUE;
+	times = g_new0(PipesimOpTimes, 1);
+	times->references = 1;
+	times->microbatches = out->n_lengths;
+	times->length = g_new(PipesimFraction, out->n_lengths);
+	for (guint m = 0; m < out->n_lengths; m++)
+		times->length[m] = (PipesimFraction){out->length[m], PIPESIM_PPM};
+	costs->op_times = times;
+	for (guint i = 0; i < joined->stages * PIPESIM_FB; i++)
+		costs->part[i] = pipesim_time_scale(
+			costs->part[i], doctor->medians->average, PIPESIM_PPM);
+	return pipesim_costs_set_parts(costs, NULL, joined->ranks, error);
+}
+
 /* PyTorch's first stage has no input to differentiate: its I is nothing, and its W a whole
  * backward. Where its layers come later they are divided as those of other stages. */
 static gboolean tell_first(const PipesimDoctor *doctor, GError **error)
@@ -392,9 +415,11 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		out->stays[kind] =
-			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST) &&
+			(kind == PIPESIM_CAUSE_SLOW_RANK || kind == PIPESIM_CAUSE_HOST ||
+				kind == PIPESIM_CAUSE_LENGTHS) &&
 			out->cause[kind].ns * STAYS >= out->measured;
 	if ((out->stays[PIPESIM_CAUSE_SLOW_RANK] && !tell_ranks(doctor, error)) ||
+		(out->stays[PIPESIM_CAUSE_LENGTHS] && !tell_lengths(doctor, error)) ||
 		!pipesim_govern_costs(doctor, error) || !tell_first(doctor, error))
 		return FALSE;
 	out->executed = pipesim_run_program(

@@ -15,7 +15,8 @@ __extension__ typedef __int128 Wide;
 const char *pipesim_cause_name(PipesimCauseKind kind)
 {
 	static const char *const names[PIPESIM_N_CAUSES] = {"schedule", "imbalance",
-		"slow-rank", "contention", "ops", "messages", "peers", "host", "outside"};
+		"slow-rank", "contention", "microbatches", "ops", "messages", "peers", "host",
+		"outside"};
 
 	return names[kind];
 }
@@ -106,6 +107,12 @@ static void fill_op(
 		pipesim_median_on_rank(medians, pipeline->replica, rank, op->stage, op->kind);
 	doctor->level[PIPESIM_LEVEL_BESIDE][i] =
 		doctor->level[PIPESIM_LEVEL_RANKS][i] + op->beside;
+	doctor->level[PIPESIM_LEVEL_LENGTHS][i] = doctor->level[PIPESIM_LEVEL_BESIDE][i];
+	if (doctor->out->length != NULL)
+		doctor->level[PIPESIM_LEVEL_LENGTHS][i] =
+			pipesim_time_scale(doctor->level[PIPESIM_LEVEL_RANKS][i],
+				doctor->out->length[op->microbatch], PIPESIM_PPM) +
+			op->beside;
 	doctor->level[PIPESIM_LEVEL_OPS][i] = own;
 	doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
 	doctor->level[PIPESIM_LEVEL_PEERS][i] =
@@ -309,7 +316,7 @@ static void find_causes(PipesimDoctor *doctor)
 		PipesimCause *cause = &out->cause[level];
 
 		cause->ns = makespan[level] - makespan[level - 1];
-		cause->rank = find_rank(doctor, level);
+		cause->rank = level != PIPESIM_LEVEL_LENGTHS ? find_rank(doctor, level) : -1;
 		cause->without = step_without(doctor, level);
 	}
 	out->cause[PIPESIM_CAUSE_HOST].ns += after;
@@ -509,6 +516,8 @@ static gboolean diagnose(PipesimDoctor *doctor, GError **error)
 	doctor->order = pipesim_order_of_program(out->program);
 	if (!find_message(doctor, error) || !pipesim_find_rules(doctor, error))
 		return FALSE;
+	out->length = pipesim_median_lengths(doctor->medians, doctor->record, out->pipeline);
+	out->n_lengths = out->length != NULL ? doctor->record->joined.microbatches : 0;
 	if (!fill_levels(doctor, error))
 		return FALSE;
 	find_causes(doctor);
@@ -545,6 +554,7 @@ void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis)
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		g_free(diagnosis->cause[kind].idle);
 	g_free(diagnosis->busy);
+	g_free(diagnosis->length);
 	g_free(diagnosis->measured_start);
 	g_free(diagnosis->measured_end);
 	g_free(diagnosis->simulated_start);

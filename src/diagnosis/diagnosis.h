@@ -22,6 +22,7 @@ typedef enum {
 	PIPESIM_CAUSE_IMBALANCE,
 	PIPESIM_CAUSE_SLOW_RANK,
 	PIPESIM_CAUSE_CONTENTION,
+	PIPESIM_CAUSE_LENGTHS,
 	PIPESIM_CAUSE_OPS,
 	PIPESIM_CAUSE_MESSAGES,
 	PIPESIM_CAUSE_PEERS,
@@ -92,6 +93,8 @@ typedef struct {
 	gint64 *measured_start, *measured_end, *simulated_start, *simulated_end;
 	/* Of each op what it lost by OPS, MESSAGES, PEERS and HOST, ns; may be negative. */
 	gint64 *lost[PIPESIM_CAUSE_HOST - PIPESIM_CAUSE_OPS + 1];
+	gint64 *length; /* of each of so many micro-batches against their average, in millionths */
+	guint n_lengths; /* 0: they are of one length */
 	PipesimOpLoss loss[PIPESIM_LOSSES];
 	guint n_losses;
 	/* Of every whole step: what it took, and what is simulated as above. */

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "diagnosis/medians.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Of a kind that a stage never ran. */
@@ -214,4 +215,120 @@ gint64 pipesim_median_on_rank(
 		replica * medians->joined->held->len + place_of(medians->joined, rank, stage);
 
 	return medians->on_rank[place * PIPESIM_N_KINDS + kind];
+}
+
+/* Shares by which some micro-batch is longer or shorter before lengths are told, in millionths. */
+#define UNEQUAL (PIPESIM_PPM / 10)
+
+/* What @op of @rank usually takes. */
+static gint64 usual_at(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
+	guint rank, const PipesimRecordOp *op)
+{
+	return pipesim_median_on_rank(medians, pipeline->replica, rank, op->stage, op->kind);
+}
+
+/* What ops of @pipeline differ from what is usual, in all, where micro-batches are of @length; NULL: of equal. */
+static double differ(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
+	const gint64 *length)
+{
+	double sum = 0;
+
+	for (guint rank = 0; rank < medians->joined->ranks; rank++)
+		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
+			i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const gint64 usual = usual_at(medians, pipeline, rank, op);
+
+			sum += fabs((double)op->sustained -
+				    (double)usual *
+					    (length != NULL ? (double)length[op->microbatch] /
+								      PIPESIM_PPM
+							    : 1));
+		}
+	return sum;
+}
+
+/* Each @length, the median of what its ops take of what is usual, becomes what those take in all that are within a fifth of it. */
+static void weigh(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
+	guint microbatches, gint64 *length)
+{
+	g_autofree double *took = g_new0(double, 2 * (gsize)microbatches);
+	double *usually = took + microbatches;
+
+	for (guint rank = 0; rank < medians->joined->ranks; rank++)
+		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
+			i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const double usual =
+				(double)MAX(usual_at(medians, pipeline, rank, op), 0);
+			const double likely =
+				usual * (double)length[op->microbatch] / PIPESIM_PPM;
+
+			if (fabs((double)op->sustained - likely) <= likely / 5) {
+				took[op->microbatch] += (double)op->sustained;
+				usually[op->microbatch] += usual;
+			}
+		}
+	for (guint m = 0; m < microbatches; m++)
+		if (usually[m] > 0)
+			length[m] = (gint64)(PIPESIM_PPM * took[m] / usually[m]);
+}
+
+/* Those of a micro-batch of average length, which is @average. */
+static void stretch(PipesimMedians *medians, guint replicas, gint64 average)
+{
+	const guint stages = medians->joined->stages * PIPESIM_N_KINDS;
+
+	medians->average = average;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		medians->even[kind] =
+			pipesim_time_scale(medians->even[kind], average, PIPESIM_PPM);
+	for (guint i = 0; i < stages; i++)
+		if (medians->stage[i] != NEVER)
+			medians->stage[i] =
+				pipesim_time_scale(medians->stage[i], average, PIPESIM_PPM);
+	for (guint i = 0; i < medians->joined->held->len * replicas * PIPESIM_N_KINDS; i++)
+		if (medians->on_rank[i] != NEVER)
+			medians->on_rank[i] =
+				pipesim_time_scale(medians->on_rank[i], average, PIPESIM_PPM);
+}
+
+gint64 *pipesim_median_lengths(PipesimMedians *medians, const PipesimRecord *record,
+	const PipesimRecordPipeline *pipeline)
+{
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
+	const guint microbatches = record->joined.microbatches;
+	g_autofree gint64 *length = g_new(gint64, microbatches);
+	gboolean unequal = FALSE;
+	gint64 sum = 0;
+
+	for (guint m = 0; m < microbatches; m++)
+		length[m] = PIPESIM_PPM;
+	for (guint rank = 0; rank < medians->joined->ranks; rank++)
+		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
+			i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const gint64 usual = usual_at(medians, pipeline, rank, op);
+
+			/* A pair is of two. */
+			if (op->kind == PIPESIM_FB)
+				return NULL;
+			if (usual > 0)
+				g_array_append_val(
+					samples, ((PipesimSample){op->microbatch,
+							 pipesim_time_scale(op->sustained,
+								 PIPESIM_PPM, usual)}));
+		}
+	pipesim_sample_medians(samples, length);
+	weigh(medians, pipeline, microbatches, length);
+	for (guint m = 0; m < microbatches; m++) {
+		unequal |= ABS(length[m] - PIPESIM_PPM) > UNEQUAL;
+		sum += length[m];
+	}
+	if (!unequal || 2 * differ(medians, pipeline, length) > differ(medians, pipeline, NULL))
+		return NULL;
+	stretch(medians, record->n_replicas, sum / microbatches);
+	for (guint m = 0; m < microbatches; m++)
+		length[m] = pipesim_time_scale(length[m], PIPESIM_PPM, medians->average);
+	return g_steal_pointer(&length);
 }

@@ -10,6 +10,7 @@ typedef struct {
 	 * ops stood still inside; and what the first is of its median over all, in millionths, of kinds that never ran, too. */
 	gint64 *stage, *idle, *share;
 	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
+	gint64 average; /* what all but the shares were made longer by for that, in millionths; 0: they were not */
 	gboolean at_usual_speed; /* stages are as long as on a rank of usual speed */
 	gboolean split;          /* some backward ran in halves, I and W */
 } PipesimMedians;
@@ -32,6 +33,12 @@ void pipesim_medians_free(PipesimMedians *medians);
 /** pipesim_median_on_rank: of a stage on one of its ranks in one replica. */
 gint64 pipesim_median_on_rank(
 	const PipesimMedians *medians, guint replica, guint rank, guint stage, guint kind);
+
+/** pipesim_median_lengths: how long each micro-batch of @pipeline is against their average, in millionths: of what its ops
+ * take of their medians the median. @medians become those of a micro-batch of average length. For g_free(); NULL where they are
+ * as good as equal, or where that does not explain half of what ops differ. */
+gint64 *pipesim_median_lengths(PipesimMedians *medians, const PipesimRecord *record,
+	const PipesimRecordPipeline *pipeline);
 
 /** pipesim_median_share: the share of @part of the costs, a stage and a kind below PIPESIM_FB. */
 static inline gint64 pipesim_median_share(const PipesimMedians *medians, guint part)

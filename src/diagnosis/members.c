@@ -196,6 +196,8 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 		json, "mean_absolute_error", SHARE, pipesim_told_mean_error(diagnosis, TRUE));
 	PIPESIM_EACH(json, "causes", object, PIPESIM_N_CAUSES, TRUE, put_cause, diagnosis);
 	PIPESIM_LIST(json, "busy_per_rank_ms", TIME, shape->ranks, diagnosis->busy[i]);
+	PIPESIM_LIST(json, "microbatch_lengths", FACTOR, diagnosis->n_lengths,
+		(double)diagnosis->length[i] / PIPESIM_PPM);
 	PIPESIM_EACH(json, "losses", line, diagnosis->n_losses, TRUE, put_loss, diagnosis);
 	PIPESIM_MEMBER(json, "executed_makespan_ms", TIME, diagnosis->now.makespan);
 	put_causes(json, "schedules_keep", diagnosis, TRUE);

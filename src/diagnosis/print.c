@@ -22,6 +22,7 @@ static const char *const meanings[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_IMBALANCE] = "imbalance: stages that differ",
 	[PIPESIM_CAUSE_SLOW_RANK] = "slow-rank: ranks that differ",
 	[PIPESIM_CAUSE_CONTENTION] = "contention: ops beside messages",
+	[PIPESIM_CAUSE_LENGTHS] = "micro-batches: of other lengths",
 	[PIPESIM_CAUSE_OPS] = "ops: longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "messages: moving, waiting",
 	[PIPESIM_CAUSE_PEERS] = "peers: collectives that wait",
@@ -194,16 +195,22 @@ static char *word_stays(const PipesimDiagnosis *diagnosis)
 				  : -1;
 	const gint late =
 		diagnosis->stays[PIPESIM_CAUSE_HOST] ? cause[PIPESIM_CAUSE_HOST].rank : -1;
+	const gboolean lengths = diagnosis->stays[PIPESIM_CAUSE_LENGTHS];
+	const guint n = (slow >= 0) + (late >= 0) + lengths;
 	g_autoptr(GString) out = g_string_new("with ");
 
 	if (slow >= 0)
-		g_string_append_printf(
-			out, "rank %d as slow%s", slow, late >= 0 ? " and " : "");
+		g_string_append_printf(out, "rank %d as slow%s", slow,
+			n == 3   ? ", "
+			: n == 2 ? " and "
+				 : "");
 	if (late >= 0)
-		g_string_append_printf(out, "the host of rank %d as late", late);
-	g_string_append(out, slow >= 0 && late >= 0 ? " as they were" : " as it was");
-	return slow >= 0 || late >= 0 ? g_string_free(g_steal_pointer(&out), FALSE)
-				      : g_strdup("");
+		g_string_append_printf(
+			out, "the host of rank %d as late%s", late, lengths ? " and " : "");
+	if (lengths)
+		g_string_append(out, "micro-batches as long");
+	g_string_append(out, n > 1 || lengths ? " as they were" : " as it was");
+	return n > 0 ? g_string_free(g_steal_pointer(&out), FALSE) : g_strdup("");
 }
 
 static double gain_of(const PipesimDiagnosis *diagnosis, gint64 time)
@@ -344,6 +351,7 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_CONTENTION] = ("receives that wait slow the ops of rank %u "
 				      "beside them; a runtime that "
 				      "issues them later would not"),
+	[PIPESIM_CAUSE_LENGTHS] = "micro-batches are not of one length",
 	[PIPESIM_CAUSE_OPS] = "ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "rank %u waits for messages",
 	[PIPESIM_CAUSE_PEERS] = "collectives of rank %u wait for ",
@@ -442,6 +450,22 @@ static gboolean comes_and_goes(const PipesimDiagnosis *diagnosis, gint rank)
 	return 2 * (record->bursts[rank] - others) >= record->speed[rank] - PIPESIM_PPM;
 }
 
+/* ", 0.2 to 3.1 times the usual: ...". */
+static void append_lengths(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	gint64 least = G_MAXINT64, most = 0;
+
+	for (guint m = 0; m < diagnosis->n_lengths; m++) {
+		least = MIN(least, diagnosis->length[m]);
+		most = MAX(most, diagnosis->length[m]);
+	}
+	g_string_append_printf(out,
+		", %s to %s times their average; pipesim optimize --order microbatches orders "
+		"them, --pack evens them out",
+		pipesim_fixed((double)least / PIPESIM_PPM, 2),
+		pipesim_fixed((double)most / PIPESIM_PPM, 2));
+}
+
 static void decide(
 	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, PipesimScreen *screen)
 {
@@ -471,6 +495,8 @@ static void decide(
 		if (first == PIPESIM_CAUSE_SLOW_RANK && comes_and_goes(diagnosis, cause->rank))
 			g_string_append(
 				out, " now and then, as where another process is on its chip");
+		if (first == PIPESIM_CAUSE_LENGTHS)
+			append_lengths(diagnosis, out);
 		if (first == PIPESIM_CAUSE_IMBALANCE && balance == NULL)
 			g_string_append(out, "; --layers N says how to balance them");
 		g_string_append_printf(out, " (%s of %s)", pipesim_brief_time(cause->ns),
@@ -492,6 +518,18 @@ static void decide(
 	decide_schedule(diagnosis, screen);
 }
 
+/* Whom other replicas wait for, where that is none of what this one lost. */
+static void note_awaited(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
+{
+	const PipesimRecord *record = diagnosis->record;
+	g_autofree char *whom = word_awaited(diagnosis);
+
+	if (record->n_replicas > 1 && pipesim_told_awaited(diagnosis) >= 0 &&
+		record->waiting->late_ns * 100 >= diagnosis->measured * record->steps->len &&
+		find_first(diagnosis) != PIPESIM_CAUSE_PEERS)
+		pipesim_screen_say(notes, "other replicas wait for %s in collectives", whom);
+}
+
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
 	const PipesimBalance *balance, const GPtrArray *notices, const PipesimStyle *style,
 	GString *out)
@@ -505,6 +543,7 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 		note_balance(diagnosis, balance, screen->notes);
 	pipesim_lines_add(screen->notes, notices);
 	note_losses(diagnosis, screen->notes);
+	note_awaited(diagnosis, screen->notes);
 	if (diagnosis->spread != NULL)
 		note_spread(diagnosis, screen->notes);
 	if (what_if != NULL)
@@ -515,16 +554,3 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 	pipesim_screen_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }
-/* Whom other replicas wait for, where that is none of what this one lost. */
-static void note_awaited(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
-{
-	const PipesimRecord *record = diagnosis->record;
-	g_autofree char *whom = word_awaited(diagnosis);
-
-	if (record->n_replicas > 1 && pipesim_told_awaited(diagnosis) >= 0 &&
-		record->waiting->late_ns * 100 >= diagnosis->measured * record->steps->len &&
-		find_first(diagnosis) != PIPESIM_CAUSE_PEERS)
-		pipesim_screen_say(notes, "other replicas wait for %s in collectives", whom);
-}
-
-	note_awaited(diagnosis, screen->notes);

@@ -57,6 +57,8 @@ static void append_replica(
 			took[i] = pipesim_op_duration(program, run->times, rank, op);
 			if ((gint)pipesim_op_stage(program, rank, op) == made->long_stage)
 				took[i] *= 2;
+			if (made->lengths != NULL)
+				took[i] = took[i] * made->lengths[op->microbatch] / 100;
 			if ((gint)rank == made->slow && replica + 1 == made->replicas)
 				took[i] += took[i] * made->percent / 100;
 			if (here && i == made->op)

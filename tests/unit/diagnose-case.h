@@ -11,7 +11,8 @@ typedef struct {
 	guint ranks, microbatches, replicas, steps;
 	/* Of this rank in the last replica, -1: of none, ops take so many per cent more. */
 	gint slow, percent;
-	gint long_stage; /* takes twice as long in all replicas; -1: none does */
+	const guint *lengths; /* NULL, or what ops of each micro-batch take, per cent */
+	gint long_stage;      /* takes twice as long in all replicas; -1: none does */
 	/* Before or, of ops, within the op of this index of step 0, replica 0. */
 	guint32 op;
 	gint64 late_host, late_message, longer;

@@ -218,6 +218,34 @@ START_TEST(what_was_injected_is_found)
 }
 END_TEST
 
+/* Their means are the usual length, and more than that. */
+static const guint lengths[][8] = {
+	{100, 50, 200, 100, 150, 100, 75, 25}, {40, 40, 40, 40, 40, 200, 200, 200}};
+
+START_TEST(unequal_microbatches_are_told)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+	const PipesimCause *cause;
+
+	made.lengths = lengths[_i];
+	make_case(&one, &made);
+	check_sums(one.found);
+	ck_assert_uint_eq(one.found->n_lengths, 8);
+	for (guint m = 0; m < 8; m++)
+		ck_assert_int_eq(one.found->length[m], PIPESIM_PPM / 100 * lengths[_i][m]);
+	/* Micro-batches of the average length take what those of one length take. */
+	cause = &one.found->cause[PIPESIM_CAUSE_LENGTHS];
+	ck_assert_int_eq(cause->ns, one.found->measured - 11 * 26 * MS);
+	ck_assert_int_eq(cause->without, 11 * 26 * MS);
+	for (guint kind = PIPESIM_CAUSE_IMBALANCE; kind < PIPESIM_N_CAUSES; kind++)
+		if (kind != PIPESIM_CAUSE_LENGTHS)
+			ck_assert_int_eq(cause_of(&one, kind), 0);
+	/* And they stay in other schedules. */
+	ck_assert_int_eq(one.found->now.makespan, one.found->measured);
+}
+END_TEST
+
 /* What other schedules take with a rank of a replica that is slow, and without it. */
 START_TEST(a_slow_replica_stays_in_schedules)
 {
@@ -738,6 +766,7 @@ Suite *diagnosis_causes_suite(void)
 
 	tcase_add_test(causes, a_clean_step_is_its_schedule);
 	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
+	tcase_add_loop_test(causes, unequal_microbatches_are_told, 0, G_N_ELEMENTS(lengths));
 	tcase_add_test(causes, a_slow_replica_stays_in_schedules);
 	tcase_add_test(causes, lost_time_stands_on_the_timeline);
 	tcase_add_test(causes, long_stages_are_imbalance);
