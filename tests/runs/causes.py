@@ -1,4 +1,4 @@
-"""What goes wrong on purpose in steps of record-megatron.py and record-deepspeed.py, where the environment has
+"""What goes wrong on purpose in steps of record-*.py of frameworks, where the environment has
 
     PIPESIM_CAUSES=2:host:1,4:data:0,6:pause:1,8:gc:1,10:shared:1     STEP:CAUSE:RANK from PIPESIM_FIRST_STEP on
 
@@ -32,10 +32,12 @@ class Causes:
         rank, first = os.environ.get("RANK"), int(os.environ.get("PIPESIM_FIRST_STEP", "0"))
         words = [one.split(":") for one in os.environ.get("PIPESIM_CAUSES", "").split(",") if one]
         self.of_step = {first + int(step): cause for step, cause, of in words if of == rank}
-        self.kernel = torch.cuda._compile_kernel(HOLD, "hold_for") if "pause" in self.of_step.values() else None
+        self.kernel = None
         self.step, self.cause, self.forwards, self.backwards = -1, None, 0, 0
 
     def begin_step(self):
+        if self.kernel is None and "pause" in self.of_step.values():  # on the device that is set by now
+            self.kernel = torch.cuda._compile_kernel(HOLD, "hold_for")
         self.step += 1
         self.forwards = self.backwards = 0
         self.cause = self.of_step.get(self.step)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Steps of DeepSpeed's pipeline engine on a plain transformer, as torch.profiler sees them:
 
-    torchrun --nproc-per-node 4 tests/runs/record-deepspeed.py OUT [HIDDEN [STEPS]]
+    torchrun --nproc-per-node 4 tests/runs/record-deepspeed.py OUT [HIDDEN [STEPS [INTERVAL]]]
 
-writes OUT-rank0.json and so on. causes.py says what may go wrong in them on purpose.
+writes OUT-rank0.json and so on; INTERVAL layers between two checkpoints are recomputed. causes.py says what may go wrong in
+them on purpose.
 """
+import functools
 import os
 import sys
 
@@ -15,11 +17,13 @@ from deepspeed.pipe import LayerSpec, PipelineModule
 from deepspeed.runtime.pipe import schedule
 from deepspeed.runtime.pipe.engine import PipelineEngine
 from torch import nn
-from torch.nn import functional
+from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
 LAYERS, LENGTH, VOCABULARY, MICROBATCHES = 8, 2048, 32000, 8
 HIDDEN = int(sys.argv[2]) if len(sys.argv) > 2 else 2048
 STEPS = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+INTERVAL = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 BEFORE = 8
 
 
@@ -33,9 +37,9 @@ class Layer(nn.Module):
     def forward(self, x):
         batch, length, hidden = x.shape
         q, k, v = self.qkv(self.norm(x)).view(batch, length, 3, hidden // 128, 128).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        attended = scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(attended.transpose(1, 2).reshape(batch, length, hidden))
-        return x + self.down(functional.gelu(self.up(self.second_norm(x))))
+        return x + self.down(gelu(self.up(self.second_norm(x))))
 
 
 class Head(nn.Module):
@@ -48,7 +52,7 @@ class Head(nn.Module):
 
 
 def loss_of(output, labels):
-    return functional.cross_entropy(output.float().view(-1, output.size(-1)), labels.view(-1))
+    return cross_entropy(output.float().view(-1, output.size(-1)), labels.view(-1))
 
 
 def batches():
@@ -74,7 +78,8 @@ def main():
     deepspeed.init_distributed()
     layers = [LayerSpec(nn.Embedding, VOCABULARY, HIDDEN)] + [LayerSpec(Layer)] * LAYERS + [LayerSpec(Head)]
     model = PipelineModule(layers, num_stages=int(os.environ["WORLD_SIZE"]), loss_fn=loss_of,
-                           partition_method="parameters")
+                           partition_method="parameters", activation_checkpoint_interval=INTERVAL,
+                           activation_checkpoint_func=functools.partial(checkpoint, use_reentrant=False))
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": MICROBATCHES,
               "bf16": {"enabled": True}, "zero_optimization": {"stage": 0}}

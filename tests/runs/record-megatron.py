@@ -3,10 +3,12 @@
 
     torchrun --nproc-per-node 4 tests/runs/record-megatron.py --pipeline-model-parallel-size 4 ...
 
-tests/runs/README.md has the arguments, causes.py what may go wrong on purpose. Its profiles lie beside the folder of
---tensorboard-dir, in torch_profile.
+tests/runs/README.md has the arguments, causes.py what may go wrong on purpose. PIPESIM_LENGTHS=2048,512,... in the
+environment: sequences of these lengths in turn, unpadded. Its profiles lie beside the folder of --tensorboard-dir, in
+torch_profile.
 """
 import functools
+import os
 import time
 
 import causes
@@ -21,6 +23,7 @@ from megatron.training.arguments import parse_and_validate_args
 
 
 wrong = causes.Causes()
+lengths = [int(word) for word in os.environ.get("PIPESIM_LENGTHS", "").split(",") if word]
 
 
 class Tokens(torch.utils.data.Dataset):
@@ -31,9 +34,10 @@ class Tokens(torch.utils.data.Dataset):
         return self.samples
 
     def __getitem__(self, index):
-        tokens = torch.randint(0, 8000, (self.length + 1,), generator=torch.Generator().manual_seed(index))
+        length = lengths[index % len(lengths)] if lengths else self.length
+        tokens = torch.randint(0, 8000, (length + 1,), generator=torch.Generator().manual_seed(index))
         return {"tokens": tokens[:-1].contiguous(), "labels": tokens[1:].contiguous(),
-                "loss_mask": torch.ones(self.length), "position_ids": torch.arange(self.length)}
+                "loss_mask": torch.ones(length), "position_ids": torch.arange(length)}
 
 
 def datasets(_samples, vp_stage=None):
@@ -76,6 +80,7 @@ def main():
     megatron.core.datasets.utils.compile_helpers = lambda: None  # of datasets on disk
     set_startup_timestamps(program_start=time.time(), main_entry=time.time())
     args = parse_and_validate_args(args_defaults={"tokenizer_type": "NullTokenizer"})
+    args.variable_seq_lengths = bool(lengths)
     config = pretrain_cfg_container_from_args(args, gpt_config_from_args(args))
     pretrain(config, datasets, ModelType.encoder_or_decoder, forward_step)
 
