@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memfd_create */
 #include "pairs-program.h"
 #include <fcntl.h>
 #include <glib/gstdio.h>

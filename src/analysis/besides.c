@@ -2,8 +2,6 @@
  * under FSDP. The list decides, as a host issues it without waiting; times do not matter. Sources: PyTorch's
  * stage.py and schedules.py of 2.11 and 2.15, by when tensors were seen to go (python/measuring/lifetimes.py);
  * Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
-#include "config.h"
-
 #include "analysis/parts.h"
 #include "base/arena.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/best-order.h"
 #include "analysis/report.h"
 #include "model/split.h"

@@ -1,6 +1,4 @@
 /* What waiting for messages costs a step, and where ranks wait. */
-#include "config.h"
-
 #include "analysis/parts.h"
 #include "analysis/stays.h"
 #include "base/arena.h"

@@ -2,8 +2,6 @@
  * order of the same ops can beat, from their data dependencies alone: a rank cannot begin
  * before its first input exists (its head), has all its work to do, and what follows its last
  * op takes its time (its tail). */
-#include "config.h"
-
 #include "analysis/parts.h"
 #include "base/arena.h"
 

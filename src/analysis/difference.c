@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/difference.h"
 #include "runtime/cell.h"
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/footing.h"
 
 gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v,

@@ -1,6 +1,4 @@
 /* The published formulae beside the simulation, and why the two differ. */
-#include "config.h"
-
 #include "analysis/parts.h"
 
 static void G_GNUC_PRINTF(2, 3) add(PipesimReport *report, const char *format, ...)

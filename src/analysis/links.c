@@ -1,6 +1,4 @@
 /* What the links do to a step. */
-#include "config.h"
-
 #include "analysis/parts.h"
 
 static int by_id(gconstpointer a, gconstpointer b)

@@ -1,7 +1,5 @@
 /* Activations and bytes. A rank runs one op after the other, so its order alone decides what it
  * holds; times do not matter. */
-#include "config.h"
-
 #include "analysis/held.h"
 #include "analysis/parts.h"
 #include <string.h>

@@ -1,6 +1,4 @@
 /* What the power of chips, receives that wait and hosts that launch ops do to a step. */
-#include "config.h"
-
 #include "analysis/parts.h"
 
 /* How much longer @step takes than the same without what @flags leave out. FALSE with

@@ -1,6 +1,4 @@
 /* What callers of the library are offered: one step, and one order at many costs. */
-#include "config.h"
-
 #include "analysis/best-order.h"
 #include "analysis/run.h"
 #include "engine/lanes.h"

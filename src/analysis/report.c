@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/parts.h"
 
 static void fill_bubble(const PipesimSubject *subject, PipesimReport *report)

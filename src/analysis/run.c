@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "analysis/run.h"
 #include "analysis/best-order.h"
 #include "analysis/footing.h"
-#include "analysis/run.h"
 #include "engine/mixed.h"
 #include "model/split.h"
 #include "order/offload.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/samples.h"
 #include <math.h>
 #include <stdlib.h>

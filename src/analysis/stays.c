@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/stays.h"
 
 /* Adds @wait to @out, cut by the ops from *op on, none of which ends before it begins. */

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "analysis/best-order.h"
 #include "analysis/steady.h"
+#include "analysis/best-order.h"
 #include "engine/stream.h"
 #include "model/split.h"
 

@@ -1,7 +1,5 @@
 /* The step as training sees it: with the reduction of gradients and the optimizer, in tokens
  * and FLOPs. */
-#include "config.h"
-
 #include "analysis/parts.h"
 #include <math.h>
 

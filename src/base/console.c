@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/console.h"
 
 static _Thread_local PipesimConsole *own;

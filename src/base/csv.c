@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/csv.h"
 
 #include <csv.h>

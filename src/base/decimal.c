@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/decimal.h"
 
 /* Below 10^18 one more digit fits. */

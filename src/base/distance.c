@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/distance.h"
 #include <string.h>
 

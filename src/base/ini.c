@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/ini.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/array.h"
 #include "base/input.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <fcntl.h>

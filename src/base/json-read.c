@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/json-read.h"
 
 #include <string.h>

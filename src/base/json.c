@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/member.h"
 
 #define MAX_DEPTH 16

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/kind.h"
 
 #include <string.h>

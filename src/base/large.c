@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/large.h"
 
 #ifdef __GLIBC__

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "base/number.h"
+#include "base/decimal.h"
 #include <math.h>
 #include <string.h>
 

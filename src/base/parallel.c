@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/parallel.h"
 
 typedef struct {

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/path.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/decimal.h"
 #include "cli/command.h"
 #include "diagnosis/traces.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/difference.h"
 #include "cli/command.h"
 #include "output/figures.h"

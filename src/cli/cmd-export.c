@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/best-order.h"
 #include "cli/command.h"
 #include "runtime/runtime.h"

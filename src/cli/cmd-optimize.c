@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/optimize-curve.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "cli/command.h"
 #include "model/phases.h"
 #include "output/screen.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/path.h"
 #include "base/sink.h"
 #include "cli/command.h"

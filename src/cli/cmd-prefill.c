@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/input.h"
 #include "cli/command.h"
 #include "prefill/prefill.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "analysis/steady.h"
 #include "cli/command.h"
 #include "layout/choose.h"

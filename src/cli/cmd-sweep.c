@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "cli/command.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"

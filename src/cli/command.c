@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "cli/command.h"
 #include <string.h>
 

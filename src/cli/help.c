@@ -1,9 +1,7 @@
 /* What the program says of itself: by command, by topic, by option. All of it is of the tables of commands and
  * settings. */
-#include "config.h"
-
-#include "base/distance.h"
 #include "cli/help.h"
+#include "base/distance.h"
 #include "output/table.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/console.h"
 #include "base/input.h"
 #include "base/large.h"

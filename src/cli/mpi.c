@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "cli/mpi.h"
 
 /* The library is alone. */

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "cli/optimize-curve.h"
 #include "optimize/mixed.h"
 #include "output/figures.h"

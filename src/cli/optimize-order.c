@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "cli/optimize-order.h"
 #include "analysis/best-order.h"
 #include "base/array.h"
-#include "cli/optimize-order.h"
 #include "model/random.h"
 #include "output/figures.h"
 #include "output/screen.h"

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/array.h"
 #include "cli/optimize-pack.h"
+#include "base/array.h"
 #include "model/costs-file.h"
 #include "model/random.h"
 #include "transformer/sequences.h"

@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "cli/program.h"
 #include "base/console.h"
 #include "base/distance.h"
 #include "cli/help.h"
-#include "cli/program.h"
 #include "cli/run.h"
 #include <string.h>
 

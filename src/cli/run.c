@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "cli/run.h"
 #include "base/console.h"
 #include "base/distance.h"
 #include "cli/help.h"
-#include "cli/run.h"
 #include "output/gnuplot.h"
 #include "setup/import.h"
 #include <string.h>

@@ -1,11 +1,9 @@
-#include "config.h"
-
+#include "cli/sweep-run.h"
 #include "base/console.h"
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/sink.h"
 #include "cli/command.h"
-#include "cli/sweep-run.h"
 #include "sweep/wire.h"
 #include <errno.h>
 #include <glib/gstdio.h>

@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "cli/terminal.h"
 #include "base/console.h"
 #include "base/path.h"
-#include "cli/terminal.h"
 #include <langinfo.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/advice.h"
 #include "diagnosis/governed.h"
 #include <math.h>

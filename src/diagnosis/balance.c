@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/balance.h"
 #include <stdlib.h>
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "diagnosis/clocks.h"
+#include "base/number.h"
 
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/doctor.h"
 
 /* @durations, by op of the program, for the ops of @step, where pairs ran in halves: F has its share by what both

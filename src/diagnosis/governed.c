@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/governed.h"
 #include "measure/beside.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/measured.h"
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* A diagnosis for programs: JSON and CSV. */
-#include "config.h"
-
 #include "diagnosis/print.h"
 #include "diagnosis/spread.h"
 #include "diagnosis/told.h"

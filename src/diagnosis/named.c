@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/named.h"
 #include "runtime/lowering.h"
 

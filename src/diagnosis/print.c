@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/print.h"
 #include "diagnosis/spread.h"
 #include "diagnosis/told.h"

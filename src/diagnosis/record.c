@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "diagnosis/record.h"
 #include "base/number.h"
 #include "diagnosis/clocks.h"
-#include "diagnosis/record.h"
 #include "diagnosis/speed.h"
 #include "measure/beside.h"
 

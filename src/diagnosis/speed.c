@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "diagnosis/speed.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>

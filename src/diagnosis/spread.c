@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/spread.h"
 #include <stdlib.h>
 

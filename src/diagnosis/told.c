@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "diagnosis/told.h"
 #include "output/figures.h"
 #include <math.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "diagnosis/named.h"
 #include "diagnosis/traces.h"
+#include "diagnosis/named.h"
 #include "measure/part.h"
 #include "measure/peers.h"
 #include "measure/reader.h"

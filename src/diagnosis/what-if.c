@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "diagnosis/what-if.h"
 #include "base/arena.h"
 #include "base/number.h"
-#include "diagnosis/what-if.h"
 #include <math.h>
 #include <string.h>
 

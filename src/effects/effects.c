@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "effects/effects.h"
+#include "base/decimal.h"
 #include "effects/launches.h"
 #include "measure/group.h"
 #include "measure/reader.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "effects/fit-contention.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "effects/history.h"
 #include "measure/group.h"
 

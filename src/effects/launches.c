@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "effects/launches.h"
 
 #include "model/statistics.h"

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "effects/loops.h"
+#include "base/number.h"
 #include "measure/group.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "effects/print.h"
 #include "order/program.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "effects/search-power.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* Ops and messages that end, in one order of time; what ends lets a rank issue and run more. */
-#include "config.h"
-
+#include "engine/comm.h"
 #include "base/large.h"
 #include "base/tournament.h"
-#include "engine/comm.h"
 #include "engine/durations.h"
 #include "engine/edges.h"
 #include "engine/events.h"

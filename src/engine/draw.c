@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/durations.h"
 
 /* Most pairs that are looked up: 8 MB. */

@@ -1,9 +1,7 @@
 /* A queue of one event a rank; messages are placed on their links when they are ready. */
-#include "config.h"
-
+#include "engine/dynamic.h"
 #include "base/large.h"
 #include "base/tournament.h"
-#include "engine/dynamic.h"
 #include "engine/edges.h"
 #include "engine/slowdown.h"
 

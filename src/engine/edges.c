@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/edges.h"
 
 /* Whether gradients of weights come out of @op. */

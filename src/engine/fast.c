@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "engine/durations.h"
 #include "engine/fast.h"
+#include "engine/durations.h"
 
 /* In timeline->end: less than any time plus any latency. */
 #define NOT_RUN G_MININT64

@@ -1,8 +1,6 @@
 /* What repeats of a run that is told, once it does: where all ranks stand, and all messages are, as they were some
  * supersteps ago, but for as many micro-batches more and each moment as much later, the supersteps to come are like those,
  * as far as the loops go. */
-#include "config.h"
-
 #include "engine/flow.h"
 #include "order/long-loops.h"
 #include <string.h>

@@ -1,8 +1,6 @@
 /* Megatron-LM's schedules (runtime/megatron.h) as they run. In a communicator of two ranks what is first in line at both ends
  * is the same message: it moves when both have come to it and the one before it is there. Messages of a batch wait for
  * each other's ends alone, as the batch before is waited for. */
-#include "config.h"
-
 #include "engine/flow.h"
 #include "runtime/megatron.h"
 #include "runtime/rounds.h"

@@ -1,6 +1,4 @@
 /* PyTorch's rounds (runtime/rounds.h) as they run. */
-#include "config.h"
-
 #include "engine/flow.h"
 #include "runtime/rounds.h"
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/large.h"
 #include "engine/flow.h"
+#include "base/large.h"
 #include <string.h>
 
 /* Between the stages' moments: where micro-batches are a power of two, all of them would otherwise want the same lines of

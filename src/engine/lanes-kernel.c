@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/lanes-kernel.h"
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "engine/fast.h"

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/arena.h"
 #include "engine/mixed.h"
+#include "base/arena.h"
 #include <string.h>
 
 #define NOT_YET G_MININT64

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "engine/fast.h"
 #include "engine/period.h"
+#include "engine/fast.h"
 #include "engine/ruled.h"
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "engine/flow.h"
 #include "engine/ruled-flow.h"
+#include "engine/flow.h"
 #include "runtime/rounds.h"
 
 /* Ops of their own numbers as one loop a rank. */

@@ -1,6 +1,4 @@
 /* PIPESIM_LANES runs of one list side by side: who waits for whom is the same in all of them. */
-#include "config.h"
-
 #include "engine/ruled-kernel.h"
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/ruled-leap.h"
 #include "order/long-loops.h"
 #include "runtime/megatron.h"

@@ -1,6 +1,4 @@
 /* Who waits for whom in a run of a list, written down: moments are nodes of a graph for lanes. */
-#include "config.h"
-
 #include "engine/ruled-kernel.h"
 
 /* Nodes that are looked at to see whether one comes behind another. Where that is not seen, there

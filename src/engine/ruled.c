@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/ruled-kernel.h"
 #include "runtime/rules.h"
 #include <string.h>

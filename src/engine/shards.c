@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/shards.h"
 #include "runtime/runtime.h"
 

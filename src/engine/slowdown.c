@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/slowdown.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-#include "config.h"
-
+#include "engine/step.h"
 #include "base/parallel.h"
 #include "engine/comm.h"
 #include "engine/draw.h"
@@ -10,7 +9,6 @@
 #include "engine/ruled-flow.h"
 #include "engine/ruled-leap.h"
 #include "engine/slowdown.h"
-#include "engine/step.h"
 #include "engine/stream.h"
 #include <string.h>
 

@@ -27,8 +27,6 @@
  * A slot must not be written again before it was read. Where a message is carried for longer
  * than a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by
  * what software pipelining calls modulo variable expansion). */
-#include "config.h"
-
 #include "engine/stream-step.h"
 #include <string.h>
 

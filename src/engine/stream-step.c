@@ -11,8 +11,6 @@
  *
  * A start is the largest of when the rank is free and what it takes: the longest path up to it.
  * Ranks run as far as their communicators let them, in any order: a topological one of the ops. */
-#include "config.h"
-
 #include "engine/stream-step.h"
 
 #define FIRST_ROOM 64 /* messages of a communicator; doubled where ranks wait for more */

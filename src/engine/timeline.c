@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/timeline.h"
 #include "runtime/runtime.h"
 

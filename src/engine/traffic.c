@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "engine/traffic.h"
 
 PipesimTraffic *pipesim_traffic_new(const PipesimNetwork *network, guint flags)

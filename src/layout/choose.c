@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "analysis/footing.h"
 #include "layout/choose.h"
+#include "analysis/footing.h"
 #include "layout/layouts.h"
 #include "transformer/cutter.h"
 #include <math.h>

@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "layout/family.h"
 #include "analysis/best-order.h"
 #include "analysis/parts.h"
 #include "engine/lanes.h"
-#include "layout/family.h"
 #include "layout/moments.h"
 #include "model/split.h"
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "layout/layout-counts.h"
 #include <math.h>
 

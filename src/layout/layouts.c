@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "layout/layouts.h"
 #include "layout/family.h"
 #include "layout/layout-counts.h"
 #include "layout/layout-cuts.h"
-#include "layout/layouts.h"
 #include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "layout/moments.h"
 #include "analysis/parts.h"
 #include "base/hash.h"
-#include "layout/moments.h"
 #include <string.h>
 
 /* Sums of bytes stay below it. */

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "measure/beside.h"
+#include "base/number.h"
 
 #include <math.h>
 

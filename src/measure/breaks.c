@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/breaks.h"
 
 GArray *pipesim_breaks_list(const PipesimProfile *profile)

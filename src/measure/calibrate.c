@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "measure/calibrate.h"
+#include "base/decimal.h"
 #include "measure/stage-times.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/group.h"
 
 #include <math.h>

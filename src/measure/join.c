@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/join.h"
 
 /* More than any run has; beyond, a number is no stage or rank. */

@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "measure/kernels.h"
 #include "base/number.h"
 #include "measure/beside.h"
-#include "measure/kernels.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/input.h"
 #include "measure/part.h"
+#include "base/input.h"
 #include "measure/reader.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "measure/peers.h"
+#include "base/number.h"
 
 /* Fewer of a kind do not tell what is usual. */
 #define LEAST_USUAL 4

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "measure/processes.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,8 @@
-#include "config.h"
-
+#include "measure/profile.h"
 #include "base/number.h"
 #include "measure/beside.h"
 #include "measure/breaks.h"
 #include "measure/kernels.h"
-#include "measure/profile.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/kind.h"
 #include "measure/range-rules.h"
+#include "base/kind.h"
 
 typedef struct {
 	char **words; /* KIND REGEX COMPONENT PHASE [CHUNK] */

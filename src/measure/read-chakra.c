@@ -3,8 +3,6 @@
  * have what nodes took, in microseconds, and which node each is below, but seldom when it began:
  * then they have times of ops, no steps. What a GPU did is of the op that the nearest node above it
  * with a known name is, or goes by its own name: rules for kernels. */
-#include "config.h"
-
 #include "base/number.h"
 #include "measure/reader.h"
 

@@ -12,8 +12,6 @@
  *	start_us		on a clock that all ranks share within a step
  *	dur_us, or end_us	in any unit
  */
-#include "config.h"
-
 #include "base/decimal.h"
 #include "measure/reader.h"
 

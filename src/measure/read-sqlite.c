@@ -1,8 +1,6 @@
 /* Exports of Nsight Systems to SQLite (nsys export --type sqlite): NVTX ranges, calls on the host and
  * what GPUs did, of each process that used one. The tables are those of the exporter's schema reference,
  * docs.nvidia.com/nsight-systems. */
-#include "config.h"
-
 #include "measure/processes.h"
 #include "measure/reader.h"
 

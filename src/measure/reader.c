@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "measure/reader.h"
 #include "measure/part.h"
 #include "measure/peers.h"
 #include "measure/processes.h"
-#include "measure/reader.h"
 
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/select.h"
 
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/stage-times.h"
 #include "model/costs.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/decimal.h"
 #include "base/number.h"
 #include "measure/reader.h"

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "measure/trace.h"
+#include "base/decimal.h"
 
 #include <string.h>
 

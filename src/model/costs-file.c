@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "model/costs-file.h"
 #include "base/decimal.h"
 #include "base/ini.h"
-#include "model/costs-file.h"
 
 #include <math.h>
 #include <string.h>

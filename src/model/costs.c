@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/costs.h"
 #include <string.h>
 

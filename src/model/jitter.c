@@ -14,8 +14,6 @@
  * whose mean, variance and autocorrelation are known in closed form (chain_variance()), but
  * whose form is not: it is that of many sums drawn once (draw_part()), then moved and stretched
  * to the mean and variance that it must have (fit_form()). */
-#include "config.h"
-
 #include "model/jitter.h"
 #include "model/random.h"
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/ini.h"
 #include "model/network.h"
+#include "base/ini.h"
 
 #include <string.h>
 

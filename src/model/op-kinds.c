@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/op-kinds.h"
 
 #define COMPUTES(called, takes, frees, looks)                                       \

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/phases.h"
 #include "model/phases.h"
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/power.h"
 
 __extension__ typedef __int128 Wide;

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/shape.h"
 
 gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "model/slice-plan.h"
+#include "base/decimal.h"
 
 #include <math.h>
 #include <string.h>

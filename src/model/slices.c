@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/slices.h"
 #include <math.h>
 #include <stdlib.h>

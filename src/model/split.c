@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "model/slices.h"
 #include "model/split.h"
+#include "model/slices.h"
 
 __extension__ typedef __int128 Wide;
 

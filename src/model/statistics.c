@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/number.h"
 #include "model/statistics.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>

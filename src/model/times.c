@@ -1,6 +1,4 @@
 /* What an op of each stage takes and holds, of what was asked for the whole model. */
-#include "config.h"
-
 #include "model/slices.h"
 #include "model/split.h"
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "optimize/bound-busy.h"
 #include <string.h>
 

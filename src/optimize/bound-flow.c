@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "optimize/bound-flow.h"
 #include "base/number.h"
 #include "base/phases.h"
-#include "optimize/bound-flow.h"
 
 __extension__ typedef __int128 Wide;
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/phases.h"
 #include "optimize/bound-flow.h"
 #include "optimize/mixed.h"

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "optimize/bound-needs.h"
+#include "base/phases.h"
 #include <string.h>
 
 /* Micro-batches between two looks at the clock. */

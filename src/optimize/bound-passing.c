@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "optimize/bound-passing.h"
+#include "base/phases.h"
 #include <string.h>
 
 /* Comparisons of states in one run, about: a tenth of a second. */

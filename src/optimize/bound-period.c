@@ -1,7 +1,5 @@
 /* Steps without a barrier: what no period of an order is below. Of every rank the time from its first start to its
  * last end is part of its period, and with the optimizer all of it. */
-#include "config.h"
-
 #include "optimize/bound-flow.h"
 #include "schedule/search/problem.h"
 

@@ -1,6 +1,4 @@
 /* A proof in words. */
-#include "config.h"
-
 #include "optimize/bound.h"
 
 typedef struct {

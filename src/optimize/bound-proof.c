@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "optimize/bound-proof.h"
 
 #define NONE G_MAXUINT32

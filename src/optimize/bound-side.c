@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "optimize/bound-side.h"
 #include "base/phases.h"
 #include "optimize/bound-busy.h"
-#include "optimize/bound-side.h"
 #include <string.h>
 
 /* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. What has

@@ -1,7 +1,5 @@
 /* What must run before each op, and what behind it, is bound-side.c's; here each rank is filled between both, and
  * micro-batches pass each other. */
-#include "config.h"
-
 #include "base/phases.h"
 #include "optimize/bound-busy.h"
 #include "optimize/bound-flow.h"

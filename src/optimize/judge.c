@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "analysis/report.h"
 #include "optimize/judge.h"
+#include "analysis/report.h"
 #include <string.h>
 
 void pipesim_judge_init(

@@ -1,6 +1,4 @@
 /* More memory must never make a step longer: what is found within tighter limits counts too. */
-#include "config.h"
-
 #include "optimize/within.h"
 
 /* Of an activation, what I frees of it and the rest are told apart where it is of so many equal parts. */

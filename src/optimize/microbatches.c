@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/random.h"
 #include "optimize/deal.h"
 #include <math.h>

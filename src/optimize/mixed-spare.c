@@ -1,6 +1,4 @@
 /* Orders of which some activations are spared: an R, or copies there and back, in the lists of ranks. */
-#include "config.h"
-
 #include "optimize/mixed-own.h"
 #include "order/more.h"
 #include <string.h>

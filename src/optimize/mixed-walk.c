@@ -1,6 +1,4 @@
 /* Ops of an order that spares activations are moved one by one, and what is spared changes. */
-#include "config.h"
-
 #include "base/parallel.h"
 #include "model/random.h"
 #include "optimize/mixed-own.h"

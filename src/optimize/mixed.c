@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/split.h"
 #include "optimize/mixed-own.h"
 #include "optimize/state.h"

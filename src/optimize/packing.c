@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "optimize/packing.h"
 #include "base/array.h"
 #include "model/random.h"
 #include "optimize/deal.h"
-#include "optimize/packing.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "optimize/queue-walk.h"
+#include "base/phases.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "optimize/queue.h"
+#include "base/phases.h"
 #include <string.h>
 
 #define NO_OP PIPESIM_NO_OP

@@ -1,6 +1,4 @@
 /* Walks side by side where messages go by queues: hot at first, as what is short without queues is not with them. */
-#include "config.h"
-
 #include "base/parallel.h"
 #include "optimize/state.h"
 #include <math.h>

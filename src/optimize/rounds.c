@@ -1,6 +1,4 @@
 /* Walks side by side, in rounds after which each may go on from what another has found. */
-#include "config.h"
-
 #include "base/parallel.h"
 #include "optimize/state.h"
 #include <math.h>

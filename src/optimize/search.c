@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "model/split.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"

@@ -1,6 +1,4 @@
 /* What all that takes part in a search asks of it, and tells it. */
-#include "config.h"
-
 #include "optimize/state.h"
 
 void pipesim_search_offer(

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "optimize/stretch.h"
 #include <string.h>
 

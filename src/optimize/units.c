@@ -1,6 +1,4 @@
 /* Where the search of a step in a V begins: the shortest unit of one micro-batch, repeated. */
-#include "config.h"
-
 #include "optimize/state.h"
 #include "schedule/search/fold.h"
 #include <string.h>

@@ -1,6 +1,4 @@
 /* Moves of a walk: which ops change places, or run as one. What that makes of the order walk.c says. */
-#include "config.h"
-
 #include "base/phases.h"
 #include "optimize/walk-inner.h"
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/phases.h"
 #include "optimize/walk-inner.h"
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "order/build.h"
+#include "base/phases.h"
 
 void pipesim_build(const PipesimInstance *x, guint8 *codes)
 {

@@ -1,6 +1,4 @@
 /* Going once round a deadlock, and looking for the exchange of neighbours that undoes it. */
-#include "config.h"
-
 #include "order/cycle.h"
 
 /* Longer cycles are shown by their beginning. */

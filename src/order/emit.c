@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "order/emit.h"
 #include <string.h>
 

@@ -1,7 +1,5 @@
 /* Orders that were given op by op, with loops again: what counts its micro-batches up, as nearly all that schedules write
  * does, is known by its verbs, and verbs that repeat are a loop. */
-#include "config.h"
-
 #include "order/order.h"
 #include <stddef.h>
 #include <string.h>

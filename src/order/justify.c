@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "order/justify.h"
+#include "base/phases.h"
 #include <string.h>
 
 /* Times are off by less than so many average ops, either way; in a part of the order that is at most so many

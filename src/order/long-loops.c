@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "order/long-loops.h"
 #include <string.h>
 

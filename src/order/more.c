@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "order/more.h"
 #include <string.h>
 

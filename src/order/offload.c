@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "order/offload.h"
 #include "base/arena.h"
 #include "order/more.h"
-#include "order/offload.h"
 #include <string.h>
 
 /* The copy of what one op left, or of what it needs. */

@@ -1,6 +1,4 @@
 /* Whether an order can run to its end where messages never wait for each other. */
-#include "config.h"
-
 #include "base/arena.h"
 #include "order/cycle.h"
 #include "order/long-loops.h"

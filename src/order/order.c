@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "order/order.h"
 #include <stddef.h>
 #include <string.h>

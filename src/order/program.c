@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "order/program.h"
 #include <string.h>
 

@@ -1,7 +1,5 @@
 /* Execution traces of Chakra (mlcommons/chakra, schema/protobuf/et_def.proto), one file a rank: its version, then a
  * node each, in protobuf's wire format behind its length. measure/read-chakra.c reads them. */
-#include "config.h"
-
 #include "base/sink.h"
 #include "output/output.h"
 

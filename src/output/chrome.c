@@ -1,6 +1,4 @@
 /* Timelines as trace events for Perfetto and chrome://tracing. */
-#include "config.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,4 @@
 /* What the makespan of a run hangs on, in words. */
-#include "config.h"
-
 #include "output/table.h"
 #include "output/text.h"
 

@@ -1,6 +1,4 @@
 /* How measured times are spread. */
-#include "config.h"
-
 #include "output/gnuplot.h"
 #include "output/output.h"
 

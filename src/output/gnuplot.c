@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/samples.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "output/moments.h"
 #include <string.h>
 

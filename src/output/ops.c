@@ -1,7 +1,5 @@
 /* Every op of every run, a line each: a table of ops as docs/formats.md describes it, so that
  * pipesim itself reads it again; pipesim-microbench --replay runs it. */
-#include "config.h"
-
 #include "output/figures.h"
 
 static void write_ops(const PipesimComparison *comparison,

@@ -1,8 +1,6 @@
 /* A page that shows a comparison in a browser: page/page.html with the data as JSON in its
  * middle. What is drawn, printed and sorted there is made of that JSON by the scripts beside
  * it. */
-#include "config.h"
-
 #include <string.h>
 
 #include "analysis/held.h"

@@ -1,6 +1,4 @@
 /* Where the boxes of timelines stand, and the data that they are drawn from. */
-#include "config.h"
-
 #include "analysis/stays.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"

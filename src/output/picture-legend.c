@@ -1,6 +1,4 @@
 /* What stands below timelines: what colours mean, and words on what is drawn. */
-#include "config.h"
-
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/moments.h"

@@ -1,6 +1,4 @@
 /* What ranks hold over time, below their timeline. */
-#include "config.h"
-
 #include "analysis/held.h"
 #include "output/figures.h"
 #include "output/picture.h"

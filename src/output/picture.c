@@ -1,6 +1,4 @@
 /* Timelines as gnuplot draws them. */
-#include "config.h"
-
 #include "base/path.h"
 #include "base/sink.h"
 

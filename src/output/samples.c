@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "output/figures.h"
 #include "output/samples.h"
+#include "output/figures.h"
 #include "output/table.h"
 #include <math.h>
 

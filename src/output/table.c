@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include <string.h>
 
 #include "output/table.h"

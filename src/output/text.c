@@ -1,6 +1,4 @@
 /* The table for people: what the columns mean, and what a table cannot say. */
-#include "config.h"
-
 #include <string.h>
 
 #include "output/figures.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "output/figures.h"
 #include "output/table.h"
 #include "output/timeline-layout.h"

@@ -1,6 +1,4 @@
 /* The answer of a comparison: which schedule to use, beside those that nothing beats. */
-#include "config.h"
-
 #include <math.h>
 #include <string.h>
 

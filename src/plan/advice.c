@@ -1,6 +1,4 @@
 /* Plans of several frameworks as one. */
-#include "config.h"
-
 #include "plan/plan.h"
 #include "transformer/errors.h"
 #include <string.h>

@@ -1,6 +1,4 @@
 /* Who runs what is planned, by which rules. */
-#include "config.h"
-
 #include "plan/planner.h"
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* How a candidate is written for people: in words, and as a command. */
-#include "config.h"
-
 #include "plan/plan.h"
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* Ways to train, told apart and put together. */
-#include "config.h"
-
 #include "plan/plan.h"
 #include "plan/planner-ways.h"
 

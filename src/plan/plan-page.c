@@ -1,7 +1,5 @@
 /* A plan as a page: its table, memory by parts and memory against step as pictures, above the page of the first row, which
  * has its timeline. */
-#include "config.h"
-
 #include "base/sink.h"
 #include "output/figures.h"
 #include "output/output.h"

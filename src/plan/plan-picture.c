@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "plan/plan-picture.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/screen.h"
-#include "plan/plan-picture.h"
 #include "schedule/schedule.h"
 #include "sweep/series.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/sink.h"
 #include "output/figures.h"
 #include "output/output.h"

@@ -1,7 +1,5 @@
 /* How a candidate is written for runtimes. Names of flags and keys: Megatron-LM's megatron/training/arguments.py,
  * torchtitan's torchtitan/config. */
-#include "config.h"
-
 #include "plan/plan.h"
 #include "setup/import.h"
 #include <string.h>

@@ -1,6 +1,4 @@
 /* The best ways to train as people read them: a table, what each loses, and what does not fit. */
-#include "config.h"
-
 #include "base/path.h"
 #include "output/figures.h"
 #include "output/screen.h"

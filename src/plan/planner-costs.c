@@ -1,6 +1,4 @@
 /* What a candidate of a plan is run at: costs of its stages, and where its messages go. */
-#include "config.h"
-
 #include "plan/planner.h"
 #include "transformer/reserve.h"
 #include <math.h>

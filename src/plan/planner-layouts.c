@@ -1,6 +1,4 @@
 /* The layers of candidates over their stages. */
-#include "config.h"
-
 #include "base/parallel.h"
 #include "layout/layouts.h"
 #include "plan/planner-ways.h"

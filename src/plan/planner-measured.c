@@ -1,7 +1,5 @@
 /* Steps that were run correct what is described: one factor for kernels and one for messages, no
  * more than the steps can tell apart. */
-#include "config.h"
-
 #include "base/csv.h"
 #include "plan/planner.h"
 #include <math.h>

@@ -1,7 +1,5 @@
 /* How many layers each stage computes again: as AdaPipe asks (ASPLOS 2024, "Optimizing Pipeline Parallelism with Adaptive
  * Recomputation and Partitioning"), for layers as a whole. */
-#include "config.h"
-
 #include "plan/planner-ways.h"
 #include "schedule/schedule.h"
 #include <string.h>

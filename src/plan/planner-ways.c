@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/parallel.h"
 #include "plan/planner-ways.h"
+#include "base/parallel.h"
 #include "schedule/schedule.h"
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* The candidates of a plan, simulating any of them, and the search for the best. */
-#include "config.h"
-
 #include "base/parallel.h"
 #include "plan/planner-ways.h"
 #include "schedule/schedule.h"

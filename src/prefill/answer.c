@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/member.h"
 #include "output/screen.h"
 #include "prefill/prefill.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/phases.h"
 #include "prefill/prefill.h"
 #include "transformer/cutter.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "prefill/prefill.h"
 #include <math.h>
 

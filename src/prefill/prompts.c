@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/csv.h"
 #include "model/random.h"
 #include "prefill/prefill.h"

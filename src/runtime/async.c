@@ -1,7 +1,5 @@
 /* Messages that never wait for each other: each send right behind the op that it comes from, each
  * receive right before the op that needs it. */
-#include "config.h"
-
 #include "runtime/runtime.h"
 
 static gboolean lower(PipesimLowerer *lowerer, GError **error)

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "runtime/between.h"
 #include "runtime/rounds.h"
 #include <string.h>

@@ -1,7 +1,5 @@
 /* Whether a lowering can run to its end, by the rules of lowering.h without times, and whether
  * the right messages meet. */
-#include "config.h"
-
 #include "order/cycle.h"
 #include "runtime/between.h"
 #include "runtime/cell.h"

@@ -2,8 +2,6 @@
  * receives, waited for as a whole. In orders that follow the eight steps of DualPipe on every rank,
  * receives of steps 2 and 3 are posted one op early and sends of step 2 held back as DeepSeek's code
  * does; in any other order a receive is posted right before its op. */
-#include "config.h"
-
 #include "runtime/runtime.h"
 
 /* Where the steps of DualPipe that treat messages in their own way begin on a rank: step 2 at

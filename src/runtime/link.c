@@ -1,6 +1,4 @@
 /* The lowering that a schedule file carries itself. */
-#include "config.h"
-
 #include "base/arena.h"
 #include "order/program.h"
 #include "runtime/cell.h"

@@ -1,6 +1,4 @@
 /* Whether what a schedule file does to its stages, and waits for, is all that it has to, each in its place. */
-#include "config.h"
-
 #include "runtime/cell.h"
 
 /* What a rank has done to one of its stages. */

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/large.h"
 #include "runtime/cell.h"
 #include "runtime/lists.h"

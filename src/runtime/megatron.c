@@ -1,9 +1,7 @@
 /* Lists as Megatron-LM issues them. */
-#include "config.h"
-
+#include "runtime/megatron.h"
 #include "base/arena.h"
 #include "runtime/between.h"
-#include "runtime/megatron.h"
 #include "runtime/rounds.h"
 #include "schedule/schedule.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "runtime/passes.h"
 
 /* Receives that have been put aside, in order. */

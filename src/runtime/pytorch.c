@@ -2,8 +2,6 @@
  * output behind the backward, or the backward for input, of the same stage and micro-batch (behind the pair that holds
  * it), for a gradient at the end of the list, in order of sending. Where it is asked to, it moves receives and waits
  * (runtime/passes.c, runtime/budget.c). */
-#include "config.h"
-
 #include "runtime/passes.h"
 #include "runtime/rounds.h"
 #include <string.h>

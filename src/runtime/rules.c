@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "runtime/rules.h"
 #include "runtime/runtime.h"
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/arena.h"
 #include "runtime/runtime.h"
+#include "base/arena.h"
 #include <string.h>
 
 static const PipesimRuntime *const runtimes[] = {

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "runtime/sharding.h"
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* PyTorch's GPipe and 1F1B: sends right behind their op, receives right before the op that needs
  * them; where a forward follows a backward or the other way round, the sends of the one and the
  * receives of the other are one group. */
-#include "config.h"
-
 #include "runtime/runtime.h"
 
 static gboolean lower(PipesimLowerer *lowerer, GError **error)

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "schedule/check.h"
 
 gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error)

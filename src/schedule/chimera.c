@@ -1,7 +1,5 @@
 /* Chimera: pipelines in opposite directions over the same ranks, and its two ways to close the
  * gaps at B = 2F: forward doubling, of two micro-batches, and backward halving. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 

@@ -1,7 +1,5 @@
 /* DualPipe and DualPipeV: the eight steps of DeepSeek's code. DualPipeV is the same with the
  * second direction folded back onto the same ranks. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 /* Of rank @from_end from its end, of @depth from there to the middle, or the turn of the V.

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "schedule/check.h"
 
 static void generate(const PipesimShape *shape, guint rank G_GNUC_UNUSED, PipesimEmitter *out)

@@ -1,8 +1,6 @@
 /* Grouped interleaved schedules: interleaved 1F1B in groups of micro-batches, each backward split into I and
  * W directly behind it, so that a rank runs one forward a hop ahead. Groups of half of the ranks or more
  * follow each other; smaller ones, down to single micro-batches ("uniform repeating"), share a rank in turn. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 /* Half of the ranks, rounded up: as long as a group takes at least to come round to its next chunk. */

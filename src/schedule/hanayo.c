@@ -1,7 +1,5 @@
 /* Hanayo: stages in waves over the ranks. No order of the authors' was at hand: this is the
  * wave of their paper, step by step where forward and backward take one step each. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 

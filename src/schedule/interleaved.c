@@ -1,8 +1,6 @@
 /* Interleaved 1F1B and interleaved zero-bubble: V chunks a rank, looped, micro-batches in
  * groups. A rank runs the forwards of a group chunk by chunk, those of the next group after it,
  * and the backwards in the same way from the last chunk to the first. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 #define FEW 4

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "schedule/check.h"
 
 void pipesim_one_f_one_b(const PipesimShape *shape, guint rank, PipesimEmitter *out)

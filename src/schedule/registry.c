@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/distance.h"
 #include "schedule/schedule.h"
 #include <string.h>

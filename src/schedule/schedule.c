@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "order/offload.h"
 #include "schedule/schedule.h"
+#include "order/offload.h"
 
 /* Planned times of @program's ops by its order alone, or by the slots of @schedule. */
 static gboolean plan_ops(const PipesimSchedule *schedule, const PipesimProgram *program,

@@ -1,6 +1,4 @@
 /* Seq1F1B: 1F1B, or interleaved 1F1B, whose units are slices of a sequence. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)

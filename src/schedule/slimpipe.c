@@ -1,6 +1,4 @@
 /* SlimPipe: many slices of a sequence, so that a rank holds little more than one micro-batch. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 static guint64 units_of(const PipesimShape *shape)

@@ -1,6 +1,4 @@
 /* TeraPipe: GPipe of slices of sequences. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 static void generate(const PipesimShape *shape, guint rank G_GNUC_UNUSED, PipesimEmitter *out)

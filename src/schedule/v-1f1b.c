@@ -1,7 +1,5 @@
 /* 1F1B-V: a repeating pattern of F and B in the slots of a V, which is then pulled together
  * without holding more activations. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"

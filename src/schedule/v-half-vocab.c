@@ -1,7 +1,5 @@
 /* V-Half with the output layer and the embedding cut over all ranks: V-Half's block with the time of their
  * barriers in its middle, and passes put among its ops by when these begin. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"

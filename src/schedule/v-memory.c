@@ -1,7 +1,5 @@
 /* V-Half and V-Min: building blocks that hold activations for a short time, and the orders that
  * search/slots.h makes of them. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"

@@ -1,7 +1,5 @@
 /* Vocabulary parallelism: the output layer and the embedding cut over all ranks, and their passes put among
  * those of 1F1B and of V-Half. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 /* Of a micro-batch on a rank: ops, passes and collectives. */

@@ -1,6 +1,4 @@
 /* The zero-bubble automatic search as a schedule. */
-#include "config.h"
-
 #include "model/costs.h"
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"

@@ -14,8 +14,6 @@
  * little memory so is the shortest unit of one micro-batch, repeated (search/fold.h). This is
  * done within one limit after the other, the tightest first, so that by construction no order is
  * longer with more memory. */
-#include "config.h"
-
 #include "model/costs.h"
 #include "order/justify.h"
 #include "schedule/check.h"

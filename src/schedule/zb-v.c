@@ -1,6 +1,4 @@
 /* ZB-V by hand: the order for F = I = W that the zero-bubble authors drew and PyTorch runs. */
-#include "config.h"
-
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 

@@ -1,7 +1,5 @@
 /* ZB-H1 and ZB-H2: the hand-made schedules of the zero-bubble paper. They differ in one number,
  * how far a rank runs ahead. */
-#include "config.h"
-
 #include "schedule/check.h"
 
 /* @depth is 1 for H1 and 2 for H2: forwards in the warm-up and W deferred, per rank of

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "setup/arguments.h"
 #include <string.h>
 

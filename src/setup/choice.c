@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "setup/choice.h"
 #include "layout/choose.h"
 #include "order/offload.h"
-#include "setup/choice.h"
 #include <string.h>
 
 static void free_choice(gpointer data)

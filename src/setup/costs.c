@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/kind.h"
 #include "effects/effects.h"
 #include "model/costs-file.h"

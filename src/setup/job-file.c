@@ -1,8 +1,6 @@
-#include "config.h"
-
+#include "setup/job-file.h"
 #include "base/distance.h"
 #include "base/ini.h"
-#include "setup/job-file.h"
 #include <string.h>
 
 #define MOST_BYTES ((gsize)1 << 20)

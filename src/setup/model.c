@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "setup/setup.h"
 #include <dlfcn.h>
 #include <string.h>

@@ -1,6 +1,4 @@
 /* What a user is told beside the answer. */
-#include "config.h"
-
 #include "setup/setup.h"
 
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line)

@@ -1,6 +1,4 @@
 /* What callers of the library ask for: the settings of the program, by name. */
-#include "config.h"
-
 #include "setup/choice.h"
 
 PipesimSetup *pipesim_setup_new(void)

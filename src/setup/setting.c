@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "measure/interference.h"
 #include "model/jitter.h"
 #include "model/slice-plan.h"

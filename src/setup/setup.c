@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "setup/setup.h"
 #include "base/path.h"
 #include "base/sink.h"
 #include "runtime/runtime.h"
-#include "setup/setup.h"
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/decimal.h"
 #include "sweep/grid.h"
+#include "base/decimal.h"
 #include <string.h>
 
 #define MAX_POINTS (G_GUINT64_CONSTANT(1) << 40)

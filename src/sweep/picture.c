@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "output/gnuplot.h"
 #include "sweep/picture.h"
+#include "output/gnuplot.h"
 #include "sweep/series.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/large.h"
 #include "sweep/pool.h"
+#include "base/large.h"
 
 /* Blocks that threads may be ahead of the one who takes them, for each thread: a slow point
  * must not stop the others, nor results pile up. */

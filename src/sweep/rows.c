@@ -1,9 +1,7 @@
-#include "config.h"
-
+#include "sweep/rows.h"
 #include "base/path.h"
 #include "output/screen.h"
 #include "setup/setting.h"
-#include "sweep/rows.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "output/theme.h"
 #include "sweep/series.h"
+#include "output/theme.h"
 #include <string.h>
 
 /* A colour a family; dash and marker tell its members apart. */

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "sweep/wire.h"
 #include <string.h>
 

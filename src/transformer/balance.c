@@ -1,8 +1,6 @@
 /* Whole layers over stages so that the longest stage is as short as it can be: the shortest
  * length within which a left-to-right filling needs no more stages is found by bisection; of
  * all cuts within it the one whose stages are most alike, by the sum of their squares. */
-#include "config.h"
-
 #include "transformer/layout.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* What work takes: on a described device, and as components of one measured layer took it: their
  * time over the FLOPs, or the bytes of rows, that they had to do. */
-#include "config.h"
-
 #include "model/phases.h"
 #include "transformer/cutter.h"
 #include <math.h>

@@ -1,6 +1,4 @@
 /* What a single part adds to a stage at least, by which searches bound. */
-#include "config.h"
-
 #include "transformer/cutter-own.h"
 #include "transformer/sequences.h"
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/cutter-own.h"
 #include <math.h>
 #include <string.h>

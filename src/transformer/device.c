@@ -1,6 +1,4 @@
 /* Reading devices/NAME.ini, and how well a product fills a chip. */
-#include "config.h"
-
 #include "transformer/device.h"
 #include <math.h>
 #include <string.h>

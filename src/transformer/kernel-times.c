@@ -1,6 +1,4 @@
 /* What kernels of a part take on a device, and what the host adds. */
-#include "config.h"
-
 #include "base/phases.h"
 #include "transformer/kernels.h"
 #include <math.h>

@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "transformer/kernels.h"
+#include "base/phases.h"
 #include <math.h>
 
 typedef struct {

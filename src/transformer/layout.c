@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/layout.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/terms.h"
 
 const char *pipesim_part_name(PipesimPart part)

@@ -1,7 +1,5 @@
 /* Hugging Face's config.json: the keys that memory and time need, by model_type; others are
  * passed over. */
-#include "config.h"
-
 #include "base/json-read.h"
 #include "transformer/transformer.h"
 #include <string.h>

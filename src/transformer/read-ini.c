@@ -1,7 +1,5 @@
 /* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention,
  * [experts], [encoder] of images. */
-#include "config.h"
-
 #include "transformer/transformer.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/transformer.h"
 
 PipesimTransformer *pipesim_transformer_parse(

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/reserve.h"
 
 #define MIB(n) ((gint64)((n) * (1 << 20)))

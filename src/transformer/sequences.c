@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "model/statistics.h"
 #include "transformer/sequences.h"
+#include "model/statistics.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* What ops of a stage take, from what its parts do. */
-#include "config.h"
-
 #include "transformer/cutter.h"
 #include <math.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/stage.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/terms-own.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/training.h"
 #include <string.h>
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "transformer/transformer.h"
 
 void pipesim_transformer_free(PipesimTransformer *model)

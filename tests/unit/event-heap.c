@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "event-heap.h"
 
 gboolean event_heap_init(EventHeap *events, gsize size)

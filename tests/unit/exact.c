@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "exact.h"
 #include <string.h>
 

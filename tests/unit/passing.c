@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "passing.h"
 #include <string.h>
 

@@ -1,10 +1,8 @@
-#include "config.h"
-
+#include "reference-comm.h"
 #include "engine/edges.h"
 #include "engine/shards.h"
 #include "engine/slowdown.h"
 #include "event-heap.h"
-#include "reference-comm.h"
 #include "runtime/rules.h"
 
 /* Key of an event: the rank that it belongs to, and what ended, as causes are written; with

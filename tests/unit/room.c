@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "room.h"
 
 enum {

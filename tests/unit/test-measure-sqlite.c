@@ -1,6 +1,4 @@
 /* Exports of Nsight Systems to SQLite, made here of a few statements. */
-#include "config.h"
-
 #include "measure/reader.h"
 #include "trace-text.h"
 

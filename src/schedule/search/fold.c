@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "base/phases.h"
 #include "schedule/search/fold.h"
+#include "base/phases.h"
 #include <string.h>
 
 /* Codes of the chunk before the fold (down) and of that behind it (up). A unit's ends, at which a rank and the one

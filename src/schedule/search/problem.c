@@ -1,7 +1,5 @@
-#include "config.h"
-
-#include "order/program.h"
 #include "schedule/search/problem.h"
+#include "order/program.h"
 
 /* One activation in units of memory, at most: bytes are scaled to it, so that sums
  * over any shape fit. */

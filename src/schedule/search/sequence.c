@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "schedule/search/sequence.h"
 #include <stdlib.h>
 

@@ -16,10 +16,8 @@
  *
  * While ops move, a weight gradient is one of a rank's two chunks alike (W). Which chunk it is
  * of is settled at the end. */
-#include "config.h"
-
-#include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"
+#include "schedule/search/sequence.h"
 #include <string.h>
 
 enum {

@@ -10,11 +10,9 @@
  * Rounds place one F and one I a lane in turn, as the zero-bubble authors do; runs of whatever
  * can start first place ops in the order of time. Bounds below which no order can be say when to
  * stop, and the best so far what lanes may still idle. */
-#include "config.h"
-
+#include "schedule/search/zb-search.h"
 #include "base/tournament.h"
 #include "order/justify.h"
-#include "schedule/search/zb-search.h"
 
 /* What is tried beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000
