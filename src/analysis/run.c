@@ -4,6 +4,7 @@
 #include "engine/mixed.h"
 #include "model/split.h"
 #include "order/offload.h"
+#include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>
 
@@ -33,8 +34,11 @@ static gboolean divide_vocabulary(
 	if (cutter->divide == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: its passes are of an output layer that all ranks have a part of, "
-			"but the last stage has all of it; add --vocab-parallel",
-			name);
+			"but the last stage has all of it; add --vocab-parallel%s",
+			name,
+			pipesim_transformer_encodes(pipesim_cutter_model(cutter))
+				? " and leave the encoder out"
+				: "");
 	if (footing->own == NULL)
 		footing->own = pipesim_costs_copy(footing->costs);
 	footing->costs = footing->own;
