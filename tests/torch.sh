@@ -58,10 +58,11 @@ else
 	fail 'capture and calibrate'
 	cat log
 fi
-if "$PIPESIM" --pp 4 --microbatches 8 --schedule zb-h1 --costs costs.ini >/dev/null 2>&1; then
+if "$PIPESIM" --pp 4 --microbatches 8 --schedule zb-h1 --costs costs.ini >log 2>&1; then
 	pass
 else
 	fail 'simulate a capture'
+	cat log costs.ini
 fi
 
 # A script of a user's, with schedules that name nothing themselves.
