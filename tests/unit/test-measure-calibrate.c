@@ -483,39 +483,39 @@ START_TEST(costs_survive_the_file)
 }
 END_TEST
 
-#define VERSION "[pipesim-costs]\nversion=1\n"
+#define HEADING "[pipesim-costs]\nversion=1\n"
 static const struct {
 	const char *text, *message;
 } bad_files[] = {
 	{"", "x.ini:1:1: [pipesim-costs]: 'version=1' is missing"},
 	{"[pipesim-costs]\nversion=2\n", "x.ini:2:9: [pipesim-costs] version: version '2'"},
-	{VERSION "[times]\nF=1\nI=1\n", "x.ini:3:1: [times]: key 'W' is missing"},
-	{VERSION "[times]\nF=1\nI= -1\nW=1\n", "x.ini:5:4: [times] I: '-1' is out of range"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;2\nI=1;2\nW=1\n",
+	{HEADING "[times]\nF=1\nI=1\n", "x.ini:3:1: [times]: key 'W' is missing"},
+	{HEADING "[times]\nF=1\nI= -1\nW=1\n", "x.ini:5:4: [times] I: '-1' is out of range"},
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;2\nI=1;2\nW=1\n",
 		"x.ini:10:3: [stage-times] W: 1 times, but 2 before it"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;x\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;x\n",
 		"x.ini:8:3: [stage-times] F: 1 to"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1\nI=1\nW=1\n[stage-scale]\n"
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1\nI=1\nW=1\n[stage-scale]\n"
 		 "parts=1\n",
 		"x.ini:11:1: [stage-scale]: the times of stages stand in [stage-times]"},
-	{VERSION "[times]\nF=nan\nI=1\nW=1\n", "x.ini:4:3: [times] F: 'nan' is not a number"},
-	{VERSION "[times]\nF=1.5\nI=1\nW=1\n", "[times] F: '1.5' is not a whole number"},
-	{VERSION "[times]\nF=1\nI=1\nW=99999999999999999999\n", "is out of range"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\nQ=1\n", "x.ini:7:3: [times] Q: no such key"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[time]\n", "x.ini:7:1: [time]: no such group"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\nwhat\n", "x.ini:7:1: not a costs file"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=2\n0=-1\n",
+	{HEADING "[times]\nF=nan\nI=1\nW=1\n", "x.ini:4:3: [times] F: 'nan' is not a number"},
+	{HEADING "[times]\nF=1.5\nI=1\nW=1\n", "[times] F: '1.5' is not a whole number"},
+	{HEADING "[times]\nF=1\nI=1\nW=99999999999999999999\n", "is out of range"},
+	{HEADING "[times]\nF=1\nI=1\nW=1\nQ=1\n", "x.ini:7:3: [times] Q: no such key"},
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[time]\n", "x.ini:7:1: [time]: no such group"},
+	{HEADING "[times]\nF=1\nI=1\nW=1\nwhat\n", "x.ini:7:1: not a costs file"},
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=2\n0=-1\n",
 		"x.ini:9:3: [stage-scale] 0: '-1' is not a length"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=4\n4=1\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=4\n4=1\n",
 		"[stage-scale] 4: no such part; they are 0 to 3"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\n0=1\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-scale]\n0=1\n",
 		"x.ini:7:1: [stage-scale]: key 'parts' is missing"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=0\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=0\n",
 		"x.ini:8:7: [stage-scale] parts: '0' is not a number of parts"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[component 1]\ncomponent=attn\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[component 1]\ncomponent=attn\n",
 		"[component 1]: key 'phase' is missing"},
 	{"F=1\n", "x.ini:1:1: not a costs file: 'F' comes before any [group]"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[source]\ntext = a\\b\n",
+	{HEADING "[times]\nF=1\nI=1\nW=1\n[source]\ntext = a\\b\n",
 		"x.ini:8:8: [source] text: 'a\\b' has a backslash before none of"},
 };
 
@@ -536,7 +536,7 @@ END_TEST
 START_TEST(what_is_missing_follows)
 {
 	static const char text[] =
-		VERSION "[times]\nF=3\nI=2\nW=1\n[stage-scale]\nparts=8\n2=5/4\n";
+		HEADING "[times]\nF=3\nI=2\nW=1\n[stage-scale]\nparts=8\n2=5/4\n";
 	g_autoptr(PipesimCosts) costs = pipesim_costs_read_ini(
 		pipesim_ini_parse(text, strlen(text), "x.ini", NULL), NULL);
 
