@@ -105,12 +105,12 @@ static void fill_op(
 		pipesim_median_on_rank(medians, pipeline->replica, rank, op->stage, op->kind);
 	doctor->level[PIPESIM_LEVEL_BESIDE][i] =
 		doctor->level[PIPESIM_LEVEL_RANKS][i] + op->beside;
-	doctor->level[PIPESIM_LEVEL_LENGTHS][i] = doctor->level[PIPESIM_LEVEL_BESIDE][i];
-	if (doctor->out->length != NULL)
-		doctor->level[PIPESIM_LEVEL_LENGTHS][i] =
-			pipesim_time_scale(doctor->level[PIPESIM_LEVEL_RANKS][i],
-				doctor->out->length[op->microbatch], PIPESIM_PPM) +
-			op->beside;
+	doctor->level[PIPESIM_LEVEL_LENGTHS][i] =
+		pipesim_time_scale(doctor->level[PIPESIM_LEVEL_RANKS][i],
+			doctor->out->length != NULL ? doctor->out->length[op->microbatch]
+						    : PIPESIM_PPM,
+			PIPESIM_PPM) +
+		op->beside;
 	doctor->level[PIPESIM_LEVEL_OPS][i] = own;
 	doctor->level[PIPESIM_LEVEL_MESSAGES][i] = own + messages;
 	doctor->level[PIPESIM_LEVEL_PEERS][i] =

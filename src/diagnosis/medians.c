@@ -218,55 +218,61 @@ gint64 pipesim_median_on_rank(
 /* Shares by which some micro-batch is longer or shorter before lengths are told, in millionths. */
 #define UNEQUAL (PIPESIM_PPM / 10)
 
-/* What @op of @rank usually takes. */
-static gint64 usual_at(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
-	guint rank, const PipesimRecordOp *op)
-{
-	return pipesim_median_on_rank(medians, pipeline->replica, rank, op->stage, op->kind);
-}
+/* What an op took, and what it usually does. */
+typedef struct {
+	guint32 microbatch;
+	gint64 took, usual;
+} Against;
 
-/* What ops of @pipeline differ from what is usual, in all, where micro-batches are of @length; NULL: of equal. */
-static double differ(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
-	const gint64 *length)
+/* The ops of @pipeline; NULL: some are pairs, of two micro-batches. */
+static GArray *list_ops(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline)
 {
-	double sum = 0;
+	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Against));
 
 	for (guint rank = 0; rank < medians->joined->ranks; rank++)
 		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
 			i++) {
 			const PipesimRecordOp *op = &pipeline->ops[i];
-			const gint64 usual = usual_at(medians, pipeline, rank, op);
+			const Against one = {op->microbatch, op->sustained,
+				pipesim_median_on_rank(
+					medians, pipeline->replica, rank, op->stage, op->kind)};
 
-			sum += fabs((double)op->sustained -
-				    (double)usual *
-					    (length != NULL ? (double)length[op->microbatch] /
-								      PIPESIM_PPM
-							    : 1));
+			if (op->kind == PIPESIM_FB)
+				return NULL;
+			g_array_append_val(ops, one);
 		}
+	return g_steal_pointer(&ops);
+}
+
+/* What @ops differ from what is usual, in all, where micro-batches are of @length; NULL: of equal. */
+static double differ(const GArray *ops, const gint64 *length)
+{
+	double sum = 0;
+
+	pipesim_each (const Against, op, ops)
+		sum += fabs(
+			(double)op->took -
+			(double)op->usual *
+				(length != NULL ? (double)length[op->microbatch] / PIPESIM_PPM
+						: 1));
 	return sum;
 }
 
 /* Each @length, the median of what its ops take of what is usual, becomes what those take in all that are within a fifth of it. */
-static void weigh(const PipesimMedians *medians, const PipesimRecordPipeline *pipeline,
-	guint microbatches, gint64 *length)
+static void weigh(const GArray *ops, guint microbatches, gint64 *length)
 {
 	g_autofree double *took = g_new0(double, 2 * (gsize)microbatches);
 	double *usually = took + microbatches;
 
-	for (guint rank = 0; rank < medians->joined->ranks; rank++)
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const double usual =
-				(double)MAX(usual_at(medians, pipeline, rank, op), 0);
-			const double likely =
-				usual * (double)length[op->microbatch] / PIPESIM_PPM;
+	pipesim_each (const Against, op, ops) {
+		const double usual = (double)MAX(op->usual, 0);
+		const double likely = usual * (double)length[op->microbatch] / PIPESIM_PPM;
 
-			if (fabs((double)op->sustained - likely) <= likely / 5) {
-				took[op->microbatch] += (double)op->sustained;
-				usually[op->microbatch] += usual;
-			}
+		if (fabs((double)op->took - likely) <= likely / 5) {
+			took[op->microbatch] += (double)op->took;
+			usually[op->microbatch] += usual;
 		}
+	}
 	for (guint m = 0; m < microbatches; m++)
 		if (usually[m] > 0)
 			length[m] = (gint64)(PIPESIM_PPM * took[m] / usually[m]);
@@ -294,36 +300,29 @@ static void stretch(PipesimMedians *medians, guint replicas, gint64 average)
 gint64 *pipesim_median_lengths(PipesimMedians *medians, const PipesimRecord *record,
 	const PipesimRecordPipeline *pipeline)
 {
+	g_autoptr(GArray) ops = list_ops(medians, pipeline);
 	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 	const guint microbatches = record->joined.microbatches;
 	g_autofree gint64 *length = g_new(gint64, microbatches);
 	gboolean unequal = FALSE;
 	gint64 sum = 0;
 
+	if (ops == NULL)
+		return NULL;
 	for (guint m = 0; m < microbatches; m++)
 		length[m] = PIPESIM_PPM;
-	for (guint rank = 0; rank < medians->joined->ranks; rank++)
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const gint64 usual = usual_at(medians, pipeline, rank, op);
-
-			/* A pair is of two. */
-			if (op->kind == PIPESIM_FB)
-				return NULL;
-			if (usual > 0)
-				g_array_append_val(
-					samples, ((PipesimSample){op->microbatch,
-							 pipesim_time_scale(op->sustained,
-								 PIPESIM_PPM, usual)}));
-		}
+	pipesim_each (const Against, op, ops)
+		if (op->usual > 0)
+			g_array_append_val(samples,
+				((PipesimSample){op->microbatch,
+					pipesim_time_scale(op->took, PIPESIM_PPM, op->usual)}));
 	pipesim_sample_medians(samples, length);
-	weigh(medians, pipeline, microbatches, length);
+	weigh(ops, microbatches, length);
 	for (guint m = 0; m < microbatches; m++) {
 		unequal |= ABS(length[m] - PIPESIM_PPM) > UNEQUAL;
 		sum += length[m];
 	}
-	if (!unequal || 2 * differ(medians, pipeline, length) > differ(medians, pipeline, NULL))
+	if (!unequal || 2 * differ(ops, length) > differ(ops, NULL))
 		return NULL;
 	stretch(medians, record->n_replicas, sum / microbatches);
 	for (guint m = 0; m < microbatches; m++)
