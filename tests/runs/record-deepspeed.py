@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 
+import blocks
 import causes
 import deepspeed
 import torch
@@ -17,7 +18,7 @@ from deepspeed.pipe import LayerSpec, PipelineModule
 from deepspeed.runtime.pipe import schedule
 from deepspeed.runtime.pipe.engine import PipelineEngine
 from torch import nn
-from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 LAYERS, LENGTH, VOCABULARY, MICROBATCHES = 8, 2048, 32000, 8
@@ -25,30 +26,6 @@ HIDDEN = int(sys.argv[2]) if len(sys.argv) > 2 else 2048
 STEPS = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 INTERVAL = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 BEFORE = 8
-
-
-class Layer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.second_norm = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
-        self.qkv, self.out = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN)
-        self.up, self.down = nn.Linear(HIDDEN, 4 * HIDDEN), nn.Linear(4 * HIDDEN, HIDDEN)
-
-    def forward(self, x):
-        batch, length, hidden = x.shape
-        q, k, v = self.qkv(self.norm(x)).view(batch, length, 3, hidden // 128, 128).permute(2, 0, 3, 1, 4)
-        attended = scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(attended.transpose(1, 2).reshape(batch, length, hidden))
-        return x + self.down(gelu(self.up(self.second_norm(x))))
-
-
-class Head(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.out = nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, VOCABULARY, bias=False)
-
-    def forward(self, x):
-        return self.out(self.norm(x))
 
 
 def loss_of(output, labels):
@@ -76,7 +53,8 @@ def before(instruction, hook):
 def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     deepspeed.init_distributed()
-    layers = [LayerSpec(nn.Embedding, VOCABULARY, HIDDEN)] + [LayerSpec(Layer)] * LAYERS + [LayerSpec(Head)]
+    layers = [LayerSpec(nn.Embedding, VOCABULARY, HIDDEN)] + [LayerSpec(blocks.Layer, HIDDEN)] * LAYERS
+    layers.append(LayerSpec(blocks.Head, HIDDEN, VOCABULARY))
     model = PipelineModule(layers, num_stages=int(os.environ["WORLD_SIZE"]), loss_fn=loss_of,
                            partition_method="parameters", activation_checkpoint_interval=INTERVAL,
                            activation_checkpoint_func=functools.partial(checkpoint, use_reentrant=False))

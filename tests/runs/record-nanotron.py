@@ -10,6 +10,7 @@ import os
 import sys
 import types
 
+import blocks
 import causes
 import torch
 from torch import distributed, nn
@@ -47,29 +48,14 @@ class Embedding(nn.Embedding):
         return {"hidden": super().forward(tokens), "mask": mask}
 
 
-class Layer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.second_norm = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
-        self.qkv, self.out = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN)
-        self.up, self.down = nn.Linear(HIDDEN, 4 * HIDDEN), nn.Linear(4 * HIDDEN, HIDDEN)
-
+class Layer(blocks.Layer):
     def forward(self, hidden, mask):
-        batch, length, width = hidden.shape
-        q, k, v = self.qkv(self.norm(hidden)).view(batch, length, 3, width // 128, 128).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        hidden = hidden + self.out(attended.transpose(1, 2).reshape(batch, length, width))
-        return {"hidden": hidden + self.down(functional.gelu(self.up(self.second_norm(hidden)))), "mask": mask}
+        return {"hidden": super().forward(hidden), "mask": mask}
 
 
-class Loss(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.out = nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, VOCABULARY, bias=False)
-
+class Loss(blocks.Head):
     def forward(self, hidden, mask, labels):
-        loss = functional.cross_entropy(self.out(self.norm(hidden)).float().flatten(0, 1), labels.flatten(),
-                                        reduction="none")
+        loss = functional.cross_entropy(super().forward(hidden).float().flatten(0, 1), labels.flatten(), reduction="none")
         return {"loss": (loss * mask.flatten()).sum() / mask.sum()}
 
 
@@ -81,8 +67,8 @@ class Model(nn.Module):
         passed = {"hidden", "mask"}
         self.embedding = PipelineBlock(p2p, Embedding, {"num_embeddings": VOCABULARY, "embedding_dim": HIDDEN},
                                        {"tokens", "mask"}, passed)
-        self.layers = nn.ModuleList(PipelineBlock(p2p, Layer, {}, passed, passed) for _ in range(LAYERS))
-        self.loss = PipelineBlock(p2p, Loss, {}, {*passed, "labels"}, {"loss"})
+        self.layers = nn.ModuleList(PipelineBlock(p2p, Layer, {"hidden": HIDDEN}, passed, passed) for _ in range(LAYERS))
+        self.loss = PipelineBlock(p2p, Loss, {"hidden": HIDDEN, "vocabulary": VOCABULARY}, {*passed, "labels"}, {"loss"})
         ranks = p2p.pg.size()
         self.embedding.build_and_set_rank(0)
         for index, layer in enumerate(self.layers):
