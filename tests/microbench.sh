@@ -49,7 +49,8 @@ one_of()
 }
 
 # What needs no GPU, built by itself.
-compiler=$(command -v "${CXX:-c++}" || command -v g++)
+# clang takes two thirds of the time of gcc for that.
+compiler=$(command -v "${CXX:-clang++}" || command -v c++ || command -v g++)
 sources=$(cd "$TOP_SRCDIR" && pwd)
 one_of "$scratch/host.cc" "$sources/tests/microbench-host.cc" "$sources/src/cuda/governor-plan.cc" \
 	"$sources/src/cuda/model.cc" "$sources/src/cuda/replay-order.cc" "$sources/src/cuda/samples.cc"
