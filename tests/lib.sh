@@ -42,6 +42,18 @@ page_is() # PAGE TARGET FILE: between the marks <!-- make TARGET --> and <!-- en
 	fi
 }
 
+page_has() # PAGE TARGET FILE: between these marks PAGE has the lines of FILE, one below the other
+{
+	sed -n "/^<!-- make $2 -->\$/,/^<!-- end -->\$/p" "$TOP_SRCDIR/$1" >"$scratch/written"
+	if awk 'NR == FNR { wanted = wanted $0 "\n"; next } { written = written "\n" $0 }
+		END { exit wanted == "" || !index(written "\n", "\n" wanted) }' "$3" "$scratch/written"; then
+		pass
+	else
+		fail "$TOP_SRCDIR/$1 has not what 'make $2' prints"
+		diff "$scratch/written" "$3"
+	fi
+}
+
 finish()
 {
 	percent=100
