@@ -14,7 +14,7 @@
 # but in the few examples that have them whole, which check the words.
 # The examples of a document run one after the other in one folder, beside docs, schedules, traces and
 # input and runs, which are tests/input and tests/runs. `make golden` rewrites what is printed otherwise, but in the manual and where a
-# "..." stands.
+# "..." stands. What takes seconds, a plan over some thousand candidates, runs with PIPESIM_LONG=yes.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 case $PIPESIM in
@@ -37,7 +37,7 @@ unset NO_COLOR COLUMNS LINES TERM LANGUAGE PIPESIM_DATADIR
 examples() # MODE STRICT DOCUMENT
 {
 	awk -v mode="$1" -v strict="$2" -v folder="$scratch/$3" -v name="$3" -v sources="$sources" \
-		-v gnuplot="$(command -v gnuplot)" -v words="$scratch/legend" -v update="${PIPESIM_UPDATE_GOLDEN-}" \
+		-v gnuplot="$(command -v gnuplot)" -v words="$scratch/legend" -v update="${PIPESIM_UPDATE_GOLDEN-}" -v long="${PIPESIM_LONG-}" \
 		-f "$sources/tests/examples.awk" "$sources/$3"
 }
 
