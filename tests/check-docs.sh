@@ -82,8 +82,8 @@ done >"$scratch/examples/lines"
 while read -r example; do
 	case $example in
 	*.svg*) command -v gnuplot >/dev/null || continue ;;
-	# Of one schedule: docs/plan.md has the whole.
-	'pipesim plan '*) example="$example --schedule 1f1b --pp 8" ;;
+	# Of one schedule and shape: docs/plan.md has the whole.
+	'pipesim plan '*) example="$example --schedule 1f1b --pp 8 --tp 8" ;;
 	esac
 	if (cd "$scratch/examples" && PATH=$PWD/bin:$PATH sh -c "$example" >out 2>&1 </dev/null); then
 		pass

@@ -84,7 +84,7 @@ try() # OUTPUTS COMMAND...: OUTPUTS are the files that it writes over, in one wo
 			[ "${calls:-0}" -ge $n ] || break
 			wrong=$(check)
 			if [ -z "$wrong" ]; then pass; else fail "$kind $n of pipesim $*: $wrong"; fi
-			if [ -n "${PIPESIM_LONG-}" ] || [ -d ../begun ]; then n=$((n + 1)); else n=$((n + 1 + n / 2)); fi
+			if [ -n "${PIPESIM_LONG-}" ] || [ -d ../begun ]; then n=$((n + 1)); else n=$((2 * n + 1)); fi
 		done
 	done
 }

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define AGAIN        8 /* every so many runs one is repeated */
-#define OWN_LEFT_OUT 2 /* pairs with an option that compare lacks, for each that is shown */
+#define OWN_LEFT_OUT 4 /* pairs with an option that compare lacks, for each that is shown */
 
 /* Values of an option: arguments, with what the option is nothing without. The likeliest to go
  * along with others stand first. */
@@ -301,13 +301,13 @@ typedef struct {
 
 /* What takes longest stands first. Where values have a model of their own, that of the last counts. */
 static const Command commands[] = {
-	{"compare", "--pp=4 --microbatches=8", 1, 3, {"", "--schedule=all"}},
-	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1, 5,
+	{"compare", "--pp=4 --microbatches=8", 1, 6, {"", "--schedule=all"}},
+	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1, 10,
 		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"plan",
 		"--model=llama-3-8b --gpus=8 --pp=2 --memory=200GiB --global-batch=8 "
 		"--schedule=1f1b",
-		1, 5, {""}},
+		1, 10, {""}},
 	{"sweep", "--microbatches=8 --pp=4", 1, G_MAXUINT,
 		{"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1", "--schedule=all"}},
 	{"diff", "--pp=4 --microbatches=8", 0, 0,
@@ -320,9 +320,9 @@ static const Command commands[] = {
 	{"validate", "", 5, 0,
 		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
 			"input/no-such-file.csv"}},
-	{"diagnose", "", 2, 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
+	{"diagnose", "", 2, 4, {"input/run/ops.csv", "input/run/rank0.csv"}},
 	{"list", "", 1, 0, {""}},
-	{"model", "--pp=4 --model=llama-3-8b", 2, 2, {""}},
+	{"model", "--pp=4 --model=llama-3-8b", 2, 4, {""}},
 	{"phases", "", 2, 0,
 		{"--phase-times=F_attn=1,B_attn=2,W_attn=1", "--trace=input/trace-small.csv"}},
 	{"prefill", "--pp=4", 1, 0,

@@ -661,7 +661,7 @@ Suite *engine_ruled_suite(void)
 	tcase_add_test(tcase, kept_by_order);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
-	tcase_add_loop_test(tcase, leaps, 0, 6);
+	tcase_add_loop_test(tcase, leaps, 0, grid_every(2) > 1 ? 4 : 6);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -321,7 +321,7 @@ Suite *optimize_limits_suite(void)
 
 	tcase_add_loop_test(memory, all_count_alike, 0, G_N_ELEMENTS(shapes));
 	tcase_add_test(memory, periods_are_put_together_anew);
-	tcase_add_loop_test(size, long_ones_end_in_time, 0, 5);
+	tcase_add_loop_test(size, long_ones_end_in_time, 0, grid_every(2) > 1 ? 3 : 5);
 	tcase_add_test(size, huge_ones_are_refused);
 	suite_add_tcase(suite, memory);
 	suite_add_tcase(suite, size);

@@ -351,7 +351,7 @@ START_TEST(no_order_is_below_the_bound)
 		.placement = placement,
 		.chunks = chunks,
 		.whole = ways[way].whole,
-		.moves = 400000,
+		.moves = 400000 / grid_every(4),
 		.threads = 1,
 		.seed = 1};
 	g_autoptr(PipesimFound) found = NULL;

@@ -97,7 +97,7 @@ static void check(
 
 START_TEST(orders_run_with_less)
 {
-	const guint every = shapes[_i][0] * shapes[_i][1] > 50 ? grid_every(5) : 1;
+	const guint every = shapes[_i][0] * shapes[_i][1] > 20 ? grid_every(5) : 1;
 
 	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
 		for (guint v = 1; v <= 3; v += every > 1 ? 2 : 1) {
@@ -217,7 +217,7 @@ START_TEST(parts_are_freed_as_copies_end)
 {
 	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++) {
 		const gboolean passes = (*s)->barriers > 0;
-		const guint every = shapes[_i][0] * shapes[_i][1] > 50 ? grid_every(5) : 1;
+		const guint every = shapes[_i][0] * shapes[_i][1] > 20 ? grid_every(5) : 1;
 		PipesimScenario scenario = {.ranks = shapes[_i][0],
 			.microbatches = shapes[_i][1],
 			.keep = PIPESIM_KEEP_OPS};
