@@ -12,9 +12,6 @@
 /* Whether a literal stands at @at. PIPESIM_CSV_PADDING sees to it that there is so much to read. */
 #define STARTS(at, literal) (memcmp((at), (literal), sizeof(literal) - 1) == 0)
 
-/* Files have millions of cells. */
-#define INLINE inline __attribute__((always_inline))
-
 /* PipesimKind + 1 of the letter of an op: nearly all cells. Others are found by their words. */
 static const guint8 op_letters[256] = {
 	['F'] = PIPESIM_F + 1,
@@ -85,8 +82,7 @@ static const char *odd_number(
 	return at;
 }
 
-static INLINE const char *number(
-	Parser *parser, const char *begin, guint32 *out, const char *missing)
+static const char *number(Parser *parser, const char *begin, guint32 *out, const char *missing)
 {
 	const char *at = begin;
 	guint value = 0, digit;
@@ -113,7 +109,7 @@ static gboolean make_room(PipesimValues *values, guint32 value)
 	return TRUE;
 }
 
-static INLINE gboolean see(PipesimValues *values, guint32 value)
+static gboolean see(PipesimValues *values, guint32 value)
 {
 	if (value / 64 >= values->words && !make_room(values, value))
 		return FALSE;
@@ -122,7 +118,7 @@ static INLINE gboolean see(PipesimValues *values, guint32 value)
 }
 
 /* One of a micro-batch, and behind a point of a slice of it. */
-static INLINE const char *unit_number(Parser *parser, const char *at, PipesimCell *out)
+static const char *unit_number(Parser *parser, const char *at, PipesimCell *out)
 {
 	PipesimCells *file = parser->file;
 	guint32 slice;
@@ -238,7 +234,7 @@ static const char *barrier(PipesimCells *file, const char *at, PipesimCell *out)
 	return NULL;
 }
 
-static INLINE const char *action(Parser *parser, const char *at)
+static const char *action(Parser *parser, const char *at)
 {
 	PipesimCells *file = parser->file;
 	PipesimCell *out = &file->cells[file->n++];
@@ -319,7 +315,7 @@ static const char *sum(Parser *parser, const char *at)
 		       : NULL;
 }
 
-static INLINE const char *cell(Parser *parser, const char *at)
+static const char *cell(Parser *parser, const char *at)
 {
 	if (*at == '(')
 		return brackets(parser, at);
@@ -387,6 +383,39 @@ static gboolean is_end(char c)
 	return c == ',' || c == '\0';
 }
 
+/* Plain ops as nearly all cells are, "12F345" and nothing around it, from @begin on. Returns where the first other cell
+ * begins, or one that ends a line or has a number that none had before it. */
+static const char *read_plain_ops(PipesimCells *file, const char *line, const char *begin)
+{
+	const PipesimValues stages = file->stages, microbatches = file->microbatches;
+	PipesimCell *const first = &file->cells[file->n], *out = first;
+
+	for (const char *at = begin;; begin = ++at) {
+		guint stage = 0, microbatch, digit, kind;
+
+		for (; (digit = (guint)(*at - '0')) < 10; at++)
+			stage = stage * 10 + digit;
+		kind = op_letters[(guint8)*at++];
+		microbatch = (guint)(*at - '0');
+		if (kind == 0 || at - begin == 1 || microbatch >= 10)
+			break;
+		while ((digit = (guint)(*++at - '0')) < 10)
+			microbatch = microbatch * 10 + digit;
+		if (*at != ',' || at - begin > SURE_DIGITS || stage / 64 >= stages.words ||
+			microbatch / 64 >= microbatches.words)
+			break;
+		stages.seen[stage / 64] |= G_GUINT64_CONSTANT(1) << stage % 64;
+		microbatches.seen[microbatch / 64] |= G_GUINT64_CONSTANT(1) << microbatch % 64;
+		*out++ = (PipesimCell){.stage = stage,
+			.microbatch = microbatch,
+			.column = (guint)(begin - line) + 1,
+			.kind = (guint8)(kind - 1)};
+	}
+	file->n += (guint32)(out - first);
+	file->n_ops += (guint32)(out - first);
+	return begin;
+}
+
 /* A line without quotes, as nearly all are: its cells are read where they stand. */
 static void read_plain_line(PipesimCells *file, const char *line)
 {
@@ -394,8 +423,10 @@ static void read_plain_line(PipesimCells *file, const char *line)
 	const char *begin = line, *end;
 
 	for (;; begin = end + 1) {
-		const guint32 n = file->n;
+		guint32 n;
 
+		begin = read_plain_ops(file, line, begin);
+		n = file->n;
 		while (is_blank(*begin))
 			begin++;
 		end = begin;

@@ -218,22 +218,24 @@ static void find_places_of_rank(
 {
 	const guint begin = places->len;
 	const guint32 *rank_begin = pipesim_cells_begin(file);
+	const PipesimCell *const end = &file->cells[rank_begin[rank + 1]];
+	Place *known = NULL;
 
-	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
-		const PipesimCell *cell = &file->cells[i];
-		Place *known;
-
-		if (cell->action != PIPESIM_ACTION_OP || pipesim_op_rows[cell->kind].of_rank)
+	for (const PipesimCell *cell = &file->cells[rank_begin[rank]]; cell < end; cell++) {
+		if (cell->action != PIPESIM_ACTION_OP ||
+			(cell->kind >= PIPESIM_N_KINDS && pipesim_op_rows[cell->kind].of_rank))
 			continue;
 		if (slot[cell->stage] == 0) {
 			const Place place = {rank, cell->stage, PIPESIM_NO_OP};
 
 			g_array_append_val(places, place);
 			slot[cell->stage] = places->len - begin;
+			known = NULL;
 		}
-		known = &g_array_index(places, Place, begin + slot[cell->stage] - 1);
-		if ((cell->kind == PIPESIM_F || cell->kind == PIPESIM_FB) &&
-			cell->microbatch < known->first)
+		if (known == NULL || known->stage != cell->stage)
+			known = &g_array_index(places, Place, begin + slot[cell->stage] - 1);
+		if (cell->microbatch < known->first &&
+			(cell->kind == PIPESIM_F || cell->kind == PIPESIM_FB))
 			known->first = cell->microbatch;
 	}
 	for (guint i = begin; i < places->len; i++)
@@ -303,26 +305,23 @@ static const PipesimOp *place_rank(gpointer data, guint rank, guint32 *n)
 	const guint chunks = placing->shape->chunks;
 	const guint32 *rank_begin = pipesim_cells_begin(placing->file);
 	const guint32 *stage_of = &placing->stage_of[(gsize)rank * chunks];
+	const guint32 *const chunk_of = placing->chunk_of;
+	const PipesimCell *const end = &placing->file->cells[rank_begin[rank + 1]];
 	PipesimOp *op = placing->ops;
 
 	for (guint chunk = 0; chunk < chunks && stage_of[chunk] != PIPESIM_NO_OP; chunk++)
 		placing->chunk_of[stage_of[chunk]] = chunk;
-	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
-		const PipesimCell *cell = &placing->file->cells[i];
-
+	for (const PipesimCell *cell = &placing->file->cells[rank_begin[rank]]; cell < end;
+		cell++) {
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
-		*op = (PipesimOp){
-			.microbatch = cell->microbatch,
-			.kind = cell->kind,
-			.chunk = pipesim_op_rows[cell->kind].of_rank
-					 ? 0
-					 : (guint8)placing->chunk_of[cell->stage],
-		};
-		if (pipesim_cell_is_pair(cell)) {
-			op->b_microbatch = cell[1].microbatch;
-			op->b_chunk = (guint8)placing->chunk_of[cell[1].stage];
-			i++;
+		*op = (PipesimOp){.microbatch = cell->microbatch, .kind = cell->kind};
+		if (cell->kind < PIPESIM_N_KINDS || !pipesim_op_rows[cell->kind].of_rank)
+			op->chunk = (guint8)chunk_of[cell->stage];
+		if (cell->kind == PIPESIM_FB) {
+			cell++;
+			op->b_microbatch = cell->microbatch;
+			op->b_chunk = (guint8)chunk_of[cell->stage];
 		}
 		op++;
 	}
