@@ -22,15 +22,15 @@ typedef struct {
 typedef struct {
 	guint32 first; /* micro-batch */
 	guint32 forwards, backwards, inputs, weights;
-	guint32 oldest; /* no I of it without W comes before this op */
+	guint32 oldest, newest; /* I without W, where there are some */
 } Count;
 
 typedef struct {
 	const PipesimShape *shape;
 	GArray *verbs, *loops; /* of PipesimOp, PipesimLoop */
 	Key *keys;             /* of the ops of one rank */
-	guint32 *alike;        /* as many numbers: find_alike() */
-	guint32 room;          /* for so many ops */
+	guint32 *alike; /* as many numbers: find_alike(); before, by I: the next of its chunk */
+	guint32 room;   /* for so many ops */
 	Count *chunks;
 	guint32 backward; /* PIPESIM_NEXT or PIPESIM_LAST */
 } Folder;
@@ -113,24 +113,13 @@ static void fold_stretch(Folder *folder, guint32 begin, guint32 end)
 	fold_stretch(folder, found.begin + found.length * found.count, end);
 }
 
-/* Whether @op is the W of the oldest I of @chunk that has none. */
-static gboolean is_oldest(const PipesimOp *ops, const PipesimOp *op, Count *chunk)
-{
-	const PipesimOp *input = &ops[chunk->oldest];
-
-	while (input < op && (input->kind != PIPESIM_I || input->chunk != op->chunk))
-		input++;
-	chunk->oldest = (guint32)(input + 1 - ops);
-	chunk->weights++;
-	return input < op && input->microbatch == op->microbatch;
-}
-
 /* Whether the @n @ops of a rank are all that it has to run, and count their micro-batches. */
 static gboolean counts(Folder *folder, const PipesimOp *ops, guint32 n)
 {
 	const guint32 per_chunk = pipesim_shape_per_chunk(folder->shape);
 	const gboolean down = folder->backward == PIPESIM_LAST;
-	Count *chunks = folder->chunks;
+	Count *const chunks = folder->chunks;
+	guint32 *const next = folder->alike;
 	gboolean same = TRUE;
 
 	for (guint chunk = 0; chunk < folder->shape->chunks; chunk++)
@@ -139,25 +128,32 @@ static gboolean counts(Folder *folder, const PipesimOp *ops, guint32 n)
 		};
 	for (guint32 i = 0; i < n && same; i++) {
 		const PipesimOp *op = &ops[i];
+		Count *count = &chunks[op->chunk];
 
 		memcpy(&folder->keys[i], &op->kind, sizeof *folder->keys);
-		if (op->kind == PIPESIM_W)
-			same = is_oldest(ops, op, &chunks[op->chunk]);
-		if (pipesim_op_has_backward(op)) {
-			Count *count = &chunks[pipesim_op_backward_chunk(op)];
-			const guint32 nth = count->backwards++,
+		if (op->kind == PIPESIM_W) {
+			same = count->weights++ < count->inputs &&
+			       ops[count->oldest].microbatch == op->microbatch;
+			if (same)
+				count->oldest = next[count->oldest];
+			continue;
+		}
+		if (op->kind == PIPESIM_I) {
+			*(count->inputs++ == count->weights ? &count->oldest
+							    : &next[count->newest]) = i;
+			count->newest = i;
+		}
+		if (op->kind != PIPESIM_F) {
+			Count *back = &chunks[pipesim_op_backward_chunk(op)];
+			const guint32 nth = back->backwards++,
 				      own = down ? per_chunk - 1 - nth : nth;
 
 			/* Its forward has run. */
-			count->inputs += op->kind == PIPESIM_I;
-			same &= own < count->forwards &&
-				pipesim_op_backward_microbatch(op) == count->first + own;
+			same = own < back->forwards &&
+			       pipesim_op_backward_microbatch(op) == back->first + own;
 		}
-		if (pipesim_op_has_forward(op)) {
-			Count *count = &chunks[op->chunk];
-
+		if (pipesim_op_has_forward(op))
 			same &= op->microbatch == count->first + count->forwards++;
-		}
 	}
 	for (guint chunk = 0; chunk < folder->shape->chunks; chunk++)
 		same &= chunks[chunk].forwards == per_chunk &&
