@@ -9,6 +9,7 @@ typedef struct {
 	/* Its queue has come to what is between op `at` - 1 and op `at`; behind `ran` that is not issued yet. */
 	guint32 at;
 	guint32 *send, *receive; /* what is there; NULL: nothing */
+	guint32 *behind;         /* what op `at` sends */
 	gboolean joined;         /* both go as one */
 	gboolean issued;         /* what comes first there, or both */
 	gboolean sent;           /* what comes first there is done: the receive is issued */
@@ -22,63 +23,59 @@ typedef struct {
 	Seat *seats;         /* by rank */
 } Play;
 
-/* What @op of @rank sends, or else receives; NULL: nothing. */
-static inline guint32 *message_of(const Play *play, guint rank, guint32 op, gboolean send)
+/* What @op, whose rank has @places, sends, or else receives; NULL: nothing. */
+static inline guint32 *message_of(const PipesimEnds *places, const PipesimOp *op, gboolean send)
 {
-	const PipesimOp *own = &play->program->ops[op];
-	const PipesimEnds *place =
-		&play->places[(gsize)rank * play->program->shape.chunks + own->chunk];
 	guint32 *first;
 
-	if (own->kind == PIPESIM_W)
+	if (op->kind == PIPESIM_W)
 		return NULL;
-	first = place->of[own->kind != PIPESIM_F][send];
-	return first != NULL ? first + own->microbatch : NULL;
+	first = places[op->chunk].of[op->kind != PIPESIM_F][send];
+	return first != NULL ? first + op->microbatch : NULL;
 }
 
-/* The queue of @rank goes on to what is before op @at. */
-static inline void come_to(Play *play, guint rank, guint32 at)
+/* The queue of a rank that ends before op @end goes on to what is before op @at. */
+static inline void come_to(
+	const Play *play, const PipesimEnds *places, Seat *seat, guint32 at, guint32 end)
 {
-	const PipesimProgram *program = play->program;
-	Seat *seat = &play->seats[rank];
+	const PipesimOp *ops = play->program->ops;
 
-	*seat = (Seat){.ran = seat->ran, .at = at};
-	if (at > program->rank_begin[rank + 1])
-		return;
-	if (at > program->rank_begin[rank])
-		seat->send = message_of(play, rank, at - 1, TRUE);
-	if (at < program->rank_begin[rank + 1])
-		seat->receive = message_of(play, rank, at, FALSE);
+	seat->at = at;
+	seat->send = seat->behind;
+	seat->behind = seat->receive = NULL;
+	if (at < end) {
+		seat->receive = message_of(places, &ops[at], FALSE);
+		seat->behind = message_of(places, &ops[at], TRUE);
+	}
 	seat->joined = seat->send != NULL && seat->receive != NULL &&
 		       ((play->how & PIPESIM_BETWEEN_JOINED) ||
-			       pipesim_op_turns(&program->ops[at - 1], &program->ops[at]));
+			       pipesim_op_turns(&ops[at - 1], &ops[at]));
+	seat->issued = FALSE;
 	seat->sent = seat->send == NULL;
 }
 
-static inline void issue(Play *play, guint rank, guint32 *message)
+static inline void issue(PipesimRounds *rounds, guint rank, guint32 *message)
 {
 	if (*message == 0) {
 		*message = rank + 1;
 		return;
 	}
-	pipesim_rounds_call(&play->rounds, rank, *message - 1);
+	pipesim_rounds_call(rounds, rank, *message - 1);
 	*message = MOVED;
 }
 
 /* What the queue of @rank has come to is issued; whether it is done. */
-static inline gboolean move(Play *play, guint rank)
+static inline gboolean move(PipesimRounds *rounds, Seat *seat, guint rank)
 {
-	Seat *seat = &play->seats[rank];
-
 	if (!seat->issued && seat->send != NULL)
-		issue(play, rank, seat->send);
+		issue(rounds, rank, seat->send);
 	if (!seat->issued && seat->receive != NULL && (seat->joined || seat->sent))
-		issue(play, rank, seat->receive);
+		issue(rounds, rank, seat->receive);
 	seat->issued = TRUE;
 	if (!seat->sent && *seat->send != MOVED)
 		return FALSE;
 	if (!seat->sent && !seat->joined && seat->receive != NULL)
-		issue(play, rank, seat->receive);
+		issue(rounds, rank, seat->receive);
 	seat->sent = TRUE;
 	return seat->receive == NULL || *seat->receive == MOVED;
 }
@@ -87,21 +84,25 @@ static inline gboolean move(Play *play, guint rank)
 static inline gboolean act(gpointer data, guint rank)
 {
 	Play *play = data;
-	Seat *seat = &play->seats[rank];
-	const guint32 end = play->program->rank_begin[rank + 1];
+	const PipesimProgram *program = play->program;
+	const PipesimEnds *places = &play->places[(gsize)rank * program->shape.chunks];
+	const guint32 end = program->rank_begin[rank + 1];
+	Seat seat = play->seats[rank];
 
-	for (;;) {
-		while (seat->at <= seat->ran && seat->at <= end && move(play, rank))
-			come_to(play, rank, seat->at + 1);
-		if (seat->ran == end)
-			return FALSE;
-		/* Not all of what stands before it is there. */
-		if (seat->at <= seat->ran &&
-			((play->how & PIPESIM_BETWEEN_WAITED) ||
-				message_of(play, rank, seat->ran, FALSE) != NULL))
-			return FALSE;
-		seat->ran++;
+	/* Until not all of what stands before its next op is there. */
+	for (;; seat.ran++) {
+		while (seat.at <= seat.ran && seat.at <= end &&
+			move(&play->rounds, &seat, rank))
+			come_to(play, places, &seat, seat.at + 1, end);
+		if (seat.ran == end ||
+			(seat.at <= seat.ran &&
+				((play->how & PIPESIM_BETWEEN_WAITED) ||
+					message_of(places, &program->ops[seat.ran], FALSE) !=
+						NULL)))
+			break;
 	}
+	play->seats[rank] = seat;
+	return FALSE;
 }
 
 PipesimEnds *pipesim_between_ends(const PipesimProgram *program, PipesimArena *arena)
@@ -146,8 +147,11 @@ static PipesimFate play(const PipesimProgram *program, PipesimBetween how)
 	if (!pipesim_arena_check(arena, NULL, "%u ranks", ranks))
 		return PIPESIM_FATE_UNKNOWN;
 	for (guint rank = 0; rank < ranks; rank++) {
-		play.seats[rank].ran = program->rank_begin[rank];
-		come_to(&play, rank, program->rank_begin[rank]);
+		Seat *seat = &play.seats[rank];
+
+		seat->ran = program->rank_begin[rank];
+		come_to(&play, &play.places[(gsize)rank * program->shape.chunks], seat,
+			seat->ran, program->rank_begin[rank + 1]);
 	}
 	pipesim_rounds_run(&play.rounds, act, &play);
 	for (guint rank = 0; rank < ranks; rank++)

@@ -280,26 +280,26 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 
 /* Lists with virtual stages played as they are told ------------------------------------------------ */
 
-/* Ends of a communicator that have been come to, by kind of message. */
 typedef struct {
 	PipesimMegatronSeat seat;
-	guint32 n[4];
-	guint beside[2];      /* the ranks before it and behind it */
-	const guint32 *waits; /* for that message */
+	const guint8 *kinds;       /* in which order it issues them */
+	const PipesimEnds *places; /* by its chunk */
+	guint32 n[4];              /* ends that have been come to, by communicator */
+	guint8 communicators[4];   /* by kind of message */
+	guint beside[4];           /* the rank at the other end, by kind of message */
+	const guint32 *waits;      /* for that message */
 } Member;
 
 typedef struct {
 	const PipesimMegatron *all;
-	const PipesimEnds *places; /* by rank and chunk */
 	PipesimRounds rounds;
 	Member *members; /* by rank */
-	gboolean edges;  /* each direction is a communicator */
 	guint n_ended;   /* lists */
 	gboolean other;  /* messages cross, or ops wait for them: for lists to tell */
 } Teller_played;
 
 static inline guint32 *message_of(
-	const Teller_played *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
+	const Teller_played *t, const Member *member, guint kind, guint32 k)
 {
 	const guint backward = pipesim_action_is_backward(kind);
 	const PipesimMegatronOp *op;
@@ -308,19 +308,19 @@ static inline guint32 *message_of(
 	if (k == PIPESIM_NONE)
 		return NULL;
 	op = &t->all->ops[backward][k];
-	first = t->places[s->rank * t->all->chunks + op->chunk]
-			.of[backward][pipesim_action_is_send(kind)];
+	first = member->places[op->chunk].of[backward][pipesim_action_is_send(kind)];
 	return first != NULL ? first + op->microbatch : NULL;
 }
 
 static inline gboolean wait_played(
 	Teller_played *t, const PipesimMegatronSeat *s, guint kind, guint32 k)
 {
-	const guint32 *message = message_of(t, s, kind, k);
+	Member *member = &t->members[s->rank];
+	const guint32 *message = message_of(t, member, kind, k);
 
 	if (message == NULL || *message == PIPESIM_MOVED)
 		return TRUE;
-	t->members[s->rank].waits = message;
+	member->waits = message;
 	return FALSE;
 }
 
@@ -335,30 +335,26 @@ static void run_played(
 static inline void issue_played(
 	Teller_played *t, const PipesimMegatronSeat *s, PipesimExchange what)
 {
-	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
 	Member *member = &t->members[s->rank];
 
 	for (guint i = 0; i < 4; i++) {
-		const guint kind = kinds[i], at = kind - PIPESIM_ACTION_SEND_F;
-		const gboolean behind = at == 0 || at == 3;
-		guint32 *message = message_of(t, s, kind, what.ops[at]);
+		const guint kind = member->kinds[i], at = kind - PIPESIM_ACTION_SEND_F;
+		guint32 *message = message_of(t, member, kind, what.ops[at]);
 		guint32 turn;
 
 		if (message == NULL)
 			continue;
-		turn = ++member->n[!t->edges            ? (guint)behind
-				   : t->all->ranks == 2 ? (guint)pipesim_action_is_send(kind)
-							: at];
+		turn = ++member->n[member->communicators[at]];
 		t->other |= *message != 0 && *message != turn;
 		*message = *message == 0 ? turn : PIPESIM_MOVED;
-		if (t->members[member->beside[behind]].waits == message)
-			pipesim_rounds_call(&t->rounds, s->rank, member->beside[behind]);
+		if (t->members[member->beside[at]].waits == message)
+			pipesim_rounds_call(&t->rounds, s->rank, member->beside[at]);
 	}
 }
 
 static inline gboolean ended_played(Teller_played *t, const PipesimMegatronSeat *s)
 {
-	const guint8 *kinds = pipesim_megatron_kinds(t->all, s->rank);
+	const guint8 *kinds = t->members[s->rank].kinds;
 
 	for (guint i = 0; i < 4; i++)
 		if (!wait_played(t, s, kinds[i], s->what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]))
@@ -383,21 +379,34 @@ static gboolean act(gpointer data, guint rank)
 static gboolean play(const PipesimMegatron *all, PipesimArena *arena)
 {
 	const PipesimCommunicators communicators = all->issuing->communicators;
+	const guint ranks = all->ranks;
+	/* Each direction is a communicator. */
+	const gboolean edges = ranks == 2 || communicators == PIPESIM_COMMUNICATOR_EDGE;
+	const PipesimEnds *places = pipesim_between_ends(all->program, arena);
 	Teller_played t = {.all = all,
-		.places = pipesim_between_ends(all->program, arena),
-		.rounds = pipesim_rounds_begin(all->ranks, arena),
-		.members = pipesim_arena_array(arena, Member, all->ranks),
-		.edges = all->ranks == 2 || communicators == PIPESIM_COMMUNICATOR_EDGE};
+		.rounds = pipesim_rounds_begin(ranks, arena),
+		.members = pipesim_arena_array(arena, Member, ranks)};
 
-	if (!pipesim_arena_check(arena, NULL, "%u ranks", all->ranks) || all->batched ||
-		(!t.edges && communicators != PIPESIM_COMMUNICATOR_PAIR))
+	if (!pipesim_arena_check(arena, NULL, "%u ranks", ranks) || all->batched ||
+		(!edges && communicators != PIPESIM_COMMUNICATOR_PAIR))
 		return FALSE;
-	for (guint rank = 0; rank < all->ranks; rank++)
-		t.members[rank] = (Member){.seat = pipesim_megatron_seat(all, rank),
-			.beside = {
-				(rank + all->ranks - 1) % all->ranks, (rank + 1) % all->ranks}};
+	for (guint rank = 0; rank < ranks; rank++) {
+		Member *member = &t.members[rank];
+
+		*member = (Member){.seat = pipesim_megatron_seat(all, rank),
+			.kinds = pipesim_megatron_kinds(all, rank),
+			.places = &places[(gsize)rank * all->chunks]};
+		for (guint at = 0; at < 4; at++) {
+			const gboolean behind = at == 0 || at == 3;
+
+			member->beside[at] = (rank + (behind ? 1 : ranks - 1)) % ranks;
+			member->communicators[at] = (guint8)(!edges       ? (guint)behind
+							     : ranks == 2 ? (at + 1) % 2
+									  : at);
+		}
+	}
 	pipesim_rounds_run(&t.rounds, act, &t);
-	return !t.other && t.n_ended == all->ranks;
+	return !t.other && t.n_ended == ranks;
 }
 
 /* Without virtual stages, where every rank has a steady phase, all are batches, which go through one queue. */
