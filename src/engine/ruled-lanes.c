@@ -220,6 +220,15 @@ gboolean pipesim_ruled_lanes(const PipesimRuled *ruled, const PipesimTimes *cons
 		g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 
 		some = alike(ruled, &times[first], n - first, &tells);
+		for (guint i = 0; i < some && some < PIPESIM_RULED_WORTH && ok; i++) {
+			gboolean done;
+
+			ok = pipesim_ruled_figures(ruled, times[first + i], &figures[first + i],
+				     &done, NULL) &&
+			     done;
+		}
+		if (some < PIPESIM_RULED_WORTH)
+			continue;
 		for (guint i = 0; i < N; i++)
 			ok &= pipesim_ruled_begin(&runs[i], ruled,
 				      times[first + MIN(i, some - 1)],

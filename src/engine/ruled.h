@@ -44,8 +44,9 @@ typedef struct {
 gboolean pipesim_ruled_figures(const PipesimRuled *ruled, const PipesimTimes *times,
 	PipesimRuledFigures *figures, gboolean *done, GError **error);
 
-/* Runs that go side by side. */
+/* Runs that go side by side, and as many one by one as take no longer than they do. */
 #define PIPESIM_RULED_LANES 16
+#define PIPESIM_RULED_WORTH 4
 
 /** pipesim_ruled_lanes: the figures of @n runs side by side, each at its own @times, as
  * pipesim_ruled_figures() gives them. FALSE where one has none, or they are to be run one by one. */

@@ -17,9 +17,11 @@
  * share. */
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
+/* Where there are no more micro-batches for each rank, hardly anything repeats. */
+#define FEW_EACH 2
 
-/* To write down who waits for whom takes as long as these runs side by side through a list. */
-#define FEW_RUNS (4 * PIPESIM_RULED_LANES)
+/* To write down who waits for whom takes as long as so many runs through a list one by one. */
+#define FEW_RUNS 16
 
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
@@ -300,8 +302,8 @@ struct _PipesimShared {
 	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
 	PipesimLowering *lowering;
 	PipesimRuled *ruled;
-	GMutex lock; /* of what follows */
-	guint64 n_run;
+	GMutex lock;   /* of what follows */
+	guint64 n_run; /* as many as take that long one by one */
 	/* What is written down for times by which stages are not gathered, and are; NULL: not yet. */
 	PipesimLanes *lanes[2];
 };
@@ -360,7 +362,7 @@ static gboolean run_recorded(PipesimShared *shared, const PipesimTimes *const *t
 			has_shards(times[i]) != has_shards(times[0]))
 			return FALSE;
 	g_mutex_lock(&shared->lock);
-	shared->n_run += n;
+	shared->n_run += MIN(n, (n / PIPESIM_RULED_LANES + 1) * PIPESIM_RULED_WORTH);
 	if (*kept == NULL && shared->n_run > FEW_RUNS)
 		*kept = pipesim_ruled_record(shared->ruled, shared->program, times[0]);
 	lanes = *kept;
@@ -377,7 +379,7 @@ gboolean pipesim_shared_run(
 {
 	g_autofree PipesimRuledFigures *figures = g_new0(PipesimRuledFigures, n);
 	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
-	gboolean ok = take_ruled(jobs, n), done = FALSE;
+	gboolean ok = take_ruled(jobs, n);
 
 	for (guint i = 0; i < n; i++) {
 		steps[i] = new_step(&jobs[i]);
@@ -386,10 +388,7 @@ gboolean pipesim_shared_run(
 			.first_start = steps[i]->first_start,
 			.last_end = steps[i]->last_end};
 	}
-	if (ok && n == 1)
-		ok = pipesim_ruled_figures(shared->ruled, jobs->times, figures, &done, NULL) &&
-		     done;
-	else if (ok)
+	if (ok)
 		ok = run_recorded(shared, times, n, steps, figures) ||
 		     pipesim_ruled_lanes(shared->ruled, times, n, figures);
 	for (guint i = 0; i < n && ok; i++) {
@@ -430,11 +429,19 @@ gboolean pipesim_step_run_beside(
 {
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLanes) lanes = NULL;
+	const PipesimShape *shape = &jobs->order->shape;
+	const gboolean ruled = take_ruled(jobs, n);
+	guint64 most = (guint64)n * MOST_OPS_EACH;
 	gboolean ok;
 
-	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
+	/* A list that would be written for each of them, and for a shorter step before, is written once for all calls. */
+	if (ruled && kept != NULL && !jobs->runtime->runs_files &&
+		jobs->runtime != &pipesim_runtime_megatron &&
+		pipesim_shape_per_chunk(shape) <= FEW_EACH * (guint64)shape->ranks)
+		most = MOST_OPS;
+	if (jobs->order->n_ops > MIN(MOST_OPS, most))
 		return FALSE;
-	if (n > 1 && take_ruled(jobs, n)) {
+	if (ruled && (n > 1 || kept != NULL)) {
 		PipesimShared *shared = kept != NULL ? *kept : NULL;
 
 		if (shared == NULL || !may_share(shared, jobs)) {
