@@ -165,7 +165,7 @@ END_TEST
 
 /* Side by side: as one by one. --- */
 
-#define RUNS 19
+#define RUNS 22
 
 static void assert_lanes(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
@@ -346,6 +346,24 @@ START_TEST(recorded_equal_one)
 }
 END_TEST
 
+/* As one by one; gives their times back. */
+static void assert_beside(const PipesimJob *jobs, guint n, PipesimShared **kept)
+{
+	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
+
+	ck_assert(pipesim_step_run_beside(jobs, n, kept, steps));
+	for (guint i = 0; i < n; i++) {
+		g_autoptr(PipesimStep) one =
+			pipesim_step_run(&jobs[i], PIPESIM_WANT_FIGURES, NULL);
+
+		ck_assert_int_eq(steps[i]->makespan, one->makespan);
+		ck_assert_mem_eq(steps[i]->busy, one->busy,
+			jobs->order->shape.ranks * sizeof *one->busy);
+		pipesim_step_free(steps[i]);
+		pipesim_times_free((PipesimTimes *)jobs[i].times);
+	}
+}
+
 /* What is kept of an order is not taken for another one of the same shape, nor for what is asked
  * in the same place. */
 START_TEST(kept_by_order)
@@ -364,8 +382,6 @@ START_TEST(kept_by_order)
 			.ranks = 4,
 			.microbatches = 8};
 		g_autoptr(PipesimOrder) order = grid_order(&point);
-		PipesimTimes *times[N];
-		PipesimStep *steps[N];
 		PipesimJob jobs[N];
 		const PipesimIssuing asked = {.active_stages = 2,
 			.ahead = k < 4 ? PIPESIM_AHEAD_FULL : PIPESIM_AHEAD_LIST,
@@ -378,24 +394,54 @@ START_TEST(kept_by_order)
 			g_autoptr(PipesimCosts) costs = grid_random_costs(N * k + i, 4, FALSE);
 
 			costs->sharding.unshard = 1000000;
-			times[i] = pipesim_times_new(costs, &order->shape);
 			jobs[i] = (PipesimJob){.order = order,
-				.times = times[i],
+				.times = pipesim_times_new(costs, &order->shape),
 				.runtime = runtime,
 				.issuing = pipesim_runtime_asked(runtime, &asked)};
 		}
-		ck_assert(pipesim_step_run_beside(jobs, N, &kept, steps));
+		assert_beside(jobs, N, &kept);
 		ck_assert(k != 1 || kept == before);
 		before = kept;
-		for (guint i = 0; i < N; i++) {
-			g_autoptr(PipesimStep) one =
-				pipesim_step_run(&jobs[i], PIPESIM_WANT_FIGURES, NULL);
+	}
+	pipesim_shared_free(kept);
+}
+END_TEST
 
-			ck_assert_int_eq(steps[i]->makespan, one->makespan);
-			ck_assert_mem_eq(steps[i]->busy, one->busy, 4 * sizeof *one->busy);
-			pipesim_step_free(steps[i]);
-			pipesim_times_free(times[i]);
+/* Steps that come one or two at a time share a list where it would be written for each, unless they are long enough to
+ * leap. */
+START_TEST(kept_of_single_steps)
+{
+	const PipesimRuntime *runtime =
+		pipesim_runtime_find(_i % 2 == 0 ? "single" : "deepseek", "-", NULL);
+	const GridCase point = {
+		.schedule = pipesim_schedule_find(_i % 2 == 0 ? "1f1b" : "dualpipe", NULL),
+		.ranks = 16,
+		.microbatches = _i < 2 ? 32 : 320};
+	g_autoptr(PipesimOrder) order = grid_order(&point);
+	PipesimShared *kept = NULL, *before = NULL;
+
+	for (guint k = 0; k < 20; k++) {
+		const guint n = 1 + k % 2;
+		PipesimJob jobs[2];
+
+		for (guint i = 0; i < n; i++) {
+			g_autoptr(PipesimCosts) costs = grid_random_costs(2 * k + i, 16, FALSE);
+
+			jobs[i] = (PipesimJob){.order = order,
+				.times = pipesim_times_new(costs, &order->shape),
+				.runtime = runtime,
+				.most_ops = G_MAXUINT32};
+			jobs[i].issuing = pipesim_runtime_asked(runtime, &jobs[i].issuing);
 		}
+		if (_i < 2) {
+			assert_beside(jobs, n, &kept);
+			ck_assert(k == 0 || kept == before);
+			before = kept;
+			continue;
+		}
+		ck_assert(!pipesim_step_run_beside(jobs, n, &kept, NULL));
+		for (guint i = 0; i < n; i++)
+			pipesim_times_free((PipesimTimes *)jobs[i].times);
 	}
 	pipesim_shared_free(kept);
 }
@@ -659,6 +705,7 @@ Suite *engine_ruled_suite(void)
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
 	tcase_add_loop_test(tcase, recorded_equal_one, 0, count);
 	tcase_add_test(tcase, kept_by_order);
+	tcase_add_loop_test(tcase, kept_of_single_steps, 0, 4);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
 	tcase_add_loop_test(tcase, leaps, 0, grid_every(2) > 1 ? 4 : 6);
