@@ -42,6 +42,7 @@ from pipesim.torch.nvml import open_gpu
 KEPT = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "user_annotation"}
 SIZES = {
     "wide": Size(4, 4096, 32, 4096, 2048, torch.bfloat16),
+    "headed": Size(8, 2048, 16, 4096, 16384, torch.bfloat16, sequences=2),
     "narrow": Size(8, 1024, 16, 4096, 256, torch.bfloat16, sequences=4),
     "single": Size(8, 1024, 16, 4096, 256, torch.float32),
     "thin": Size(8, 512, 16, 4096, 256, torch.bfloat16, sequences=8),
