@@ -98,6 +98,7 @@ static void add_op(const Naming *naming, PipesimTrace *trace,
 	row.start = segment->start;
 	row.duration = segment->end - segment->start; /* of none 0 */
 	row.busy = segment->busy;
+	row.queued = segment->queued;
 	row.attentions = segment->attentions;
 	row.weights = segment->weights;
 	g_array_append_val(trace->rows, row);

@@ -83,9 +83,9 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		const gint64 idle = row->duration - MAX(row->busy, 0) -
 				    (trace->segments->len > 0 ? row->peers : 0);
 		const Found found = {
-			.op = {row->start, last, MAX(idle, 0), row->beside, row->peers, 0, 0, 0,
-				(guint32)row->what.stage, (guint32)row->microbatch,
-				(guint32)MAX(row->what.b_stage, 0),
+			.op = {row->start, last, row->queued, MAX(idle, 0), row->beside,
+				row->peers, 0, 0, 0, (guint32)row->what.stage,
+				(guint32)row->microbatch, (guint32)MAX(row->what.b_stage, 0),
 				(guint32)MAX(row->b_microbatch, 0), row->attentions,
 				row->what.phase, MAX(row->line, 1), trace->path},
 			.number = row->step >= 0 ? row->step : count_occurrence(seen, row),

@@ -1,5 +1,6 @@
 #include "measure/profile.h"
 #include "base/number.h"
+#include "measure/activities.h"
 #include "measure/beside.h"
 #include "measure/breaks.h"
 #include "measure/kernels.h"
@@ -20,12 +21,16 @@ typedef struct {
 	PipesimEvent range;
 	PipesimRangeMeaning meaning;
 	guint activities;
-	gint64 start; /* of the first; PIPESIM_NEVER = there is none */
+	gint64 start;  /* of the first; PIPESIM_NEVER = there is none */
+	gint64 queued; /* see PipesimTraceRow */
 	Union busy, move, wait;
+	guint32 stream;     /* of most of them */
+	guint votes;        /* of those, more than of others */
+	gint64 own_end;     /* of the latest on that stream */
 	gint64 message_end; /* of the latest message so far */
 	gint64 waited;      /* ns without work while a message was under way */
-	guint attentions;   /* is_attention() */
-	gint64 weights;     /* weights_of() */
+	guint attentions;   /* pipesim_is_attention() */
+	gint64 weights;     /* pipesim_weights_of() */
 } MarkedRange;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
@@ -96,8 +101,14 @@ static void add_range(
 	GArray *ranges, const PipesimEvent *range, const PipesimRangeMeaning *meaning)
 {
 	const Union nothing = {0, G_MININT64};
-	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing,
-		G_MININT64, 0, 0, 0};
+	const MarkedRange one = {.range = *range,
+		.meaning = *meaning,
+		.start = PIPESIM_NEVER,
+		.busy = nothing,
+		.move = nothing,
+		.wait = nothing,
+		.own_end = G_MININT64,
+		.message_end = G_MININT64};
 
 	g_array_append_val(ranges, one);
 }
@@ -201,39 +212,6 @@ static void cover(Union *all, const PipesimEvent *activity)
 	all->end = activity->end;
 }
 
-/* Whether the name of @kernel holds one of @words, which end with a NULL. */
-static gboolean names_one(const char *kernel, const char *const *words)
-{
-	for (guint i = 0; words[i] != NULL; i++)
-		if (strstr(kernel, words[i]) != NULL)
-			return TRUE;
-	return FALSE;
-}
-
-/* NCCL sends and receives by one kernel, and exchanges of experts by the same: @exchange. Gloo's have names of ranges. */
-static gboolean is_message(const PipesimEvent *activity)
-{
-	return (!activity->exchange && strstr(activity->name, "SendRecv") != NULL) ||
-	       g_str_has_prefix(activity->name, "gloo:send") ||
-	       g_str_has_prefix(activity->name, "gloo:recv");
-}
-
-/* Those of tensor, expert, context or data parallelism. */
-static gboolean is_collective(const PipesimEvent *activity)
-{
-	return !is_message(activity) && (strstr(activity->name, "nccl") != NULL ||
-						g_str_has_prefix(activity->name, "gloo:"));
-}
-
-/* Whether what a profile says of its ranks and what they do tells that SendRecv is no message between stages. */
-static gboolean tells_exchange(const PipesimEvent *activity)
-{
-	static const char *const others[] = {
-		"all_to_all", "CONTEXT_PARALLEL", "mesh_cp", "EXPERT", "mesh_ep", NULL};
-
-	return activity->group != NULL && names_one(activity->group, others);
-}
-
 /* Marks what ran or was launched in the range of an all-to-all. */
 static void mark_exchanges(PipesimProfile *profile)
 {
@@ -251,7 +229,8 @@ static void mark_exchanges(PipesimProfile *profile)
 			ask(ranges, profile, kinds[i] == PIPESIM_HOST_RANGES);
 	}
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		activity->exchange = activity->range != NO_RANGE || tells_exchange(activity);
+		activity->exchange =
+			activity->range != NO_RANGE || pipesim_tells_exchange(activity);
 		activity->range = NO_RANGE;
 	}
 }
@@ -260,54 +239,85 @@ static void mark_exchanges(PipesimProfile *profile)
  * ranges of ops. A message is never work. */
 static gboolean is_message_in_op(const PipesimEvent *activity, const MarkedRange *marked)
 {
-	return g_str_equal(marked->meaning.component, "chunk") && is_message(activity);
+	return g_str_equal(marked->meaning.component, "chunk") && pipesim_is_message(activity);
 }
 
-/* Whether @activity is attention of a forward, as cuDNN, PyTorch, FlashAttention, CK, Triton and PyTorch on the CPU call it: of
- * all its kernels one runs once a layer. */
-static gboolean is_attention(const PipesimEvent *activity)
+/* An op ends with what it runs on its own stream, that of most of its kernels: what another stream begins behind that, in
+ * the range or not, is beside the ops that follow, but for exchanges of experts. */
+static void leave_behind(const GArray *ranges, const PipesimProfile *profile)
 {
-	static const char *const forward[] = {"flash_fprop", "flash_fwd", "FlashAttnFwd",
-		"fmha_cutlassF", "fmha_v2", "FmhaFwd", "attn_fwd", "scaled_dot_product", NULL};
-	static const char *const others[] = {
-		"bprop", "bwd", "backward", "combine", "convert", NULL};
+	const GArray *activities = profile->events[PIPESIM_ACTIVITIES];
 
-	return names_one(activity->name, forward) && !names_one(activity->name, others);
+	pipesim_each (const PipesimEvent, activity, activities) {
+		if (activity->range == NO_RANGE || pipesim_is_message(activity) ||
+			pipesim_is_collective(activity))
+			continue;
+		MarkedRange *marked = range_at(ranges, activity->range);
+		if (marked->votes == 0)
+			marked->stream = activity->stream;
+		marked->votes += marked->stream == activity->stream ? 1 : -1;
+	}
+	pipesim_each (const PipesimEvent, activity, activities)
+		if (activity->range != NO_RANGE) {
+			MarkedRange *marked = range_at(ranges, activity->range);
+			if (marked->stream == activity->stream)
+				marked->own_end = MAX(marked->own_end, activity->end);
+		}
+	pipesim_each (PipesimEvent, activity, activities)
+		if (activity->range != NO_RANGE) {
+			const MarkedRange *marked = range_at(ranges, activity->range);
+			if (marked->votes > 0 && marked->stream != activity->stream &&
+				g_str_equal(marked->meaning.component, "chunk") &&
+				activity->start >= marked->own_end &&
+				!pipesim_is_collective(activity))
+				activity->range = NO_RANGE;
+		}
 }
 
-/* Whether @activity is a product of matrices, as cuBLAS, CUTLASS and AMD's libraries call it. */
-static gboolean is_product(const PipesimEvent *activity)
+/* PyTorch's GPipe computes losses behind the range of the forward that they are of: what its thread launches on its stream
+ * before the next range is of that too. */
+static void take_losses(const GArray *ranges, const PipesimProfile *profile)
 {
-	static const char *const products[] = {"gemm", "nvjet", "Cijk_", NULL};
+	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
+		const PipesimEvent *launch = launch_of(profile, activity);
+		guint from = 0, to = ranges->len;
 
-	return names_one(activity->name, products);
-}
-
-/* What of @activity, in a full backward, is for gradients of weights, ns: half of a product of
- * matrices, since beside each there is one for the input; PyTorch's additions to the gradients of
- * earlier micro-batches, sums for biases, and those of norms. */
-static gint64 weights_of(const PipesimEvent *activity)
-{
-	static const char *const whole[] = {
-		"CUDAFunctor_add", "sum_functor", "GammaBeta", NULL};
-	const gint64 took = activity->end - activity->start;
-
-	return is_product(activity) ? took / 2 : names_one(activity->name, whole) ? took : 0;
+		if (activity->range != NO_RANGE || launch == NULL ||
+			pipesim_is_message(activity) || pipesim_is_collective(activity))
+			continue;
+		while (from < to) {
+			const guint middle = from + (to - from) / 2;
+			if (range_at(ranges, middle)->range.start <= launch->start)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		const MarkedRange *last = from > 0 ? range_at(ranges, from - 1) : NULL;
+		if (last != NULL && last->range.end < launch->start &&
+			last->range.thread == launch->thread &&
+			last->stream == activity->stream && last->meaning.phase == PIPESIM_F &&
+			g_str_equal(last->meaning.component, "chunk"))
+			activity->range = from - 1;
+	}
 }
 
 /* What @activity did in @marked, of whose activities it is the next by its start. */
-static void count_activity(MarkedRange *marked, const PipesimEvent *activity)
+static void count_activity(
+	MarkedRange *marked, const PipesimEvent *activity, const PipesimProfile *profile)
 {
 	if (is_message_in_op(activity, marked)) {
 		marked->message_end = MAX(marked->message_end, activity->end);
 		return;
 	}
-	if (marked->activities++ == 0)
+	if (marked->activities++ == 0) {
+		const PipesimEvent *launch = launch_of(profile, activity);
+
 		marked->start = activity->start;
-	else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
+		marked->queued = launch != NULL ? activity->start - launch->start : 0;
+	} else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
-	marked->attentions += is_attention(activity);
-	marked->weights += weights_of(activity);
+	marked->attentions += pipesim_is_attention(activity);
+	marked->weights += pipesim_weights_of(activity);
 	cover(&marked->busy, activity);
 }
 
@@ -326,11 +336,11 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		if (activity->range == NO_RANGE)
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
-		count_activity(marked, activity);
-		if (names_one(activity->name, waiting))
+		count_activity(marked, activity, profile);
+		if (pipesim_names_one(activity->name, waiting))
 			cover(&marked->wait, activity);
 		else if (strstr(activity->name, "layout") == NULL &&
-			 names_one(activity->name, moving))
+			 pipesim_names_one(activity->name, moving))
 			cover(&marked->move, activity);
 	}
 	pipesim_each (const MarkedRange, marked, ranges) {
@@ -352,6 +362,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 					? marked->busy.end - marked->start - marked->waited
 					: 0;
 			row.busy = marked->busy.covered;
+			row.queued = marked->queued;
 			if (row.what.role == PIPESIM_ROLE_COMM) {
 				row.move = marked->move.covered;
 				row.wait = marked->wait.covered;
@@ -398,14 +409,14 @@ static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
 	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
 
 	pipesim_each (const PipesimEvent, activity, activities)
-		if (!is_collective(activity) && !is_message(activity))
+		if (!pipesim_is_collective(activity) && !pipesim_is_message(activity))
 			g_array_append_val(
 				ops, ((PipesimInterval){activity->start, activity->end}));
 	pipesim_intervals_join(ops);
 	pipesim_each (const PipesimEvent, activity, activities) {
 		const gint64 duration = activity->end - activity->start;
 
-		if (is_collective(activity))
+		if (pipesim_is_collective(activity))
 			g_array_append_val(trace->collectives,
 				((PipesimTraceCollective){.name = activity->name,
 					.group = activity->group != NULL ? activity->group : "",
@@ -429,7 +440,7 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 			activity->range != NO_RANGE ? range_at(ranges, activity->range) : NULL;
 		const char *name = marked != NULL ? marked->range.name : activity->name;
 		const gboolean message =
-			is_message(activity) ||
+			pipesim_is_message(activity) ||
 			(marked != NULL &&
 				(strstr(name, "SEND") != NULL || strstr(name, "RECV") != NULL));
 
@@ -438,7 +449,7 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 		else if (is_message_in_op(activity, marked))
 			add_span(trace, activity, activity->name, TRUE, base);
 		else if (g_str_equal(marked->meaning.component, "chunk") &&
-			 !is_collective(activity))
+			 !pipesim_is_collective(activity))
 			g_array_append_val(
 				ran, ((PipesimRan){activity->name, marked->meaning.phase,
 					     activity->range, base + activity->start,
@@ -570,6 +581,7 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	const gint64 base = pipesim_trace_base(trace);
 	const PipesimTraceSegment segment = {.start = base + activity->start,
 		.end = base + activity->start,
+		.queued = activity->start - one->at,
 		.backward = backward,
 		.apart = apart,
 		.fresh = fresh};
@@ -587,9 +599,9 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	last->end = MAX(last->end, base + activity->end);
 	last->busy = MIN(last->busy + activity->end - activity->start, last->end - last->start);
 	last->n++;
-	last->attentions += is_attention(activity);
-	last->weights += weights_of(activity);
-	last->products += is_product(activity);
+	last->attentions += pipesim_is_attention(activity);
+	last->weights += pipesim_weights_of(activity);
+	last->products += pipesim_is_product(activity);
 }
 
 /* The kernels of @profile as pieces that follow each other: what the thread that sends and
@@ -614,7 +626,7 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 		megatron = megatron || g_str_has_prefix(range->name, "megatron.");
 	/* The thread that launches messages, else that of the first kernel. */
 	while (main < launched->len &&
-		!is_message(g_array_index(launched, Launched, main).activity))
+		!pipesim_is_message(g_array_index(launched, Launched, main).activity))
 		main++;
 	main = main < launched->len ? main : 0;
 	pipesim_each (const Launched, one, launched) {
@@ -630,10 +642,11 @@ static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
 		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
 			optimizer) {
 			/* Collectives and copies on other streams come in between. */
-			ended |= is_message(activity) || optimizer;
-			apart |= is_message(activity);
+			ended |= pipesim_is_message(activity) || optimizer;
+			apart |= pipesim_is_message(activity);
 			fresh |= optimizer;
-			add_span(trace, activity, activity->name, is_message(activity), base);
+			add_span(trace, activity, activity->name, pipesim_is_message(activity),
+				base);
 			continue;
 		}
 		fresh |= between.began;
@@ -684,7 +697,10 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		leave_torn(profile);
 	mark_exchanges(profile);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
-	if (ask(ranges, profile, TRUE) == 0) {
+	if (ask(ranges, profile, TRUE) > 0) {
+		leave_behind(ranges, profile);
+		take_losses(ranges, profile);
+	} else {
 		mark_ranges(ranges, profile->events[PIPESIM_GPU_RANGES], rules, trace->strings);
 		ask(ranges, profile, FALSE);
 	}

@@ -75,6 +75,7 @@ typedef struct {
 	gboolean part;   /* one kernel of a component that was measured as a whole */
 	gint64 duration; /* from start to end; >= 0 */
 	gint64 busy;     /* union of its kernels; = duration where not told apart */
+	gint64 queued; /* how long before its start its first kernel had been launched; 0 = not told */
 	gint64 beside; /* of it, lost to messages beside the op: measure/beside.h; 0 = none or not told */
 	gint64 peers; /* of it, lost to collectives within that wait for other ranks: measure/peers.h */
 	gint64 move, wait; /* communication: data moving, waiting for peers */
@@ -113,6 +114,7 @@ typedef struct {
 /* What ran between two messages, of a profile without names of ops. */
 typedef struct {
 	gint64 start, end, busy; /* ns */
+	gint64 queued;           /* as in rows */
 	guint n;                 /* kernels */
 	guint attentions;        /* of these, as in rows */
 	gint64 weights;          /* likewise */

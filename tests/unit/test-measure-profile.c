@@ -189,6 +189,36 @@ START_TEST(messages_in_ranges_of_ops_are_no_work)
 }
 END_TEST
 
+/* "Forward 0" runs 10 us, and holds its messages for 40 by a kernel on their stream; its loss, launched by the same thread before
+ * "Forward 1", 3. What another thread launches there is of neither. */
+#define OF_THREAD(id, thread, ts)                                                   \
+	"{\"args\":{\"correlation\":" id "},\"ph\":\"X\",\"cat\":\"cuda_runtime\"," \
+	"\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":" thread ",\"ts\":" ts     \
+	",\"dur\":1},\n"
+static const char behind[] = "{\"traceEvents\":[\n" ANNOTATION("Forward 0", "10", "80")
+	ANNOTATION("Forward 1", "100", "50") OF_THREAD("1", "1", "15") OF_THREAD("2", "1", "20")
+		OF_THREAD("3", "1", "30") OF_THREAD("4", "1", "95") OF_THREAD("5", "9", "96")
+			OF_THREAD("6", "1", "110") KERNEL("1", "7", "gemm", "100", "6")
+				KERNEL("2", "7", "gemm", "106", "4") KERNEL("3", "9", "hold",
+					"110", "40") KERNEL("4", "7", "loss", "111", "3")
+					KERNEL("5", "7", "other", "114", "1")
+						KERNEL("6", "7", "gemm", "118", "10") LAST "]}";
+
+START_TEST(ops_end_with_what_their_stream_runs)
+{
+	g_autoptr(PipesimTrace) trace = read_text(behind, NULL, NULL);
+
+	ck_assert_uint_eq(trace->rows->len, 2);
+	ck_assert_int_eq(row_at(trace, 0)->start, 100000);
+	ck_assert_int_eq(row_at(trace, 0)->queued, 85000);
+	ck_assert_int_eq(row_at(trace, 0)->duration, 14000);
+	ck_assert_int_eq(row_at(trace, 0)->busy, 13000);
+	ck_assert_int_eq(row_at(trace, 1)->start, 118000);
+	ck_assert_int_eq(row_at(trace, 1)->duration, 10000);
+	ck_assert_uint_eq(trace->spans->len, 2);
+}
+END_TEST
+
 START_TEST(profiles_may_be_cut_short)
 {
 	g_autofree char *cut = g_strndup(profile, strstr(profile, "optimizer") - profile);
@@ -560,6 +590,7 @@ Suite *measure_profile_suite(void)
 	tcase_add_test(profiler, kernels_find_their_ranges);
 	tcase_add_loop_test(
 		profiler, messages_in_ranges_of_ops_are_no_work, 0, G_N_ELEMENTS(stock));
+	tcase_add_test(profiler, ops_end_with_what_their_stream_runs);
 	tcase_add_test(profiler, profiles_may_be_cut_short);
 	tcase_add_test(profiler, bare_arrays_are_read);
 	tcase_add_test(profiler, rules_name_kernels_and_ranges);

@@ -1,0 +1,29 @@
+/* What an activity of a GPU or of a host is, by its name. */
+#pragma once
+#include "measure/profile.h"
+
+/** pipesim_names_one: whether the name of @kernel holds one of @words, which end with a NULL. */
+gboolean pipesim_names_one(const char *kernel, const char *const *words);
+
+/** pipesim_is_message: NCCL sends and receives by one kernel, and exchanges of experts by the same (@activity->exchange);
+ * Gloo's have names of ranges. */
+gboolean pipesim_is_message(const PipesimEvent *activity);
+
+/** pipesim_is_collective: those of tensor, expert, context or data parallelism. */
+gboolean pipesim_is_collective(const PipesimEvent *activity);
+
+/** pipesim_tells_exchange: whether what a profile says of its ranks and what they do tells that SendRecv is no message
+ * between stages. */
+gboolean pipesim_tells_exchange(const PipesimEvent *activity);
+
+/** pipesim_is_attention: of a forward, as cuDNN, PyTorch, FlashAttention, CK, Triton and PyTorch on the CPU call it: of all its
+ * kernels one runs once a layer. */
+gboolean pipesim_is_attention(const PipesimEvent *activity);
+
+/** pipesim_is_product: of matrices, as cuBLAS, CUTLASS and AMD's libraries call it. */
+gboolean pipesim_is_product(const PipesimEvent *activity);
+
+/** pipesim_weights_of: what of @activity, in a full backward, is for gradients of weights, ns: half of a product of matrices,
+ * since beside each there is one for the input; PyTorch's additions to the gradients of earlier micro-batches, sums for
+ * biases, and those of norms. */
+gint64 pipesim_weights_of(const PipesimEvent *activity);
