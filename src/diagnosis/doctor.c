@@ -120,8 +120,9 @@ gint64 pipesim_doctor_own(const PipesimDoctor *doctor, const PipesimRecordOp *op
 	return alone ? MAX(own - op->beside, 0) : own;
 }
 
-/* Of the time from @from to @to how much spans of @rank that are messages cover. */
-static gint64 covered(const PipesimRecordPipeline *pipeline, guint rank, gint64 from, gint64 to)
+/* Of the time from @from to @to how much spans of @rank that are messages cover, or @any. */
+static gint64 covered(
+	const PipesimRecordPipeline *pipeline, guint rank, gint64 from, gint64 to, gboolean any)
 {
 	gint64 sum = 0;
 
@@ -132,7 +133,7 @@ static gint64 covered(const PipesimRecordPipeline *pipeline, guint rank, gint64 
 		if (span->start >= to)
 			break;
 		/* What was still under way when the op began has not kept it. */
-		if (!span->message || span->end <= from || span->end > to)
+		if ((!any && !span->message) || span->end <= from || span->end > to)
 			continue;
 		sum += MIN(span->end, to) - MAX(span->start, from);
 		from = MIN(span->end, to);
@@ -159,8 +160,17 @@ gint64 pipesim_doctor_waited(const PipesimDoctor *doctor, const PipesimRecordPip
 {
 	const PipesimProgram *program = doctor->out->program;
 
-	if (doctor->record->has_messages)
-		return covered(pipeline, rank, moment->ready, moment->start);
+	if (doctor->record->has_messages) {
+		const gint64 launched = moment->start - pipeline->ops[i].queued;
+		const gint64 moving =
+			covered(pipeline, rank, moment->ready, moment->start, FALSE);
+
+		/* What the host had launched waited for all that kept the message as well. */
+		return moving == 0 ? 0
+				   : MAX(moving, covered(pipeline, rank,
+							 MAX(moment->ready, launched),
+							 moment->start, TRUE));
+	}
 	if (has_message(program, rank, i, FALSE) ||
 		(i > program->rank_begin[rank] && has_message(program, rank, i - 1, TRUE)))
 		return moment->start - moment->ready;
