@@ -414,24 +414,13 @@ static void decide_launches(
 		pipesim_brief_time(stands_still(diagnosis)));
 }
 
-/* What the step would gain without @cause, as far as that is known. */
-static gint64 gain_without(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
-{
-	return cause->without >= 0 ? diagnosis->measured - cause->without : cause->ns;
-}
-
-/* What to do first: that without which the step would gain most. Where ranks wait for one that is late, by the rules of the
- * runtime, the waits may be longer than what it lost itself, and go with it. */
+/* What to do first. */
 static PipesimCauseKind find_first(const PipesimDiagnosis *diagnosis)
 {
-	guint order[PIPESIM_N_CAUSES], first = 0;
+	guint order[PIPESIM_N_CAUSES];
 
 	pipesim_told_causes(diagnosis, order);
-	for (guint i = 1; i < PIPESIM_N_CAUSES && diagnosis->cause[order[i]].ns > 0; i++)
-		if (gain_without(diagnosis, &diagnosis->cause[order[i]]) >
-			gain_without(diagnosis, &diagnosis->cause[order[first]]))
-			first = i;
-	return order[first];
+	return order[0];
 }
 
 /* Whether what makes @rank slow comes and goes: its kernels swing more than those of any other rank by half of that or more. */

@@ -3,13 +3,22 @@
 #include <math.h>
 #include <stdlib.h>
 
+gint64 pipesim_told_gain(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
+{
+	return cause->ns <= 0        ? cause->ns
+	       : cause->without >= 0 ? MAX(diagnosis->measured - cause->without, 0)
+				     : cause->ns;
+}
+
 void pipesim_told_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_N_CAUSES])
 {
+	gint64 gain[PIPESIM_N_CAUSES];
+
 	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
 		guint at = i;
 
-		for (; at > 0 && diagnosis->cause[order[at - 1]].ns < diagnosis->cause[i].ns;
-			at--)
+		gain[i] = pipesim_told_gain(diagnosis, &diagnosis->cause[i]);
+		for (; at > 0 && gain[order[at - 1]] < gain[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = i;
 	}
