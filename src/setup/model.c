@@ -241,6 +241,7 @@ void pipesim_setup_train_on(const PipesimSetup *setup, PipesimTraining *training
 	const PipesimDevice *device = setup->device;
 
 	training->node = device->node;
+	training->untried = device->steps == 0 && device->measured == NULL;
 	/* TransformerEngine's default where tensor cores scale blocks of 32, as those do that have FP4. */
 	if (training->precision == PIPESIM_FP8 && device->peak[PIPESIM_TYPE_FP4] > 0 &&
 		!training->eager && !training->deepseek)

@@ -46,6 +46,7 @@ static const Key keys[] = {
 	{DEVICE, "link", KEY_BANDWIDTH, AT(link), TRUE},
 	{DEVICE, "network", KEY_BANDWIDTH, AT(network), TRUE},
 	{DEVICE, "workspace", KEY_BYTES, AT(workspace), FALSE},
+	{REACH, "steps", KEY_COUNT, AT(steps), FALSE},
 	{REACH, "products", KEY_SHARE, AT(products[PIPESIM_TYPE_BF16]), TRUE},
 	{REACH, "products_fp8", KEY_SHARE, AT(products[PIPESIM_TYPE_FP8]), FALSE},
 	{REACH, "products_fp8_block", KEY_SHARE, AT(block), FALSE},

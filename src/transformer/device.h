@@ -31,6 +31,7 @@ typedef struct {
 	double link;                      /* to GPUs of that, one way */
 	double network;                   /* of its share of the node's NICs, one way */
 	gint64 workspace;                 /* bytes of libraries; 0 = as everywhere */
+	gint64 steps;                     /* published ones that its shares were held against */
 	double products[PIPESIM_N_TYPES]; /* share that large products reach under load */
 	double block;                     /* and in FP8 scaled by blocks; 0 = the same */
 	double grouped;                   /* of these: products of experts */

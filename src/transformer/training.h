@@ -146,6 +146,7 @@ typedef struct {
 		vocab_parallel; /* output layer and embedding over all ranks, where orders have passes */
 	PipesimGraphs graphs;
 	gboolean guessed; /* nobody said what graphs hold */
+	gboolean untried; /* no published step of the device is known, nor was it measured */
 	PipesimDispatcher dispatcher;
 	gint64 node;           /* GPUs that links join */
 	gint64 node_bandwidth; /* bytes per second of a GPU to other nodes; 0 = the device's */
