@@ -4,6 +4,8 @@
 
 /* Times that all cuts leave out layouts at a time. */
 #define PASSES 4
+/* Places of cuts that are added up at a time: compilers make vectors of a loop over so many. */
+#define TOGETHER 8
 
 /* One cut, or the mean of several: ns. All at [stage * (items + 1) + item]. */
 typedef struct {
@@ -31,7 +33,7 @@ static gsize places(const PipesimLayoutCuts *cuts)
 
 static Cut make_cut(const PipesimLayoutCuts *cuts)
 {
-	return (Cut){0, g_new0(double, places(cuts)), g_new0(double, places(cuts)),
+	return (Cut){0, g_new0(double, places(cuts) + TOGETHER), g_new0(double, places(cuts)),
 		g_new0(double, places(cuts))};
 }
 
@@ -81,19 +83,29 @@ static void find_rest(const PipesimLayoutCuts *cuts, Cut *cut)
 {
 	const guint n = cuts->items, width = n + 1;
 
-	for (guint stage = cuts->stages; stage-- > 0;)
-		for (guint begin = 0; begin <= n; begin++) {
-			const gsize at = (gsize)stage * width;
-			const gboolean is_last = stage + 1 == cuts->stages;
-			const guint last = cuts->last[at + begin];
-			double least = (double)INFINITY;
+	for (guint stage = cuts->stages; stage-- > 0;) {
+		const gsize at = (gsize)stage * width;
+		const gboolean is_last = stage + 1 == cuts->stages;
+		guint known = n + 1, until = n + 1; /* @least is of these ends */
+		double least = (double)INFINITY;
 
-			for (guint end = cuts->first[at + begin]; end <= last; end++)
+		for (guint begin = n + 1; begin-- > 0;) {
+			const guint first = cuts->first[at + begin];
+			const guint last = cuts->last[at + begin];
+
+			if (last != until || first > known) {
+				least = (double)INFINITY;
+				known = last + 1;
+			}
+			for (guint end = first; end < known; end++)
 				least = MIN(least,
 					cut->before[at + end] +
 						(is_last ? 0 : cut->rest[at + width + end]));
+			known = MIN(first, known);
+			until = last;
 			cut->rest[at + begin] = least - cut->before[at + begin];
 		}
+	}
 }
 
 /* The least of the stages before each, by where it begins. */
@@ -217,6 +229,28 @@ static void follow(PipesimLayoutCuts *cuts, const guint *ends, double step)
 		cuts->share[i] /= sum;
 }
 
+/* The mean of all cuts but those with next to no share. */
+static void find_mean(const PipesimLayoutCuts *cuts, Cut *mean)
+{
+	mean->fixed = 0;
+	for (guint i = 0; i < cuts->n; i++)
+		if (cuts->share[i] >= 1e-9)
+			mean->fixed += cuts->share[i] * cuts->cut[i].fixed;
+	for (gsize at = 0; at < places(cuts); at += TOGETHER) {
+		double sum[TOGETHER] = {0};
+
+		for (guint i = 0; i < cuts->n; i++) {
+			const double share = cuts->share[i], *before = &cuts->cut[i].before[at];
+
+			if (share < 1e-9)
+				continue;
+			for (guint k = 0; k < TOGETHER; k++)
+				sum[k] += share * before[k];
+		}
+		memcpy(&mean->before[at], sum, sizeof sum);
+	}
+}
+
 double pipesim_layout_cuts_bound(PipesimLayoutCuts *cuts, guint rounds, guint *ends)
 {
 	Cut mean = make_cut(cuts);
@@ -224,17 +258,7 @@ double pipesim_layout_cuts_bound(PipesimLayoutCuts *cuts, guint rounds, guint *e
 	for (guint round = 0; round < rounds && cuts->n > 0; round++) {
 		double bound;
 
-		memset(mean.before, 0, places(cuts) * sizeof *mean.before);
-		mean.fixed = 0;
-		for (guint i = 0; i < cuts->n; i++) {
-			const double share = cuts->share[i];
-
-			if (share < 1e-9)
-				continue;
-			mean.fixed += share * cuts->cut[i].fixed;
-			for (gsize k = 0; k < places(cuts); k++)
-				mean.before[k] += share * cuts->cut[i].before[k];
-		}
+		find_mean(cuts, &mean);
 		find_rest(cuts, &mean);
 		bound = mean.fixed + mean.rest[0];
 		if (bound == (double)INFINITY)

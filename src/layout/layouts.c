@@ -528,21 +528,24 @@ static gboolean gather(Search *s, guint64 ops)
 	return ok;
 }
 
-/* Whether these leave any that is better; *@bound: what no layout is below, ns, 0 = not known. */
+/* Whether these leave any that is better; *@bound (nullable): what no layout is below, ns, 0 = not known. */
 static gboolean leaves_any(Search *s, guint64 ops, double *bound)
 {
+	double least = 0;
 	gboolean any;
 
-	*bound = 0;
 	s->nodes = MOST_PROOF_NODES;
-	any = !gather(s, ops) || raise_bound(s, BOUND_RUNS, bound);
+	any = !gather(s, ops) || raise_bound(s, BOUND_RUNS, &least);
 	if (any && !s->broken && s->brief.fits && s->below == (double)INFINITY &&
 		s->paths == s->family)
 		climb_far(s);
 	if (any && !s->broken && limit_of(s) < (double)INFINITY) {
-		*bound = pipesim_layout_counts_bound(s->counts, *bound, limit_of(s));
+		if (bound != NULL)
+			least = pipesim_layout_counts_bound(s->counts, least, limit_of(s));
 		any = pipesim_layout_counts_leaves(s->counts, limit_of(s));
 	}
+	if (bound != NULL)
+		*bound = least;
 	return any || s->broken;
 }
 
@@ -666,7 +669,6 @@ static gboolean find(Search *s, guint64 ops, gint64 below, double *gap)
 {
 	const double limit = (double)below * (1 - TOLERANCE);
 	guint64 left;
-	double bound;
 	gboolean any;
 
 	*gap = 0;
@@ -681,10 +683,11 @@ static gboolean find(Search *s, guint64 ops, gint64 below, double *gap)
 		*gap = 1;
 		return TRUE;
 	}
-	if (below < G_MAXINT64) {
-		left = s->left;
+	if (below < G_MAXINT64)
 		s->below = (double)below;
-		any = leaves_any(s, ops, &bound);
+	if (below < G_MAXINT64 && (!s->brief.fits || (double)length(&s->brief) >= limit)) {
+		left = s->left;
+		any = leaves_any(s, ops, NULL);
 		s->left = left;
 		s->nodes = MOST_NODES;
 		if (!any && (!s->brief.fits || (double)length(&s->brief) >= limit))
