@@ -41,7 +41,7 @@ rows --model deepseek-v3 --gpus 64 --memory 2000GiB --global-batch 128 --pp 1
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --optimizer adam-bf16
 rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --zero 3 --active-stages 2 -s zb-h1
 rows --model llama-3-8b --gpus 16 --memory 40GiB --global-batch 64 --framework megatron --overlap-grad-reduce
-rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64
+rows --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --tp 1
 rows --model deepseek-v3 --gpus 64 --memory 300GiB --global-batch 128 --pp 8 --precision fp8 --modules megatron-next --framework megatron
 # What Megatron-LM is about to take: several m, and losses of their own.
 sed 's/^mtp_layers.*/mtp_layers = 2/' "$models/deepseek-v3.ini" >two.ini
@@ -66,12 +66,12 @@ rows --model qwen2.5-vl-7b --gpus 16 --memory 40GiB --global-batch 64 --image-pa
 for layout in 'v\*32E' '[^E]*|[^E]*v[^E]*E'; do
 	if grep -q "\"layout\": \"$layout" json; then pass; else fail "no layout has $layout"; fi
 done
-rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --pp 4 -s po-h,po-f,1f1b
+rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --pp 4 --tp 8 -s po-h,po-f,1f1b
 rows --model llama-3-70b --gpus 64 --memory 80GB --global-batch 512 --seq 8192 --framework any --pp 4
 if grep -q '"recompute": "first=[0-9]*,' json; then pass; else fail "no row recomputes by stage"; fi
 rows --model llama-3-70b --gpus 32 --memory 80GiB --global-batch 64 --seq 8192 --framework any --offload-bandwidth 50GB/s --offload-fraction 0.3 --pp 4 --tp 8 -s po-h,1f1b,v-half
 printf 'pp,dp,tp,microbatches,schedule,step_ms\n8,2,4,32,1f1b,11000\n2,4,8,16,1f1b,10500\n1,16,4,4,1f1b,9800\n' >run.csv
-rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --framework megatron --measured run.csv
+rows --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 64 --seq 8192 --framework megatron --measured run.csv --tp 8
 for key in steps factors kernels messages error_before error_after; do
 	if grep -q "^ *\"$key\": [0-9]" json; then pass; else fail "what was measured does not tell $key"; fi
 done
@@ -119,7 +119,7 @@ for schedules in interleaved-1f1b 1f1b,interleaved-1f1b; do
 		sed -n 's/^ *"step_ms": \([0-9]*\).*/\1/p' | head -n 1
 done >steps
 if awk '{ step[NR] = $1 } END { exit !(NR == 2 && step[2] <= 1.01 * step[1]) }' steps; then pass; else fail "of more schedules the best is longer: $(cat steps)"; fi
-# No part of what is searched has anything shorter by more than 1 %: CP that makes micro-batches small, large ones of short
+# No part of what is searched has anything shorter by more than 1 %: CP that makes room, large micro-batches of short
 # sequences, and layers computed again whose number is no power of two.
 shortest() { pipesim plan "$@" --format json 2>error | sed -n 's/^ *"step_ms": \([0-9]*\).*/\1/p' | head -n 1; }
 while read -r part more; do
@@ -131,17 +131,17 @@ while read -r part more; do
 		fail "$whole ms, but $narrow with $part: plan $more"
 	fi
 done <<'END'
---cp=2 --model llama-3-405b --gpus 512 --global-batch 512 --seq 8192 --framework megatron --tp 8
+--cp=2 --model llama-3-70b --gpus 32 --device h800 --precision fp8 --framework any --global-batch 256 --seq 4096 --tp 1 --pp 8 -s v-half --memory 138GB
 --microbatch-size=32 --model llama-3-8b --gpus 8 --global-batch 1024 --seq 256 --framework megatron --tp 1
 --microbatch-size=4 --model llama-3-8b --gpus 16 --global-batch 128 --device b200 --framework torchtitan --tp 1 --cp 4 --pp 1
 --recompute=first=5 --model llama-3-70b --gpus 64 --global-batch 512 --seq 8192 --framework megatron --tp 4 --pp 4 --cp 1
 END
 # Nor does a near miss fit in longer than its sizes take.
-sizes="--model llama-3-70b --gpus 64 --global-batch 512 --seq 8192"
+sizes="--model llama-3-70b --gpus 64 --global-batch 512 --seq 8192 --framework megatron --tp 4 --pp 4"
 # shellcheck disable=SC2086 # words
 pipesim plan $sizes --format json >json 2>error || fail "$(cat error): plan of a near miss"
 # shellcheck disable=SC2086 # words
-whole=$(sed -n 's/.*"fits": .* in \([0-9]*\)\.\([0-9]*\) s, .*/\1\2/p' json | head -n 1) narrow=$(shortest $sizes --framework megatron --tp 4 --pp 4 --cp 1)
+whole=$(sed -n 's/.*"fits": .* in \([0-9]*\)\.\([0-9]*\) s, .*/\1\2/p' json | head -n 1) narrow=$(shortest $sizes --cp 1)
 if [ "${whole:-0}" -gt 0 ] && [ "${narrow:-0}" -gt 0 ] && [ "$whole" -le $((narrow + narrow / 100)) ]; then
 	pass
 else
@@ -179,7 +179,7 @@ done
 
 # However much there is to say, the table and what stands below it keep to a page.
 for wide in "deepseek-v3 --gpus 64 --tp 2 --pp 8 --memory 300GiB --seq 32768 --microbatch-size 1" \
-	"mixtral-8x7b --gpus 32 --pp 4 --memory 80GiB --precision fp8"; do
+	"mixtral-8x7b --gpus 32 --pp 4 --tp 1 --memory 80GiB --precision fp8"; do
 	# shellcheck disable=SC2086 # words
 	pipesim plan --model $wide --global-batch 128 --full >text 2>error || fail "$(cat error): plan $wide"
 	if [ -s text ] && ! grep -v '^─' text | awk 'length($0) > 100' | grep .; then

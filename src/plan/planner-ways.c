@@ -353,11 +353,11 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gint64 most = experts ? MIN(wish->model->experts, all) : 1;
 	const gint64 given = wish->training.ep, one = wish->training.microbatch;
 	const gint64 etp = wish->training.etp;
-	/* Small kernels wait for the host: up to 8 sequences, or 32768 tokens; one alone where it is cut for memory's sake. */
-	const gboolean small = wish->training.cp == 0 && training->cp > 1 &&
-			       wish->training.seq / training->cp < 8192;
+	/* Small kernels wait for the host: up to 8 sequences, or 32768 tokens. Two of them at CP 2 are one without, and messages. */
+	const gboolean alone =
+		wish->training.cp == 0 && training->cp > 1 && wish->training.dp == 0;
 	const gint64 largest = one > 0 ? one
-			       : small ? 1
+			       : alone ? 1
 				       : MAX(8, 32768 / MAX(wish->training.seq, 1));
 	/* Experts without TP, or with that of the rest. */
 	const gint64 widest = etp > 0 ? etp : experts && !eager ? training->tp : 1;
@@ -380,8 +380,8 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	}
 }
 
-/* What is left of the GPUs is data parallel. A rank has 4096 tokens of a sequence at least where context parallelism is
- * searched, as in NVIDIA's recipes: with fewer it gains next to nothing. */
+/* What is left of the GPUs is data parallel. A rank has 2048 tokens of a sequence at least where context parallelism is
+ * searched: half of the 4096 of NVIDIA's recipes, which makes room where hardly anything else would fit. */
 static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 {
 	const PipesimWish *wish = ways->wish;
@@ -390,7 +390,7 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 	const gboolean none =
 		pipesim_framework(wish)->no_cp ||
 		(pipesim_framework(wish)->eager && pipesim_transformer_encodes(wish->model));
-	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 4096, 1);
+	const gint64 most = given > 0 ? given : none ? 1 : MAX(wish->training.seq / 2048, 1);
 
 	for (gint64 cp = MAX(given, 1); cp <= most; cp *= 2) {
 		const gint64 used = training->tp * cp * ranks;
