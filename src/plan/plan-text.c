@@ -278,13 +278,24 @@ static char *words_of(const PipesimPlanRow *row)
 	return g_strdup(words->str);
 }
 
+/* Other modules than its own may be shorter than any order of these. */
+static const char *who_of(const PipesimWish *wish)
+{
+	if (pipesim_framework(wish)->runtime != NULL)
+		return pipesim_framework(wish)->words;
+	return wish->capture != NULL     ? "Any order"
+	       : wish->training.eager    ? "Any order of PyTorch's modules"
+	       : wish->training.deepseek ? "Any order of DeepSeek's modules"
+					 : "Any order of Megatron-LM's modules";
+}
+
 /* What the best of @of comes to. */
 static char *verdict_of(const PipesimAdvice *plan, const PipesimPlanning *of)
 {
 	const PipesimFramework *framework = pipesim_framework(&of->wish);
 	const PipesimPlanRow *row = pipesim_advice_best(plan, framework->name);
 	g_autofree char *words = row != NULL ? words_of(row) : NULL;
-	const char *who = strcmp(framework->name, "any") == 0 ? "Any order" : framework->words;
+	const char *who = who_of(&of->wish);
 	PipesimNumber rate, mfu = "";
 
 	if (row == NULL)
