@@ -71,7 +71,7 @@ case $PIPESIM in
 esac
 mkdir "$scratch/examples" "$scratch/examples/bin"
 ln -s "$program" "$scratch/examples/bin/pipesim"
-for shipped in schedules traces models; do
+for shipped in schedules traces models devices; do
 	ln -s "$(cd "$TOP_SRCDIR" && pwd)/$shipped" "$scratch/examples/$shipped"
 done
 for command in $commands; do
