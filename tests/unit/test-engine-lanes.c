@@ -342,18 +342,21 @@ static PipesimCosts *make_measured(guint layers, double lag1)
 START_TEST(sums_of_components)
 {
 	static const struct {
-		guint layers;
+		guint layers, chunks;
 		double lag1, sd, lag;
 	} cases[] = {
 		/* sd of one layer: hypot(3, 1) / 20 of a median of 3.92 */
-		{1, 0, 0.040335, 0},
-		{1, 0.5, 0.040335, 0.5},
-		{4, 0, 0.020168, 0},
+		{1, 1, 0, 0.040335, 0},
+		{1, 1, 0.5, 0.040335, 0.5},
+		{4, 1, 0, 0.020168, 0},
 		/* 4 + 2 (3/2 + 2/4 + 1/8) = 8.25 instead of 16 and 4; 1/2 (15/8)^2 = 1.758 */
-		{4, 0.5, 0.028963, 0.213},
-		{1, -0.5, 0.040335, -0.5},
+		{4, 1, 0.5, 0.028963, 0.213},
+		{1, 1, -0.5, 0.040335, -0.5},
+		/* An op is of the layers of a chunk, not of a rank. */
+		{8, 2, 0, 0.020168, 0},
+		{2, 2, 0.5, 0.040335, 0.5},
 	};
-	const PipesimShape shape = make_shape(4, 1, 8, PIPESIM_LOOPED);
+	const PipesimShape shape = make_shape(4, cases[_i].chunks, 8, PIPESIM_LOOPED);
 	g_autoptr(PipesimCosts) costs = make_measured(cases[_i].layers, cases[_i].lag1);
 	g_autofree PipesimJitter *jitter = pipesim_jitter_measured(costs, &shape, NULL);
 	const PipesimSpread *spread = &jitter->kind[PIPESIM_F];
@@ -420,7 +423,7 @@ Suite *engine_lanes_suite(void)
 	tcase_add_test(draws, threads_change_nothing);
 	tcase_add_test(draws, numbers_stay_as_they_are);
 	tcase_add_loop_test(draws, draws_have_the_spread, 0, 4);
-	tcase_add_loop_test(draws, sums_of_components, 0, 5);
+	tcase_add_loop_test(draws, sums_of_components, 0, 7);
 	tcase_add_test(draws, nothing_to_draw_from);
 	tcase_add_test(draws, too_long_to_draw);
 	suite_add_tcase(suite, grid);
