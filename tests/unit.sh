@@ -1,9 +1,10 @@
 #!/bin/sh
 # The unit tests, a suite a process, on all cores, the longest first; what fails, and one closing line for all of them. A
 # suite that crashes or hangs runs again with each check in a process of its own, which names the check: for all of them
-# these processes would take half of the time. What goes over the grid walks each seventeenth point, and searches and random
-# orders some of their cases; with PIPESIM_LONG=yes all, but for the largest grids under sanitizers, which take ten times
-# as long. PIPESIM_SUITES names the suites to run.
+# these processes would take half of the time. What goes over the grid walks each 29th point, and searches and random
+# orders some of their cases; with PIPESIM_LONG=yes all, but each fifth point of the grid under sanitizers, which take ten
+# times as long. PIPESIM_SUITES names the suites to run.
+# shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/all"
 for suite in plan-search optimize-search optimize-mixed engine-ruled engine-equal schedule-search schedule-offload \
@@ -23,9 +24,9 @@ export MALLOC_TRIM_THRESHOLD_=4000000000 MALLOC_MMAP_THRESHOLD_=33554432
 xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
 	case ${PIPESIM_LONG:+long}${PIPESIM_SANITIZED:+sanitized}-$3 in
 	long-*) ;;
-	longsanitized-output-chrome | longsanitized-engine-paths | longsanitized-engine-fast | longsanitized-engine-huge) stride=5 ;;
+	longsanitized-engine-* | longsanitized-runtime-* | longsanitized-output-chrome | longsanitized-analysis-report) stride=5 ;;
 	longsanitized-*) ;;
-	*) stride=17 ;;
+	*) stride=29 ;;
 	esac
 	[ -z "${stride-}" ] || export PIPESIM_GRID_STRIDE="$stride"
 	export CK_RUN_SUITE="$3"

@@ -60,7 +60,7 @@ static void assert_fits(const PipesimInstance *x, const PipesimProgram *program)
 /* One micro-batch after the other is an order that is complete, fits and runs, whatever the limit. */
 START_TEST(built_orders_run)
 {
-	const guint every = grid_every(7);
+	const guint every = grid_every(13);
 
 	for (guint seed = (guint)_i % every; seed < 20; seed += every) {
 		PipesimScenario scenario;
@@ -723,7 +723,7 @@ Suite *optimize_search_suite(void)
 	tcase_add_test(searches, long_ones_are_solved);
 	tcase_add_loop_test(searches, pairs_come_together, 1, 1 + (int)(2 / grid_every(2)));
 	tcase_add_loop_test(searches, small_ones_are_solved, 0, 4);
-	tcase_add_loop_test(searches, found_is_monotone, 0, 6);
+	tcase_add_loop_test(searches, found_is_monotone, 0, grid_every(2) > 1 ? 3 : 6);
 	tcase_add_loop_test(searches, more_room_is_never_worse, 0, 8);
 	tcase_add_loop_test(searches, messages_take_room, 0, 4);
 	tcase_add_test(searches, time_ends);
