@@ -41,6 +41,7 @@ static const Placement placements[] = {
 enum {
 	AS_TEXT,
 	AS_JSON,
+	AS_CSV,
 	AS_PYTHON,
 };
 
@@ -157,9 +158,10 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	const PipesimSetup *setup = o->setup;
 	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
 
-	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->format == AS_JSON)
-		return pipesim_refuse(
-			error, "--explain-bound is text; leave out --format json");
+	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] &&
+		(o->format == AS_JSON || o->format == AS_CSV))
+		return pipesim_refuse(error, "--explain-bound is text; leave out --format %s",
+			setup->text[PIPESIM_SET_FORMAT]);
 	if (output == NULL)
 		return TRUE;
 	if (strcmp(output, "-") == 0)
@@ -407,7 +409,7 @@ static gboolean write_all(
 		pipesim_curve_csv(o->curve, csv);
 	else if (o->ordered != NULL)
 		pipesim_ordered_csv(o->ordered, csv);
-	else if (path != NULL)
+	else if (path != NULL || o->format == AS_CSV)
 		pipesim_schedule_write_csv(o->found->program, csv);
 	if (path != NULL && !pipesim_print(path, csv, error))
 		return FALSE;
@@ -415,6 +417,8 @@ static gboolean write_all(
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else if (o->format == AS_PYTHON)
 		pipesim_ordered_python(o->ordered, out);
+	else if (o->format == AS_CSV)
+		g_string_append_len(out, csv->str, (gssize)csv->len);
 	else if (o->curve != NULL)
 		pipesim_curve_text(o->curve, &style, out);
 	else if (o->ordered != NULL)
@@ -584,7 +588,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	Optimize o = {.setup = setup};
-	gboolean ok = pipesim_format(setup, "text json python", &o.format, error) &&
+	gboolean ok = pipesim_format(setup, "text json csv python", &o.format, error) &&
 		      check_outputs(&o, error) &&
 		      pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) &&
 		      pipesim_setup_check_view(setup, error) && check_curve(setup, error) &&
@@ -661,9 +665,9 @@ const PipesimCommand pipesim_command_optimize = {
 				"(default: 2)",
 				NULL},
 			{PIPESIM_SET_FORMAT, NULL,
-				"text, json or, of micro-batches in order or packed, python "
-				"(default: text)",
-				"text json python"},
+				"text, json, csv (what -o writes) or, of micro-batches in "
+				"order or packed, python (default: text)",
+				"text json csv python"},
 			{PIPESIM_SET_OUTPUT, "FILE.csv",
 				"file for the order, as a PyTorch schedule CSV; of "
 				"micro-batches a line each",
