@@ -127,16 +127,19 @@ static void judge_all(PipesimSearchState *s)
 	pipesim_search_offer_codes(s, s->judged_best, best);
 }
 
-/* Of each two walks one goes on from the best of all, the other from its own. */
+/* Of each two walks one goes on from the best of all, the other from its own. At first those that hardly leave what they
+ * begin from have the shortest one where it is in step on all ranks: others lose that at once. */
 static void begin_cycle(PipesimSearchState *s, gboolean first)
 {
+	const guint shift = s->codes->pdata[0] == s->paired;
+
 	for (guint i = 0; i < s->n_walks; i++) {
 		PipesimWalk *walk = &s->walks[i];
 		const guint8 *codes = i % 2 == 0 ? s->best : walk->best;
 		g_autofree guint8 *own = NULL;
 
 		if (first)
-			codes = s->codes->pdata[i % MIN(s->codes->len, 4u)];
+			codes = s->codes->pdata[(i + shift) % MIN(s->codes->len, 4u)];
 		else if (s->judged_makespan < G_MAXINT64 && i % 4 == 0)
 			codes = s->judged_best;
 		own = g_memdup2(codes, s->n);

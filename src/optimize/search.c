@@ -277,6 +277,25 @@ static void add_mirrored(PipesimSearchState *s)
 	add_if_fits(s, mirrored, TRUE, FALSE);
 }
 
+/* As many overlapped pairs as memory has room for, where that is shorter than all that is known. */
+static void add_paired(PipesimSearchState *s)
+{
+	PipesimWalk *walk = &s->walks[0];
+	guint8 *codes;
+
+	if (is_hurried(s) || pipesim_search_is_proven(s))
+		return;
+	codes = pipesim_search_paired(&s->tight);
+	if (codes == NULL || !pipesim_search_fits(s, codes) ||
+		!pipesim_walk_begin(walk, codes) ||
+		(s->spans->len > 0 && walk->makespan >= g_array_index(s->spans, gint64, 0))) {
+		g_free(codes);
+		return;
+	}
+	add_codes(s, codes, FALSE);
+	s->paired = codes;
+}
+
 /* Long from short ------------------------------------------------------------------------ */
 
 static gint64 judge_stretch(const guint8 *codes, gpointer data)
@@ -436,6 +455,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	tighten(s);
 	add_build(s);
 	add_mirrored(s);
+	add_paired(s);
 	if (of->moves > 0 || of->deadline > 0) {
 		/* The shortest unit, repeated. */
 		codes = is_enough(s) ? NULL : pipesim_search_units(s);

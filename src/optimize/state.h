@@ -21,9 +21,10 @@ typedef struct {
 	gint64 *peak; /* [rank] */
 	gint64 leanest; /* bytes of the fullest rank of the leanest order that any limit leads to */
 	gsize n;        /* ops */
-	GPtrArray *codes; /* of guint8 *: where to begin, the shortest first */
-	GArray *spans;    /* of gint64: their makespans where messages do not wait */
-	guint8 *best;     /* the shortest where messages do not wait */
+	GPtrArray *codes;     /* of guint8 *: where to begin, the shortest first */
+	GArray *spans;        /* of gint64: their makespans where messages do not wait */
+	const guint8 *paired; /* of codes: as many pairs as memory has room for; NULL: none */
+	guint8 *best;         /* the shortest where messages do not wait */
 	gint64 best_makespan;
 	guint8 *judged_best; /* the shortest by the engine of those that are codes; NULL: none */
 	gint64 judged_makespan;
@@ -118,6 +119,10 @@ void pipesim_build_justified(const PipesimInstance *instance, guint8 *codes);
 /** pipesim_search_units: in a V, the order that repeats the unit of one micro-batch whose steps are the shortest, for
  * g_free(); NULL elsewhere, or where none is found. */
 guint8 *pipesim_search_units(PipesimSearchState *s);
+
+/** pipesim_search_paired: where overlapped pairs are shorter, the order in which ranks run as many of them as memory lets,
+ * for g_free(); NULL elsewhere, or where there is none. */
+guint8 *pipesim_search_paired(const PipesimInstance *instance);
 
 /** pipesim_search_grow: an order of the whole, grown from one of a few micro-batches by walks that know of queues, for
  * g_free(); takes @part of what is left of the effort. NULL: none came of it. */
