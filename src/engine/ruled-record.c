@@ -24,26 +24,29 @@ typedef struct {
 	Recorder *recorder;
 } Recording;
 
-/* Whether @node is no earlier than @other at any times. */
-static gboolean is_behind(const Recorder *r, guint32 node, guint32 other, guint *left)
+/* Whether @node, of a level above @level, that of @other, is no earlier than that at any times. */
+static gboolean is_behind(
+	const Recorder *r, guint32 node, guint32 other, guint32 level, guint *left)
 {
 	const PipesimLaneNode *nodes = r->graph.nodes;
+	const guint32 before[] = {node <= r->n_steps ? r->before[node] : 0,
+		nodes[node].inputs[0], nodes[node].inputs[1]};
 
-	if (node == other || other == 0)
-		return TRUE;
-	if (nodes[node].level <= nodes[other].level || *left == 0)
-		return FALSE;
 	--*left;
-	return (node <= r->n_steps && is_behind(r, r->before[node], other, left)) ||
-	       is_behind(r, nodes[node].inputs[0], other, left) ||
-	       is_behind(r, nodes[node].inputs[1], other, left);
+	for (guint i = 0; i < G_N_ELEMENTS(before); i++)
+		if (before[i] == other || (*left > 0 && nodes[before[i]].level > level &&
+						  is_behind(r, before[i], other, level, left)))
+			return TRUE;
+	return FALSE;
 }
 
-static gboolean comes_behind(const Recorder *r, guint32 node, guint32 other)
+static inline gboolean comes_behind(const Recorder *r, guint32 node, guint32 other)
 {
+	const guint32 level = r->graph.nodes[other].level;
 	guint left = MOST_LOOKED_AT;
 
-	return is_behind(r, node, other, &left);
+	return node == other || other == 0 ||
+	       (r->graph.nodes[node].level > level && is_behind(r, node, other, level, &left));
 }
 
 static guint32 add_move(Recorder *r, guint32 a, guint32 b, guint32 span)
