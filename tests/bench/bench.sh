@@ -6,7 +6,8 @@ times=$(mktemp) || exit 99
 folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$times" "$folder"' EXIT
 
-wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms
+bytes= # of the file that it reads
+wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms, and how much of $bytes that is a second
 {
 	runs=$1
 	shift
@@ -18,9 +19,12 @@ wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms
 		echo $((end - begin)) >>"$times"
 		runs=$((runs - 1))
 	done
-	sort -n "$times" | awk -v what="pipesim $*" '
+	sort -n "$times" | awk -v what="pipesim $*" -v bytes="$bytes" '
 		{ t[NR] = $1 / 1e6 }
-		END { printf "  %8.1f ms  (least %.1f, %d runs)  %s\n", t[int((NR + 1) / 2)], t[1], NR, what }'
+		END {
+			rate = bytes > 0 ? sprintf("; %.0f MB/s", bytes / t[1] / 1e3) : ""
+			printf "  %8.1f ms  (least %.1f, %d runs%s)  %s\n", t[int((NR + 1) / 2)], t[1], NR, rate, what
+		}'
 }
 
 echo 'Wall time of a cold process, median (aims: the first below 50 ms, all schedules at PP 64 below 1 s):'
@@ -51,12 +55,30 @@ echo 'The same under a runtime (aim: within 3 times async), 101 rows of 1f1b at 
 for runtime in async pytorch-2.11 pytorch-2.15 megatron single; do
 	wall 5 sweep --pp 16 --microbatches 64 --times F=1:2:0.01,B=2 -s 1f1b -f csv -j 1 --runtime $runtime
 done
-echo 'Files of PP 64 and 1024 micro-batches, whole process (aims: compare 200 MB/s, one that hangs proved in 10 ms):'
+echo 'The same, 64 rows, solved two by two:'
+for steps in '1f1b --pp 64 -m 256' '1f1b --pp 64 -m 128' 'interleaved-1f1b --pp 64 -m 256' 'dualpipe --pp 16 -m 64'; do
+	case $steps in
+	dualpipe*) runtimes='async deepseek' ;;
+	inter*) runtimes='async pytorch-2.15 megatron' ;;
+	*) runtimes='async pytorch-2.15 megatron single' ;;
+	esac
+	for runtime in $runtimes; do
+		# shellcheck disable=SC2086
+		wall 5 sweep -s $steps --times F=1:1.63:0.01,I=1,W=1 -f csv -j 1 --runtime "$runtime"
+	done
+done
+echo 'Samples under a runtime, whole process:'
+for samples in 16 64 4096; do
+	wall 5 --pp 16 -m 128 -s 1f1b --runtime pytorch-2.15 --jitter 5% --samples $samples
+	wall 5 --pp 16 -m 128 -s interleaved-1f1b --runtime megatron --jitter 5% --samples $samples
+done
+echo 'Files of PP 64 and 1024 micro-batches, whole process (aims: compare 200 MB/s, validate 100, one that hangs in 10 ms):'
 for schedule in 1f1b interleaved-1f1b zb-v; do
 	"$PIPESIM" export $schedule --pp 64 -m 1024 -o "$folder/$schedule.csv" || exit 1
-	printf '  %8d kB\n' "$(($(wc -c <"$folder/$schedule.csv") / 1000))"
+	bytes=$(wc -c <"$folder/$schedule.csv")
 	wall 21 compare -s "$folder/$schedule.csv"
 	wall 11 validate "$folder/$schedule.csv"
+	bytes=
 	wall 11 validate --runtime single "$folder/$schedule.csv"
 done
 echo 'Recorded runs read and diagnosed, whole process (aim: 100 ms a MB of text, unpacked):'

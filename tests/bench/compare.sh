@@ -26,7 +26,7 @@ awk '
 		name = substr($0, 1, RSTART - 1)
 		if (name ~ /^ *$/) { # the number stands before its name
 			name = substr($0, RSTART + RLENGTH)
-			sub(/^ *\(.*runs\) */, "", name)
+			sub(/^ *\(.*runs[^)]*\) */, "", name)
 			gsub(/[^ ]*\//, "", name) # folders of a run
 		}
 		gsub(/^ +| +$/, "", name)
