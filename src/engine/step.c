@@ -18,7 +18,7 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 /* Where there are no more micro-batches for each rank, hardly anything repeats. */
-#define FEW_EACH 2
+#define FEW_EACH 4
 
 /* To write down who waits for whom takes as long as so many runs through a list one by one. */
 #define FEW_RUNS 16
@@ -434,11 +434,11 @@ gboolean pipesim_step_run_beside(
 	guint64 most = (guint64)n * MOST_OPS_EACH;
 	gboolean ok;
 
-	/* A list that would be written for each of them, and for a shorter step before, is written once for all calls. */
+	/* Where hardly anything repeats all calls go by one list, and from so many on by what it writes down; PyTorch's
+	 * rounds are told as soon. */
 	if (ruled && kept != NULL && !jobs->runtime->runs_files &&
-		jobs->runtime != &pipesim_runtime_megatron &&
 		pipesim_shape_per_chunk(shape) <= FEW_EACH * (guint64)shape->ranks)
-		most = MOST_OPS;
+		most = MOST_OPS / 2;
 	if (jobs->order->n_ops > MIN(MOST_OPS, most))
 		return FALSE;
 	if (ruled && (n > 1 || kept != NULL)) {

@@ -411,12 +411,12 @@ END_TEST
  * leap. */
 START_TEST(kept_of_single_steps)
 {
-	const PipesimRuntime *runtime =
-		pipesim_runtime_find(_i % 2 == 0 ? "single" : "deepseek", "-", NULL);
-	const GridCase point = {
-		.schedule = pipesim_schedule_find(_i % 2 == 0 ? "1f1b" : "dualpipe", NULL),
+	static const char *const names[][2] = {
+		{"1f1b", "single"}, {"dualpipe", "deepseek"}, {"interleaved-1f1b", "megatron"}};
+	const PipesimRuntime *runtime = pipesim_runtime_find(names[_i % 3][1], "-", NULL);
+	const GridCase point = {.schedule = pipesim_schedule_find(names[_i % 3][0], NULL),
 		.ranks = 16,
-		.microbatches = _i < 2 ? 32 : 320};
+		.microbatches = _i < 3 ? 32 : 320};
 	g_autoptr(PipesimOrder) order = grid_order(&point);
 	PipesimShared *kept = NULL, *before = NULL;
 
@@ -433,7 +433,7 @@ START_TEST(kept_of_single_steps)
 				.most_ops = G_MAXUINT32};
 			jobs[i].issuing = pipesim_runtime_asked(runtime, &jobs[i].issuing);
 		}
-		if (_i < 2) {
+		if (_i < 3) {
 			assert_beside(jobs, n, &kept);
 			ck_assert(k == 0 || kept == before);
 			before = kept;
@@ -705,7 +705,7 @@ Suite *engine_ruled_suite(void)
 	tcase_add_loop_test(tcase, lanes_equal_one, 0, count);
 	tcase_add_loop_test(tcase, recorded_equal_one, 0, count);
 	tcase_add_test(tcase, kept_by_order);
-	tcase_add_loop_test(tcase, kept_of_single_steps, 0, 4);
+	tcase_add_loop_test(tcase, kept_of_single_steps, 0, 6);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
 	tcase_add_loop_test(tcase, leaps, 0, grid_every(2) > 1 ? 4 : 6);
