@@ -3,7 +3,8 @@
 
     loggops.py PIPESIM LOGGOPSIM [PP [M]]
 
-LOGGOPSIM is run as `LOGGOPSIM -f SCHEDULE` with all its times of messages 0 and must print the time of the step in ns.
+LOGGOPSIM is the path of https://github.com/spcl/LogGOPSim, built as its README says. It is run without times of
+messages and prints when the last rank ends, in ns.
 Prints, never asserts, but for the step, which has to be the same.
 """
 import os
@@ -91,7 +92,7 @@ def main(pipesim, loggopsim, pp="64", m="1024"):
         write_schedule(schedule, int(pp), int(m))
         subprocess.run([pipesim, "export", "--pp", pp, "-m", m, "1f1b", "-o", csv], check=True)
         times = ["--times", f"F={F},B={B},W=0"]
-        other = [loggopsim, "-f", schedule]
+        other = [loggopsim, "-b", "-f", schedule, *(part for letter in "LogGO" for part in (f"-{letter}", "0"))]
         own = step_of([pipesim, "-s", csv, *times, "-f", "json"], r'"makespan_ms": ([0-9.]+)')
         if step_of(other, r"(?i)maximum finishing time.*?([0-9]{6,})") != own * 1e6:
             sys.exit("the two steps differ")
