@@ -448,6 +448,12 @@ static void send_rows(List *x, const char *what, guint phase, double rows, doubl
 			    : each                        ? 4
 							  : 2};
 
+	/* Beside the other op of a pair a layer runs as four nodes, each one more operation of the host, with events of
+	 * both streams (Megatron-Core, TransformerLayerSchedulePlan and ScheduleNode): two stand with each of dispatch and
+	 * combine. */
+	if (training->ep_overlap && !training->eager && !training->deepseek)
+		kernel.launches += 2;
+
 	if (x->model->node_limit > 0)
 		others = MIN(others, (double)x->model->node_limit * (nodes - 1) / nodes);
 	if (!each) {

@@ -572,6 +572,36 @@ START_TEST(launches_either_way)
 }
 END_TEST
 
+/* A layer of experts that runs beside another is four operations of the host more, each way, unless a graph holds the step; in
+ * DeepSeek's own modules it is not Megatron-Core's. */
+START_TEST(launches_nodes_of_pairs)
+{
+	PipesimDevice *device = shipped_device("h100");
+	g_autoptr(PipesimTransformer) model = read_shipped("mixtral-8x7b");
+	PipesimTraining training = training_of(0);
+	const PipesimRates rates = pipesim_device_rates(device, &training);
+
+	training.ep = 8;
+	for (guint i = 0; i < 3; i++) {
+		const double more = i == 0 ? 4 * device->launch : 0;
+		PipesimPartTimes times[2];
+
+		training.graphs = i == 1 ? PIPESIM_GRAPHS_STEP : PIPESIM_GRAPHS_NONE;
+		training.deepseek = i == 2;
+		for (guint overlap = 0; overlap < 2; overlap++) {
+			training.ep_overlap = overlap != 0;
+			pipesim_part_times(
+				model, &training, &rates, PIPESIM_PART_SPARSE, &times[overlap]);
+		}
+		ck_assert_double_eq_tol(
+			times[1].launched[I] - times[0].launched[I], more, 1e-12);
+		ck_assert_double_eq_tol(times[1].launched[F] + times[1].ahead -
+						times[0].launched[F] - times[0].ahead,
+			more, 1e-12);
+	}
+}
+END_TEST
+
 /* A product that fills the chip takes what large ones reach; one that fills it by half, twice
  * that; none takes less for more rows; a measured one takes what was measured. */
 START_TEST(fills_the_chip)
@@ -653,6 +683,7 @@ Suite *transformer_kernels_suite(void)
 	tcase_add_test(tests, reduces_experts_apart);
 	tcase_add_loop_test(tests, adds_up_to_no_more_than_stages, 0, 6);
 	tcase_add_test(tests, launches_either_way);
+	tcase_add_test(tests, launches_nodes_of_pairs);
 	tcase_add_test(tests, fills_the_chip);
 	tcase_add_test(tests, refuses_devices);
 	suite_add_tcase(suite, tests);
