@@ -196,6 +196,10 @@ for wide in "deepseek-v3 --gpus 64 --tp 2 --pp 8 --memory 300GiB --seq 32768 --m
 	fi
 done
 
+# What is computed again stands there in fewer words before a column goes.
+pipesim plan --model mixtral-8x7b --gpus 24 --pp 3 --tp 1 --device a100 --global-batch 128 --full >text 2>error || fail "$(cat error): plan of 24"
+if grep -q ' step  *MFU ' text; then pass; else fail "a wide table without MFU: $(cat text)"; fi
+
 # What was measured counts instead of what is described, wherever it stands; a plan says so.
 shipped=$(dirname "$models")/devices/h200.ini
 {

@@ -67,7 +67,7 @@ static void add_row(PipesimTable *table, const PipesimAdvice *plan, const Pipesi
 			.candidate->step /
 		1e9;
 	g_autofree char *name = g_strjoinv(few ? ":" : "-1f1b:", schedule);
-	g_autofree char *recompute = short_recompute(training, few);
+	g_autofree char *recompute = short_recompute(training, few || less > 0);
 
 #define OR_NOTHING(shown, value, decimals) \
 	((shown) ? pipesim_fixed((double)(value), decimals) : "")
