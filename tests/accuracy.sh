@@ -62,7 +62,10 @@ pipelines()
 }
 profiles()
 {
-	python3 "$TOP_SRCDIR/python/measuring/profiles_table.py" --pipesim "$PIPESIM" "$traces/profiles-h100x2"
+	set -- python3 "$TOP_SRCDIR/python/measuring/profiles_table.py" --pipesim "$PIPESIM"
+	"$@" "$traces/profiles-h100x2" || return
+	printf '\n%s\n\n' "Two H200s, another model, 10 micro-batches (\`traces/profiles-h200x2\`):"
+	"$@" "$traces/profiles-h200x2"
 }
 case ${1-} in
 print)

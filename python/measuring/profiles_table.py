@@ -15,7 +15,7 @@ import statistics
 import subprocess
 
 # Causes of diagnose by what was injected; a schedule's own bubble is none.
-NAMED = {"slow-rank": "slow-rank", "imbalance": "imbalance", "host": "host", "pause": "ops"}
+NAMED = {"slow-rank": "slow-rank", "imbalance": "imbalance", "host": "host", "pause": "ops", "messages": "messages"}
 RANK = 1  # where all were injected
 
 
@@ -91,6 +91,8 @@ def print_kept(diagnosed, pairs, cause, words):
     """From each profile with @cause, which stays in every schedule, what the other classes take with it."""
     kept = {name: made for name, made in diagnosed.items() if name.endswith(f"-{cause}") and made is not None}
     errors = []
+    if not kept:
+        return
     for name, made in kept.items():
         found = {one["name"]: one["makespan_ms"] for one in made["schedules"]}
         for other, of in kept.items():

@@ -279,6 +279,67 @@ static gboolean tell_first(const PipesimDoctor *doctor, GError **error)
 	return pipesim_costs_set_parts(costs, NULL, record->joined.ranks, error);
 }
 
+/* Of each stage and kind what a layer is of it, in millionths, as the distance of its attentions says; halves that show none, as
+ * the whole. For g_free(); NULL: some do not tell. */
+static gint64 *layer_shares(const PipesimRecord *record)
+{
+	static const PipesimKind others[] = {
+		[PIPESIM_I] = PIPESIM_B, [PIPESIM_W] = PIPESIM_I, [PIPESIM_B] = PIPESIM_I};
+	const guint n = record->joined.stages * PIPESIM_FB;
+	g_autofree gint64 *share = g_new0(gint64, n);
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
+
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const PipesimSample sample = {op->stage * PIPESIM_FB + op->kind,
+				pipesim_time_scale(
+					op->layer, PIPESIM_PPM, MAX(op->end - op->start, 1))};
+
+			if (op->kind < PIPESIM_FB && op->layer > 0)
+				g_array_append_val(samples, sample);
+		}
+	pipesim_sample_medians(samples, share);
+	for (guint round = 0; round < 2; round++)
+		for (guint i = 0; i < n; i++)
+			if (share[i] == 0 && i % PIPESIM_FB != PIPESIM_F)
+				share[i] = share[i - i % PIPESIM_FB + others[i % PIPESIM_FB]];
+	for (guint i = 0; i < n; i++)
+		if (share[i] == 0)
+			return NULL;
+	return g_steal_pointer(&share);
+}
+
+/* Stages of @costs in parts of a layer each: what else a stage does stands before the layers of the first, and behind those of
+ * others, so that a head stays with the last stage however many there are. */
+static gboolean tell_layers(const PipesimRecord *record, PipesimCosts *costs, GError **error)
+{
+	const guint stages = record->joined.stages;
+	g_autofree guint *shown = g_new0(guint, stages);
+	g_autofree gint64 *share =
+		pipesim_record_layers(record, shown) ? layer_shares(record) : NULL;
+	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
+	const guint layers = shown[0];
+
+	for (guint stage = 1; stage < stages; stage++)
+		if (shown[stage] != layers)
+			return TRUE;
+	if (share == NULL || costs->part == NULL || costs->n_parts != stages)
+		return TRUE;
+	for (guint part = 0; part < stages * layers; part++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+			const guint i = part / layers * PIPESIM_FB + kind;
+			const gboolean more = part % layers == (part < layers ? 0 : layers - 1);
+			const gint64 one =
+				MIN(pipesim_time_scale(costs->part[i], share[i], PIPESIM_PPM),
+					costs->part[i] / layers);
+			const gint64 time = more ? costs->part[i] - one * (layers - 1) : one;
+
+			g_array_append_val(parts, time);
+		}
+	return pipesim_costs_set_parts(costs, parts, record->joined.ranks, error);
+}
+
 /* What hosts were late before each op of @program, as before those at the same place of the list of their rank. */
 static void set_late(const PipesimDoctor *doctor, const PipesimProgram *program, gint64 *late)
 {
@@ -408,7 +469,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		.chunks = joined->chunks > 1 ? joined->chunks : 0,
 		.runtime = out->rules,
 		.seed = 1};
-	g_autoptr(PipesimCosts) fixed = NULL;
+	g_autoptr(PipesimCosts) costs = NULL, fixed = NULL;
 	g_autoptr(GError) fault = NULL;
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
@@ -434,7 +495,10 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 		scenario.runtime = doctor->patient->runtime;
 	scenario.keep =
 		out->stays[PIPESIM_CAUSE_HOST] ? PIPESIM_KEEP_FITTING : PIPESIM_KEEP_NOTHING;
-	fixed = pipesim_costs_copy(out->costs);
+	costs = pipesim_costs_copy(out->costs);
+	if (!tell_layers(doctor->record, costs, error))
+		return FALSE;
+	fixed = pipesim_costs_copy(costs);
 	g_clear_pointer(&fixed->slow, g_free);
 	fixed->n_slow = 0;
 	if (fixed->power != NULL)
@@ -453,8 +517,8 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 			continue;
 		if (out->rules_from != PIPESIM_RULES_ASKED)
 			scenario.runtime = rules_of(out, *all);
-		PipesimOther other = weigh(
-			doctor, pipesim_run_schedule(*all, &scenario, out->costs), &fault);
+		PipesimOther other =
+			weigh(doctor, pipesim_run_schedule(*all, &scenario, costs), &fault);
 
 		if (fault == NULL && out->stays[PIPESIM_CAUSE_SLOW_RANK] &&
 			other.run->report != NULL) {

@@ -105,23 +105,6 @@ static gboolean run_balanced(PipesimBalance *balance, const PipesimDiagnosis *di
 	return pipesim_run_check(balance->run, error);
 }
 
-/* Into balance->before how many layers the forwards of each stage show. FALSE where some show none, or other numbers. */
-static gboolean count_layers(PipesimBalance *balance, const PipesimRecord *record)
-{
-	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
-		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			guint *before = &balance->before[op->stage];
-
-			if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
-				continue;
-			if (op->layers == 0 || (*before > 0 && *before != op->layers))
-				return FALSE;
-			*before = op->layers;
-		}
-	return TRUE;
-}
-
 PipesimBalance *pipesim_balance_new(
 	const PipesimDiagnosis *diagnosis, guint layers, GError **error)
 {
@@ -148,7 +131,7 @@ PipesimBalance *pipesim_balance_new(
 	balance->layers = g_new(guint, shape->stages);
 	for (guint s = 0; s < shape->stages; s++)
 		balance->before[s] = layers * shape->ranks / shape->stages;
-	if (layers == 0 && !count_layers(balance, diagnosis->record))
+	if (layers == 0 && !pipesim_record_layers(diagnosis->record, balance->before))
 		return pipesim_refuse_null(error,
 			"the forwards of a stage show no layers; --layers says how many a "
 			"rank has");

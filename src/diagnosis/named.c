@@ -1,4 +1,5 @@
 #include "diagnosis/named.h"
+#include "measure/activities.h"
 #include "runtime/lowering.h"
 
 /* What must be placed of the time of kernels, %. */
@@ -100,6 +101,7 @@ static void add_op(const Naming *naming, PipesimTrace *trace,
 	row.busy = segment->busy;
 	row.queued = segment->queued;
 	row.attentions = segment->attentions;
+	row.layer = pipesim_layers_mean(&segment->layers);
 	row.weights = segment->weights;
 	g_array_append_val(trace->rows, row);
 }

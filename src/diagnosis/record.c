@@ -86,7 +86,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			.op = {row->start, last, row->queued, MAX(idle, 0), row->beside,
 				row->peers, 0, 0, 0, (guint32)row->what.stage,
 				(guint32)row->microbatch, (guint32)MAX(row->what.b_stage, 0),
-				(guint32)MAX(row->b_microbatch, 0), row->attentions,
+				(guint32)MAX(row->b_microbatch, 0), row->attentions, row->layer,
 				row->what.phase, MAX(row->line, 1), trace->path},
 			.number = row->step >= 0 ? row->step : count_occurrence(seen, row),
 			.replica = (guint32)MAX(row->replica, 0),
@@ -636,6 +636,22 @@ const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record,
 			slowest = other;
 	}
 	return slowest;
+}
+
+gboolean pipesim_record_layers(const PipesimRecord *record, guint *layers)
+{
+	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+
+			if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
+				continue;
+			if (op->layers == 0 ||
+				(layers[op->stage] > 0 && layers[op->stage] != op->layers))
+				return FALSE;
+			layers[op->stage] = op->layers;
+		}
+	return TRUE;
 }
 
 gboolean pipesim_record_apart(const PipesimRecord *record)

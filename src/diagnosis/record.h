@@ -17,6 +17,7 @@ typedef struct {
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
 	guint32 layers;                /* that a forward shows; 0: it does not tell */
+	gint64 layer;                  /* see PipesimTraceRow */
 	guint8 kind;                   /* F, I, W, B or FB */
 	guint line;                    /* of its file; 1 where that is not told */
 	const char *path;              /* of its trace */
@@ -125,6 +126,10 @@ gboolean pipesim_record_apart(const PipesimRecord *record);
 /** pipesim_record_waited: what @rank of @pipeline waited for other ranks in collectives behind its last op, ns.
  * @end: (out): when it was done, ns */
 gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, gint64 *end);
+
+/** pipesim_record_layers: into @layers, of zeros, how many layers the forwards of each stage show. FALSE where some show none, or
+ * other numbers. */
+gboolean pipesim_record_layers(const PipesimRecord *record, guint *layers);
 
 /** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step);

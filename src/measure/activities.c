@@ -42,6 +42,29 @@ gboolean pipesim_is_attention(const PipesimEvent *activity)
 	       !pipesim_names_one(activity->name, others);
 }
 
+/* The longest of the kernels of a backward of attention. */
+static gboolean is_attention_backward(const PipesimEvent *activity)
+{
+	static const char *const backward[] = {"flash_bprop", "bwd_dq_dk_dv", "FlashAttnBwdSm",
+		"fmha_cutlassB", "FmhaBwdDQDKDV", "attn_bwd_dk_dv", "for_cpu_backward", NULL};
+
+	return pipesim_names_one(activity->name, backward);
+}
+
+void pipesim_layers_add(PipesimLayers *layers, const PipesimEvent *activity, gboolean backward)
+{
+	if (!(backward ? is_attention_backward(activity) : pipesim_is_attention(activity)))
+		return;
+	if (layers->n++ == 0)
+		layers->first = activity->start;
+	layers->last = activity->start;
+}
+
+gint64 pipesim_layers_mean(const PipesimLayers *layers)
+{
+	return layers->n > 1 ? (layers->last - layers->first) / (layers->n - 1) : 0;
+}
+
 gboolean pipesim_is_product(const PipesimEvent *activity)
 {
 	static const char *const products[] = {"gemm", "nvjet", "Cijk_", NULL};

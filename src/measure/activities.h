@@ -20,6 +20,12 @@ gboolean pipesim_tells_exchange(const PipesimEvent *activity);
  * kernels one runs once a layer. */
 gboolean pipesim_is_attention(const PipesimEvent *activity);
 
+/** pipesim_layers_add: counts @activity where it is attention, of a backward or a forward: one kernel a layer. */
+void pipesim_layers_add(PipesimLayers *layers, const PipesimEvent *activity, gboolean backward);
+
+/** pipesim_layers_mean: from the start of one to that of the next, ns; 0: there are not two. */
+gint64 pipesim_layers_mean(const PipesimLayers *layers);
+
 /** pipesim_is_product: of matrices, as cuBLAS, CUTLASS and AMD's libraries call it. */
 gboolean pipesim_is_product(const PipesimEvent *activity);
 

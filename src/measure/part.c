@@ -38,8 +38,8 @@ static const Field of_row[] = {ROW_TEXT(what.component), ROW_TEXT(what.chunk),
 	ROW_TEXT(run_id), ROW_TEXT(pair_id), ROW(rep), ROW(rank), ROW(step), ROW(replica),
 	ROW(microbatch), ROW(b_microbatch), ROW(start), ROW(status), ROW(part), ROW(duration),
 	ROW(busy), ROW(queued), ROW(beside), ROW(peers), ROW(move), ROW(wait), ROW(rows),
-	ROW(attentions), ROW(weights), ROW(resident), ROW(clock), ROW(power), ROW(sd),
-	ROW(samples), ROW(line)};
+	ROW(attentions), ROW(layer), ROW(weights), ROW(resident), ROW(clock), ROW(power),
+	ROW(sd), ROW(samples), ROW(line)};
 static const Field of_span[] = {TEXT(PipesimTraceSpan, name), SPAN(message), SPAN(step),
 	SPAN(replica), SPAN(rank), SPAN(stage), SPAN(seq), SPAN(start), SPAN(duration),
 	SPAN(wait)};
@@ -52,7 +52,8 @@ static const Field of_pace[] = {TEXT(PipesimTracePace, name), NUMBER(PipesimTrac
 static const Field of_collective[] = {TEXT(PipesimTraceCollective, name),
 	TEXT(PipesimTraceCollective, group), MET(start), MET(duration), MET(alone), MET(wait)};
 static const Field of_segment[] = {SEGMENT(start), SEGMENT(end), SEGMENT(busy), SEGMENT(queued),
-	SEGMENT(n), SEGMENT(attentions), SEGMENT(weights), SEGMENT(products), SEGMENT(backward),
+	SEGMENT(n), SEGMENT(attentions), SEGMENT(layers.first), SEGMENT(layers.last),
+	SEGMENT(layers.n), SEGMENT(weights), SEGMENT(products), SEGMENT(backward),
 	SEGMENT(apart), SEGMENT(fresh)};
 
 /* The arrays of a trace. */

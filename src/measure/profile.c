@@ -30,7 +30,8 @@ typedef struct {
 	gint64 message_end; /* of the latest message so far */
 	gint64 waited;      /* ns without work while a message was under way */
 	guint attentions;   /* pipesim_is_attention() */
-	gint64 weights;     /* pipesim_weights_of() */
+	PipesimLayers layers;
+	gint64 weights; /* pipesim_weights_of() */
 } MarkedRange;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
@@ -317,6 +318,9 @@ static void count_activity(
 	} else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
 	marked->attentions += pipesim_is_attention(activity);
+	if (marked->meaning.phase < PIPESIM_FB)
+		pipesim_layers_add(
+			&marked->layers, activity, marked->meaning.phase != PIPESIM_F);
 	marked->weights += pipesim_weights_of(activity);
 	cover(&marked->busy, activity);
 }
@@ -349,6 +353,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 
 		pipesim_range_row(&marked->meaning, trace->strings, &row);
 		row.attentions = marked->attentions;
+		row.layer = pipesim_layers_mean(&marked->layers);
 		row.weights = marked->weights;
 		if (!marked->meaning.counted ||
 			(!profile->projected && marked->activities == 0 &&
@@ -600,6 +605,7 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	last->busy = MIN(last->busy + activity->end - activity->start, last->end - last->start);
 	last->n++;
 	last->attentions += pipesim_is_attention(activity);
+	pipesim_layers_add(&last->layers, activity, backward);
 	last->weights += pipesim_weights_of(activity);
 	last->products += pipesim_is_product(activity);
 }

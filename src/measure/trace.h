@@ -81,6 +81,7 @@ typedef struct {
 	gint64 move, wait; /* communication: data moving, waiting for peers */
 	gint64 rows;       /* of experts */
 	guint attentions;  /* forward kernels of attention in it: one a layer */
+	gint64 layer; /* from one attention of its own direction to the next, in the mean; 0 = not told */
 	gint64 weights;  /* of a full backward: what its weight gradients took; 0 = not told */
 	gint64 resident; /* SMs that a waiting receive held meanwhile; 0 = none waited */
 	gint64 clock, power; /* of the chip meanwhile: SMs' MHz, mW */
@@ -111,14 +112,21 @@ typedef struct {
 	const PipesimTrace *late; /* that rank; NULL = not among the files */
 } PipesimTraceCollective;
 
+/* When the attentions of one direction ran in an op. */
+typedef struct {
+	gint64 first, last; /* starts, ns */
+	guint n;
+} PipesimLayers;
+
 /* What ran between two messages, of a profile without names of ops. */
 typedef struct {
 	gint64 start, end, busy; /* ns */
 	gint64 queued;           /* as in rows */
 	guint n;                 /* kernels */
 	guint attentions;        /* of these, as in rows */
-	gint64 weights;          /* likewise */
-	guint products;          /* of matrices, of these kernels */
+	PipesimLayers layers;
+	gint64 weights; /* likewise */
+	guint products; /* of matrices, of these kernels */
 	gboolean backward;
 	gboolean apart; /* a message was launched since the one before */
 	gboolean fresh; /* an optimizer ran, or a step began, since the one before */

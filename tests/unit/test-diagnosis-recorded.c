@@ -138,6 +138,11 @@ static const struct {
 	{"profiles-h100x2/gpipe-clean", 18000, 11000,
 		{{"interleaved-zb", 175736}, {"v-half", 180416}, {"v-min", 186981},
 			{"zb-h1", 173043}, {"zb-h2", 171779}, {"zb-v", 172019}}},
+	/* One stage a rank, the last with a head: the layers of each go apart, the head stays with the last. */
+	{"profiles-h200x2/gpipe-clean", 23000, 12000,
+		{{"dualpipev", 290540}, {"interleaved-1f1b", 287912},
+			{"interleaved-zb", 289871}, {"looped-bfs", 298553}, {"v-half", 289831},
+			{"v-min", 311571}, {"zb-h1", 286162}, {"zb-v", 283964}}},
 	/* Pairs, which messages are always beside: they lose what their halves do. */
 	{"profiles-h100x2-b/dualpipev-clean", 22000, 12000,
 		{{"dualpipev", 260450}, {"gpipe", 260059}, {"interleaved-1f1b", 265720},
