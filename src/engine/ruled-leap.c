@@ -21,6 +21,8 @@ static const guint32 reaches[] = {2, 3, 5, 9, 17};
 #define LEAST_KEPT (2 * 2 + 1 + MARGIN)
 /* Supersteps in which what comes to a stop before its loops does so where all do. */
 #define FEWEST 2
+/* Micro-batches of which half have more ops than are told of a cycle. */
+#define LEAST_TOLD 64
 /* What all periods divide. */
 #define COMMON 12
 
@@ -29,7 +31,8 @@ typedef struct {
 	const PipesimStep *step;
 	const PipesimLongLoops *loops;
 	PipesimOrder order;
-	guint64 cut; /* supersteps */
+	guint64 cut, kept; /* supersteps */
+	guint32 of_each;   /* micro-batches of one */
 	PipesimLowering *lowering;
 	const PipesimRuled *ruled;
 	PipesimRuledFigures figures;
@@ -61,26 +64,6 @@ static guint32 added(const PipesimOrder *order, const PipesimLongLoops *loops)
 				n += loops->steps[(gsize)phase * ranks];
 	}
 	return n;
-}
-
-/* @order with as many supersteps fewer; it shares all but the loops. */
-static void cut_short(Try *try, const PipesimOrder *order, guint32 of_each, PipesimArena *arena)
-{
-	const PipesimLongLoops *loops = try->loops;
-	const guint ranks = order->shape.ranks;
-
-	try->order = *order;
-	try->order.loops = pipesim_arena_array(arena, PipesimLoop, order->n_loops);
-	if (try->order.loops == NULL)
-		return;
-	memcpy(try->order.loops, order->loops, order->n_loops * sizeof *order->loops);
-	for (gsize i = 0; i < (gsize)loops->n_phases * ranks; i++) {
-		PipesimLoop *loop = &try->order.loops[loops->loops[i]];
-
-		loop->count -= (guint32)(try->cut * loops->steps[i]);
-		try->order.n_ops -= try->cut * loops->steps[i] * loop->n;
-	}
-	try->order.shape.microbatches -= (guint32)(try->cut * of_each * order->shape.copies);
 }
 
 /* Comparing ------------------------------------------------------------------------------ */
@@ -235,20 +218,38 @@ static gboolean put_back(Try *try, guint32 phase, Wide *later)
 
 /* Stopping ------------------------------------------------------------------------------- */
 
-/* The action of @rank from which on the list of all micro-batches may be another one than that of @try. */
-static guint32 end_of_same(const Try *try, guint rank)
+/* The op of @rank before which rounds of its loop of @phase were cut away: half of those that are left. */
+static guint32 find_cut(const Try *try, guint32 phase, guint rank)
 {
 	const PipesimOrder *order = &try->order;
-	const guint32 loop = try->loops->loops[rank], steps = try->loops->steps[rank];
-	const guint32 count = order->loops[loop].count;
-	guint64 ops = pipesim_loop_before(order, rank, loop);
+	const guint32 loop = try->loops->loops[(gsize)phase * order->shape.ranks + rank];
+	const guint64 ops = pipesim_loop_before(order, rank, loop) +
+			    order->loops[loop].count / 2 * order->loops[loop].n;
 
-	ops += (guint64)(count > steps ? count - steps : 0) * order->loops[loop].n;
-	return try->place[try->lowering->program->rank_begin[rank] + ops];
+	return try->lowering->program->rank_begin[rank] + (guint32)ops;
 }
 
-/* Whether @try stops where all micro-batches do, round the same cycle: no rank has come to what was cut away, nor is the
- * other end of a message there that one has come to; and what stands in a list hangs on its neighbours alone. */
+/* Whether @rank runs its loop of @phase whatever the others do: forwards of the first stage alone. */
+static gboolean runs_alone(const Try *try, guint32 phase, guint rank)
+{
+	const PipesimProgram *program = try->lowering->program;
+	const PipesimShape *shape = &program->shape;
+	const PipesimLoop *loop =
+		&try->order.loops[try->loops->loops[(gsize)phase * shape->ranks + rank]];
+	gboolean alone = TRUE;
+
+	for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+		const PipesimOp *op = &try->order.verbs[v];
+
+		alone = alone && op->kind == PIPESIM_F &&
+			program->stage_of[(gsize)rank * shape->chunks + op->chunk] == 0;
+	}
+	return alone;
+}
+
+/* Whether @try stops where all micro-batches do, round the same cycle: no rank has come to what was cut away, but for what
+ * runs alone; if the cycle goes on behind that, so far that not all of it is told; and what stands in a list hangs on its
+ * neighbours alone. */
 static gboolean stops_alike(const Try *try)
 {
 	const PipesimLowering *lowering = try->lowering;
@@ -258,25 +259,68 @@ static gboolean stops_alike(const Try *try)
 		(job->runtime->between(lowering->program, &job->issuing) &
 			(PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_JOINED)) == 0)
 		return FALSE;
-	/* Those that count down have other numbers. */
-	for (guint32 v = 0; v < try->order.n_verbs; v++)
-		if (try->order.verbs[v].microbatch == PIPESIM_LAST ||
-			try->order.verbs[v].b_microbatch == PIPESIM_LAST)
-			return FALSE;
 	for (guint rank = 0; rank < try->order.shape.ranks; rank++) {
 		const guint32 stopped = try->figures.stopped[rank];
+		guint32 phase = 0;
 
-		if (stopped >= end_of_same(try, rank))
+		while (phase < try->loops->n_phases && runs_alone(try, phase, rank))
+			phase++;
+		if (phase < try->loops->n_phases &&
+			stopped >= try->place[find_cut(try, phase, rank)])
 			return FALSE;
-		for (guint32 i = lowering->rank_begin[rank]; i < stopped; i++) {
+		for (guint32 i = lowering->rank_begin[rank];
+			i <= stopped && i < lowering->rank_begin[rank + 1]; i++) {
 			const PipesimAction *action = &lowering->actions[i];
 
 			if (pipesim_action_is_message(action->kind) &&
-				action->peer >= end_of_same(try, action->peer_rank))
+				action->peer >=
+					try->place[find_cut(try, 0, action->peer_rank)] &&
+				try->kept * try->of_each < LEAST_TOLD)
 				return FALSE;
 		}
 	}
 	return TRUE;
+}
+
+/* Numbers of @rank, as all micro-batches have them, of which each chunk has @more. */
+static void number(const Try *try, PipesimProgram *program, guint rank, guint32 more)
+{
+	const PipesimOrder *order = &try->order;
+	const guint32 own = pipesim_shape_per_chunk(&program->shape);
+	guint32 cut[2][PIPESIM_MAX_CHUNKS] = {
+		{0}}; /* before an op, by chunk: forwards, backwards */
+	gboolean down = FALSE;
+	guint32 phase = 0;
+
+	for (guint32 v = 0; v < order->n_verbs; v++)
+		down |= pipesim_op_has_backward(&order->verbs[v]) &&
+			pipesim_op_backward_microbatch(&order->verbs[v]) == PIPESIM_LAST;
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		PipesimOp *op = &program->ops[i];
+		guint32 f_cut, b_cut;
+
+		for (; phase < try->loops->n_phases && i == find_cut(try, phase, rank);
+			phase++) {
+			const gsize at = (gsize)phase * program->shape.ranks + rank;
+			const PipesimLoop *loop = &order->loops[try->loops->loops[at]];
+			const guint32 rounds = (guint32)try->cut * try->loops->steps[at];
+
+			for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+				const PipesimOp *verb = &order->verbs[v];
+
+				if (pipesim_op_has_forward(verb))
+					cut[0][verb->chunk] += rounds;
+				if (pipesim_op_has_backward(verb))
+					cut[1][pipesim_op_backward_chunk(verb)] += rounds;
+			}
+		}
+		f_cut = cut[0][op->chunk];
+		b_cut = cut[1][pipesim_op_backward_chunk(op)];
+		b_cut = down ? more - b_cut : b_cut;
+		op->microbatch += op->microbatch / own * more +
+				  (pipesim_op_has_forward(op) ? f_cut : b_cut);
+		op->b_microbatch += op->b_microbatch / own * more + b_cut;
+	}
 }
 
 /* The cycle in which @try stops, by the numbers that all micro-batches have: each pipeline's go on where those of the one
@@ -284,23 +328,21 @@ static gboolean stops_alike(const Try *try)
 static void name_cycle(const Try *try, PipesimProgram *program, GError **error)
 {
 	const PipesimShape *all = &try->step->job.order->shape;
-	const guint32 own = pipesim_shape_per_chunk(&program->shape);
-	const guint32 more = pipesim_shape_per_chunk(all) - own;
+	const guint32 more =
+		pipesim_shape_per_chunk(all) - pipesim_shape_per_chunk(&program->shape);
 
-	for (guint32 i = 0; i < program->n_ops; i++) {
-		PipesimOp *op = &program->ops[i];
-
-		op->microbatch += op->microbatch / own * more;
-		op->b_microbatch += op->b_microbatch / own * more;
-	}
+	for (guint rank = 0; rank < all->ranks; rank++)
+		number(try, program, rank, more);
 	program->shape.microbatches = all->microbatches;
 	pipesim_lowering_stops(try->lowering, try->ruled->issuing.communicators, error);
 }
 
 /* Running -------------------------------------------------------------------------------- */
 
-/* FALSE where it is not found to be alike, with @error where all micro-batches have that. */
-static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GError **error)
+/* FALSE where it is not found to be alike, with @error where all micro-batches have that.
+ * @refused: (inout): why the runtime did not run the last try */
+static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GError **refused,
+	GError **error)
 {
 	const PipesimJob *job = &try->step->job;
 	const guint ranks = try->order.shape.ranks;
@@ -315,10 +357,14 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GEr
 	gboolean done = FALSE;
 	guint32 n = 0;
 
-	/* What the runtime does not run, it does not run of more micro-batches; all of them say best where. */
-	if (g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT) &&
-		job->order->n_ops > job->most_ops)
-		g_propagate_error(error, g_steal_pointer(&stopped));
+	/* What the runtime does not run, it does not run of more micro-batches; two tries that are refused in the same
+	 * words are long enough to say where. */
+	if (g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
+		if (*refused != NULL && strcmp((*refused)->message, stopped->message) == 0)
+			g_propagate_error(error, g_steal_pointer(&stopped));
+		g_clear_error(refused);
+		*refused = g_steal_pointer(&stopped);
+	}
 	if (ruled == NULL)
 		return FALSE;
 	try->lowering = lowering;
@@ -370,8 +416,12 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	PipesimLongLoops loops;
 	const gboolean told = pipesim_rounds_apply(step->job.runtime, &step->job.issuing);
 	const guint64 worth = told && !step->job.period ? BY_LISTS : 2;
+	/* Micro-batches stay whole. */
+	const guint slices = pipesim_shape_slices(&order->shape);
+	const guint64 common = COMMON / pipesim_gcd(COMMON, slices) * slices;
 	guint64 all = G_MAXUINT64, kept, next;
 	gboolean few;
+	g_autoptr(GError) refused = NULL;
 	GError *stopped = NULL;
 	guint n_stops = 0;
 	guint32 of_each;
@@ -384,9 +434,10 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	of_each = added(order, &loops);
 	for (guint32 phase = 0; phase < loops.n_phases; phase++)
 		all = MIN(all, pipesim_long_loops_supersteps(&loops, order, phase));
-	/* Fewer micro-batches might suit it. */
-	if (of_each == 0 || (step->job.runtime == &pipesim_runtime_megatron &&
-				    pipesim_megatron_refuses(order)))
+	/* Messages pile up: flow-piles.c. Fewer micro-batches might suit it. */
+	if (of_each == 0 || (told && loops.n_phases > 2) ||
+		(step->job.runtime == &pipesim_runtime_megatron &&
+			pipesim_megatron_refuses(order)))
 		return TRUE;
 	next = LEAST_KEPT + 2 * order->shape.ranks / of_each;
 	/* One short try before, unless it is to be told after how many micro-batches all repeats; of a loop that is
@@ -397,21 +448,28 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 	for (; !*done && (kept == FEWEST ? kept < all : worth * kept < all);
 		next *= kept < next ? 1 : 3, kept = next) {
 		g_autoptr(PipesimArena) own = pipesim_arena_new();
-		Try try = {.step = step, .loops = &loops, .cut = all - kept, .period = 1};
+		Try try = {.step = step,
+			.loops = &loops,
+			.cut = all - kept,
+			.kept = kept,
+			.of_each = of_each,
+			.period = 1};
 
-		if (try.cut >= COMMON && kept > FEWEST)
-			try.cut -= try.cut % COMMON;
-		cut_short(&try, order, of_each, own);
-		if (try.order.loops == NULL ||
+		if (try.cut >= common && kept > FEWEST)
+			try.cut -= try.cut % common;
+		if (!pipesim_long_loops_cut(&loops, order, try.cut, of_each, &try.order, own) ||
 			try.order.n_ops > MIN(step->job.most_ops, MOST_TRIED))
 			break;
-		*done = run(&try, &figures, own, &stopped);
+		*done = run(&try, &figures, own, &refused, &stopped);
 		if (stopped != NULL) {
 			g_propagate_error(error, stopped);
 			return FALSE;
 		}
-		/* So will the next one, most likely. */
+		/* So will the next one, most likely: each rank may come as far as its messages go there and back. */
 		n_stops += try.stops;
+		if (try.stops)
+			next = MAX(next,
+				LEAST_KEPT + MAX(4 * order->shape.ranks, LEAST_TOLD) / of_each);
 		if (n_stops > 1)
 			break;
 		if (!*done || try.common >= PIPESIM_MAX_END)
@@ -420,6 +478,10 @@ gboolean pipesim_ruled_leap(PipesimStep *step, gboolean *done, GError **error)
 			.transient = try.order.shape.microbatches,
 			.period = (guint64)try.period * of_each * order->shape.copies,
 			.time = (gint64)try.common / (COMMON / try.period)};
+	}
+	if (!*done && refused != NULL && order->n_ops > step->job.most_ops) {
+		g_propagate_error(error, g_steal_pointer(&refused));
+		return FALSE;
 	}
 	step->makespan = figures.makespan;
 	return !*done || figures.makespan < PIPESIM_MAX_END ||

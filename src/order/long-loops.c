@@ -133,3 +133,21 @@ guint64 pipesim_long_loops_supersteps(
 		least = MIN(least, order->loops[loops->loops[i]].count / loops->steps[i]);
 	return least;
 }
+
+gboolean pipesim_long_loops_cut(const PipesimLongLoops *loops, const PipesimOrder *order,
+	guint64 supersteps, guint32 added, PipesimOrder *out, PipesimArena *arena)
+{
+	*out = *order;
+	out->loops = pipesim_arena_array(arena, PipesimLoop, order->n_loops);
+	if (out->loops == NULL)
+		return FALSE;
+	memcpy(out->loops, order->loops, order->n_loops * sizeof *order->loops);
+	for (gsize i = 0; i < (gsize)loops->n_phases * order->shape.ranks; i++) {
+		PipesimLoop *loop = &out->loops[loops->loops[i]];
+
+		loop->count -= (guint32)(supersteps * loops->steps[i]);
+		out->n_ops -= supersteps * loops->steps[i] * loop->n;
+	}
+	out->shape.microbatches -= (guint32)(supersteps * added * order->shape.copies);
+	return TRUE;
+}

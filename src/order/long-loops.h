@@ -25,6 +25,11 @@ guint32 pipesim_long_loops_added(
 guint64 pipesim_long_loops_supersteps(
 	const PipesimLongLoops *loops, const PipesimOrder *order, guint32 phase);
 
+/** pipesim_long_loops_cut: @order with as many @supersteps fewer, each of @added micro-batches of a chunk, as @out, which
+ * shares all but the loops. Memory from @arena; FALSE where it does not suffice. */
+gboolean pipesim_long_loops_cut(const PipesimLongLoops *loops, const PipesimOrder *order,
+	guint64 supersteps, guint32 added, PipesimOrder *out, PipesimArena *arena);
+
 /** pipesim_loop_ops: of all rounds. */
 static inline guint64 pipesim_loop_ops(const PipesimLoop *loop)
 {
