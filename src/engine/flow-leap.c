@@ -201,12 +201,14 @@ static void move(PipesimLeap *leap)
 		pipesim_leap_limit(leap, (flow->ranks[rank].rounds - 1) /
 						 leap->loops.steps[leap->phase * ranks + rank]);
 	times = (gint64)(leap->most / (guint64)leap->supersteps);
-	leap->later[0] *= times;
-	leap->later[1] *= times;
+	/* Those that are not there at all pass, too. */
+	for (guint i = 0; i < 2; i++)
+		leap->later[i] *= times + (gint64)flow->cut / leap->supersteps;
 	(void)visit(leap, MOVE, times * leap->supersteps);
 	for (guint rank = 0; rank < ranks; rank++)
 		flow->n_done += (guint64)leap->supersteps * pipesim_leap_ops(leap, rank);
 	leap->left_out = TRUE;
+	flow->cut = 0;
 }
 
 /* Whether all ranks are in their loops of one phase, whose micro-batches can be counted. */
@@ -238,10 +240,11 @@ static void look(PipesimLeap *leap)
 	if (taken) {
 		const guint32 by =
 			leap->loops.steps[leap->phase * leap->flow->program->shape.ranks];
+		const guint32 supersteps = (leap->rounds - r->rounds) / by;
 
 		leap->most = G_MAXUINT64;
-		if (r->verb == leap->verb &&
-			visit(leap, COMPARE, (leap->rounds - r->rounds) / by)) {
+		if (r->verb == leap->verb && supersteps > 0 &&
+			leap->flow->cut % supersteps == 0 && visit(leap, COMPARE, supersteps)) {
 			move(leap);
 			leap->rounds = 0; /* no more of this loop */
 			return;
@@ -271,7 +274,7 @@ gboolean pipesim_leap_look(PipesimLeap *leap)
 /* All ranks may go on to their loops of the next phase; to the end behind the last one. */
 static void limit_to_phase(PipesimLeap *leap)
 {
-	const PipesimOrder *order = leap->flow->step->job.order;
+	const PipesimOrder *order = leap->flow->order;
 	const guint ranks = order->shape.ranks;
 	const guint32 *loops = &leap->loops.loops[(gsize)leap->n_limited * ranks];
 
@@ -286,7 +289,7 @@ static void limit_to_phase(PipesimLeap *leap)
 /* A superstep further; FALSE where a loop of the phase ends before. */
 static gboolean limit_to_superstep(PipesimLeap *leap)
 {
-	const PipesimOrder *order = leap->flow->step->job.order;
+	const PipesimOrder *order = leap->flow->order;
 	const guint ranks = order->shape.ranks;
 	const gsize phase = (leap->n_limited - 1) * ranks;
 	gboolean room = TRUE;
@@ -324,7 +327,7 @@ PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state)
 	gboolean any = FALSE;
 
 	if (leap == NULL || !flow->counts || flow->slices > 1 ||
-		!pipesim_long_loops_find(&leap->loops, flow->step->job.order, flow->arena) ||
+		!pipesim_long_loops_find(&leap->loops, flow->order, flow->arena) ||
 		leap->loops.n_phases == 0)
 		return NULL;
 	leap->flow = flow;
@@ -333,7 +336,7 @@ PipesimLeap *pipesim_leap_new(PipesimFlow *flow, PipesimLeapState state)
 	leap->moved = pipesim_arena_array(flow->arena, PipesimMoment, flow->stride);
 	for (guint32 phase = 0; leap->moved != NULL && phase < leap->loops.n_phases; phase++)
 		any |= (leap->of_each[phase] = pipesim_long_loops_added(
-				&leap->loops, flow->step->job.order, phase)) > 0;
+				&leap->loops, flow->order, phase)) > 0;
 	if (!any)
 		return NULL;
 	leap->then = g_array_new(FALSE, FALSE, sizeof(gint64));

@@ -306,18 +306,22 @@ static void limit(const Teller_run *t, PipesimLeap *leap)
 
 	for (guint back = 0; back < 2; back++) {
 		const PipesimMegatronOp *ops = all->ops[back];
-		guint32 end = by, most = 0;
+		guint32 end = G_MAXUINT32, most = 0;
 
-		while (end < all->n && ops[end].chunk == ops[end - by].chunk &&
-			ops[end].microbatch == ops[end - by].microbatch + added)
-			end++;
 		for (guint rank = 0; rank < all->ranks; rank++) {
 			guint32 n = 0;
 
 			for (guint chunk = 0; chunk < all->chunks; chunk++)
 				n += t->members[rank].places[chunk].n[back];
 			most = MAX(most, n);
+			end = MIN(end, n);
 		}
+		/* What a rank is told of comes from no further back. */
+		end -= MIN(end, all->ranks + SLACK);
+		end += by;
+		while (end < all->n && ops[end].chunk == ops[end - by].chunk &&
+			ops[end].microbatch == ops[end - by].microbatch + added)
+			end++;
 		pipesim_leap_limit(leap, (end - MIN(end, most + by + ahead)) / by);
 	}
 }
@@ -365,6 +369,7 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 		flow->program, &job->issuing, pipesim_order_has_pairs(job->order), flow->arena);
 	Communicator *communicators =
 		pipesim_arena_array(flow->arena, Communicator, 2 * (gsize)ranks);
+	PipesimMegatron whole; /* with what was cut away */
 	PipesimChunkUses uses;
 	PipesimLeap *leap;
 	Teller_run t = {.flow = flow,
@@ -385,7 +390,11 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 	for (guint rank = 0; rank < ranks; rank++)
 		if (!pipesim_flow_scan(flow, rank, &uses))
 			return TRUE;
-	if (!read_order(flow, &all) || !pipesim_megatron_check(&all, NULL))
+	if (!read_order(flow, &all))
+		return TRUE;
+	whole = all;
+	whole.m = job->order->shape.microbatches;
+	if (!pipesim_megatron_check(&whole, NULL))
 		return TRUE;
 	if (!pipesim_flow_lay(flow, pipesim_megatron_ahead(&all) + SLACK))
 		return TRUE;

@@ -3,25 +3,21 @@
 #include "runtime/rounds.h"
 
 typedef struct {
-	guint32 todo_at;  /* ops before the next thing that is done to one of its stages, */
-	guint32 n_done;   /* how many were, */
-	PipesimList todo; /* of these */
-	gint64 queue;     /* when its messages are done, too */
-} Member;
-
-typedef struct {
 	PipesimFlow *flow;
 	PipesimRounds rounds;
-	Member *members;   /* by rank */
-	PipesimLeap *leap; /* NULL: nothing is leapt over */
-	gboolean faulty;   /* a backward came before its forward */
+	PipesimList *todo;          /* by rank: what is done to its stages */
+	PipesimLeap *leap;          /* NULL: nothing is leapt over */
+	PipesimPileLeap *pile_leap; /* instead of that, where messages pile up */
+	gboolean faulty;            /* a backward came before its forward */
 } Teller;
 
 /* What micro-batch @n of @place needs; NULL: nothing. */
 static inline PipesimMoment *input(
 	const PipesimFlow *flow, const PipesimPlace *place, guint backward, guint32 n)
 {
-	return place->in[backward] != NULL ? place->in[backward] + (n & flow->mask) : NULL;
+	if (place->in[backward] != NULL)
+		return place->in[backward] + (n & flow->mask);
+	return place->pile[backward] != NULL ? pipesim_pile_front(place->pile[backward]) : NULL;
 }
 
 /* @kind of @place, a half of a pair too, behind its input; NULL: it has none. */
@@ -47,44 +43,44 @@ static inline void send(Teller *t, guint rank, const PipesimPlace *place, guint 
 {
 	const PipesimFlow *flow = t->flow;
 	const guint to = place->to[backward];
-	PipesimMoment *out = place->out[backward];
-	gint64 there;
+	PipesimFlowRank *from = &flow->ranks[rank], *other = &flow->ranks[to];
+	PipesimMoment moment = {from->now + 1, free + 1};
 
-	if (out == NULL)
+	if (place->out[backward] == NULL && place->gives[backward] == NULL)
 		return;
-	if (to == rank) {
-		out[n & flow->mask] = (PipesimMoment){flow->ranks[rank].now + 1, free + 1};
-		return;
+	if (to != rank) {
+		from->queue = other->queue =
+			MAX(MAX(from->now, from->queue), MAX(other->now, other->queue)) +
+			flow->p2p;
+		moment = (PipesimMoment){from->queue + 1, free + flow->p2p + 1};
+		pipesim_rounds_call(&t->rounds, rank, to);
 	}
-	there = MAX(MAX(flow->ranks[rank].now, t->members[rank].queue),
-			MAX(flow->ranks[to].now, t->members[to].queue)) +
-		flow->p2p;
-	t->members[rank].queue = t->members[to].queue = there;
-	out[n & flow->mask] = (PipesimMoment){there + 1, free + flow->p2p + 1};
-	pipesim_rounds_call(&t->rounds, rank, to);
+	if (place->out[backward] != NULL)
+		place->out[backward][n & flow->mask] = moment;
+	else
+		pipesim_pile_put(place->gives[backward], moment);
 }
 
-static void pass_stage(Member *member, guint32 begin)
+static void pass_stage(Teller *t, guint rank)
 {
-	const PipesimList *todo = &member->todo;
+	PipesimFlowRank *r = &t->flow->ranks[rank];
+	const PipesimList *todo = &t->todo[rank];
 
-	member->n_done++;
-	member->todo_at = member->n_done < todo->n ? todo->actions[member->n_done].wait - begin
-						   : PIPESIM_NO_OP;
+	r->n_todo++;
+	r->todo_at = r->n_todo < todo->n ? todo->actions[r->n_todo].wait -
+						   t->flow->program->rank_begin[rank]
+					 : PIPESIM_NO_OP;
 }
 
 static gboolean visit(PipesimLeap *leap, gpointer data, guint rank)
 {
 	Teller *t = data;
-	Member *member = &t->members[rank];
-	const PipesimFlowRank *r = &t->flow->ranks[rank];
+	PipesimFlowRank *r = &t->flow->ranks[rank];
 
-	member->queue = MAX(member->queue, r->now); /* as whoever asks for it has it */
-	if (member->todo_at != PIPESIM_NO_OP)
-		pipesim_leap_limit(
-			leap, (member->todo_at - r->at) / pipesim_leap_ops(leap, rank));
-	return pipesim_leap_word(leap, member->n_done) &&
-	       pipesim_leap_time(leap, &member->queue, FALSE);
+	r->queue = MAX(r->queue, r->now); /* as whoever asks for it has it */
+	if (r->todo_at != PIPESIM_NO_OP)
+		pipesim_leap_limit(leap, (r->todo_at - r->at) / pipesim_leap_ops(leap, rank));
+	return pipesim_leap_word(leap, r->n_todo) && pipesim_leap_time(leap, &r->queue, FALSE);
 }
 
 /* The turn of @rank: the next of its ops, or what comes before it and takes no time, goes, if it is ready. */
@@ -103,8 +99,10 @@ static inline gboolean act(gpointer data, guint rank)
 
 	if (rank == 0 && t->leap != NULL && !pipesim_leap_look(t->leap))
 		return FALSE;
-	if (r->at == t->members[rank].todo_at) {
-		pass_stage(&t->members[rank], flow->program->rank_begin[rank]);
+	if (rank == 0 && t->pile_leap != NULL && !pipesim_pile_leap_look(t->pile_leap))
+		return FALSE;
+	if (r->at == r->todo_at) {
+		pass_stage(t, rank);
 		return TRUE;
 	}
 	if (r->rounds == 0)
@@ -164,15 +162,14 @@ static gboolean begin(Teller *t, GError **error)
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		const PipesimShardingRules rules =
 			pipesim_rounds_sharding(job->runtime, &job->issuing, rank);
-		Member *member = &t->members[rank];
 
 		if (!pipesim_flow_scan(flow, rank, &uses) ||
 			(flow->counts && !pipesim_sharding_keeps_all(shape, &rules)) ||
 			!pipesim_sharding_list(
-				&lowerer, rank, &rules, &uses, &member->todo, error))
+				&lowerer, rank, &rules, &uses, &t->todo[rank], error))
 			return FALSE;
-		member->n_done = G_MAXUINT32; /* before the first */
-		pass_stage(member, flow->program->rank_begin[rank]);
+		flow->ranks[rank].n_todo = G_MAXUINT32; /* before the first */
+		pass_stage(t, rank);
 	}
 	return TRUE;
 }
@@ -182,22 +179,26 @@ gboolean pipesim_flow_rounds(PipesimFlow *flow, gboolean *done, GError **error)
 	const guint ranks = flow->program->shape.ranks;
 	Teller t = {.flow = flow,
 		.rounds = pipesim_rounds_begin(ranks, flow->arena),
-		.members = pipesim_arena_array(flow->arena, Member, ranks)};
+		.todo = pipesim_arena_array(flow->arena, PipesimList, ranks)};
 	GError *own = NULL;
 
 	*done = FALSE;
 	if (!pipesim_arena_check(flow->arena, error, "%u ranks", ranks))
 		return FALSE;
 	if (pipesim_flow_lay(flow, 0) && begin(&t, &own)) {
-		t.leap = pipesim_leap_new(
-			flow, (PipesimLeapState){.visit = visit, .data = &t, .behind = 1});
-		if (t.leap != NULL || !flow->leaps)
+		if (flow->piles != NULL)
+			t.pile_leap = pipesim_pile_leap_new(flow);
+		else
+			t.leap = pipesim_leap_new(flow,
+				(PipesimLeapState){.visit = visit, .data = &t, .behind = 1});
+		if (t.leap != NULL || t.pile_leap != NULL || !flow->leaps)
 			pipesim_rounds_run(&t.rounds, act, &t);
 		pipesim_leap_free(t.leap);
+		pipesim_pile_leap_free(t.pile_leap);
 		*done = !t.faulty;
 	}
 	for (guint rank = 0; rank < ranks; rank++)
-		g_free(t.members[rank].todo.actions);
+		g_free(t.todo[rank].actions);
 	if (own != NULL)
 		g_propagate_error(error, own);
 	return own == NULL;

@@ -1,10 +1,13 @@
 #include "engine/flow.h"
 #include "base/large.h"
+#include "engine/stream.h"
 #include <string.h>
 
 /* Between the stages' moments: where micro-batches are a power of two, all of them would otherwise want the same lines of
  * the cache. */
 #define GAP 5
+/* Messages of a stage that pile up, where they are half of all. */
+#define PILED 100
 /* Micro-batches for which there is room beside those that a stage holds: what has just been received, and is sent next. */
 #define SLACK 4
 
@@ -42,7 +45,7 @@ gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses
 			places[pipesim_op_backward_chunk(op)].n[1] +=
 				pipesim_op_has_backward(op) ? loop->count : 0;
 			pipesim_chunk_uses_add(uses, shape, op, loop->count, last + v);
-			flow->step->busy[rank] += took(flow, rank, op) * loop->count;
+			flow->step->busy[rank] += took(flow, rank, op) * flow->whole[l].count;
 		}
 		at = last + loop->n;
 	}
@@ -99,8 +102,13 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room)
 	guint32 *where = pipesim_arena_array(flow->arena, guint32, n_stages); /* 1 + place */
 	gsize m = 1;
 
-	if (room == 0)
+	if (room == 0) {
 		room = flow->counts ? most_held(flow) + SLACK + flow->slices : all;
+		if (room > PILED && room >= flow->per_chunk / 2 && flow->counts &&
+			flow->slices == 1 && pipesim_stream_takes(flow->order))
+			flow->piles = pipesim_arena_array(flow->arena, PipesimPile, 2 * n);
+		room = flow->piles != NULL ? 1 : room;
+	}
 	while (m < room)
 		m *= 2;
 	flow->mask = m < all ? (guint32)m - 1 : G_MAXUINT32;
@@ -122,7 +130,11 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room)
 		memcpy(place->took, &flow->durations.single[at * PIPESIM_FB],
 			sizeof place->took);
 		for (guint i = 0; i < 2; i++)
-			if (i == 0 ? stage > 0 : stage + 1 < shape->stages)
+			if (i == 0 ? stage == 0 : stage + 1 == shape->stages)
+				continue;
+			else if (flow->piles != NULL)
+				place->pile[i] = &flow->piles[2 * at + i];
+			else
 				place->in[i] =
 					flow->moments +
 					((flow->counts ? 2 * copy + i : i) * shape->stages +
@@ -139,6 +151,7 @@ gboolean pipesim_flow_lay(PipesimFlow *flow, guint32 room)
 			place->to[back] = (where[to] - 1) / shape->chunks;
 			other = &flow->places[where[to] - 1];
 			place->out[back] = other->in[back];
+			place->gives[back] = other->pile[back];
 			other->giver[back] = where[i] - 1;
 		}
 	return TRUE;

@@ -12,14 +12,34 @@ typedef struct {
 	gint64 ruled, free;
 } PipesimMoment;
 
+/* Messages that were leapt over, @length behind the first @at of a pile: they go on as the last @n of these do, each as
+ * much later than the one @n before it as that one was. */
+typedef struct {
+	guint32 at, n;
+	guint64 length;
+} PipesimStretched;
+
+/* What a stage gets, first in, first out, where as many messages pile up as there are micro-batches: all that were sent
+ * stay there. */
+typedef struct {
+	GArray *all;                  /* PipesimMoment */
+	GArray *stretches;            /* PipesimStretched */
+	guint32 sent, taken;          /* of @all */
+	guint32 n_stretches, stretch; /* there are, and have been taken; of the next one */
+	guint64 gone;
+	guint64 n_in, n_out; /* messages in all */
+	PipesimMoment front; /* the next one, where it has been looked at; else not told */
+} PipesimPile;
+
 /* A stage on its rank; arrays by direction: 0 activations and forwards, 1 gradients and backwards. */
 typedef struct {
 	gint64 took[PIPESIM_FB];
 	PipesimMoment *in[2];  /* what it needs, by micro-batch & mask; NULL: nothing */
 	PipesimMoment *out[2]; /* what it gives to the stage that needs it; NULL: none does */
-	guint32 to[2];         /* the rank of that */
-	guint32 giver[2];      /* the place that gives what it needs */
-	guint32 n[2];          /* how many ran */
+	PipesimPile *pile[2], *gives[2]; /* instead of these */
+	guint32 to[2];                   /* the rank of that */
+	guint32 giver[2];                /* the place that gives what it needs */
+	guint32 n[2];                    /* how many ran */
 } PipesimPlace;
 
 /* Where a rank stands in its order. */
@@ -32,15 +52,20 @@ typedef struct {
 	gint64 now;     /* when all that its list has so far is done, but for messages */
 	gint64 free;    /* when its ops are, where messages wait for nothing */
 	gint64 last_end;
+	gint64 queue;    /* PyTorch's: when its messages are done, too */
+	guint32 n_todo;  /* things that were done to its stages, */
+	guint32 todo_at; /* and ops before the next one */
 } PipesimFlowRank;
 
 typedef struct {
+	const PipesimOrder *order; /* that is told */
+	guint64 cut; /* supersteps that are not in it, and are put back where others are left out */
 	gboolean counts;         /* verbs count their micro-batches */
 	gboolean leaps;          /* it is told only where what repeats can be left out */
 	PipesimProgram *program; /* shape and stages; where they do not also the ops */
 	/* The verbs of rank r are those of loops[loop_begin[r]] to loops[loop_begin[r + 1] - 1]. */
 	const PipesimOp *verbs;
-	const PipesimLoop *loops;
+	const PipesimLoop *loops, *whole; /* without what was cut away, and with it */
 	const guint32 *loop_begin;
 	guint32 per_chunk, slices;
 	gint64 p2p;
@@ -48,6 +73,7 @@ typedef struct {
 	PipesimPlace *places; /* by rank and chunk */
 	PipesimFlowRank *ranks;
 	PipesimMoment *moments; /* of all places */
+	PipesimPile *piles;     /* by 2 * place + direction; NULL: messages do not pile up */
 	gsize stride;           /* from those of one stage to those of the next */
 	guint32 mask; /* of micro-batches: moments of those that lie that far apart share a place */
 	guint64 n_done;
@@ -100,6 +126,24 @@ guint32 pipesim_leap_added(const PipesimLeap *leap);
 
 /** pipesim_leap_ops: of a superstep of @rank. */
 guint32 pipesim_leap_ops(const PipesimLeap *leap, guint rank);
+
+/* What leaps over what repeats where messages pile up. */
+typedef struct _PipesimPileLeap PipesimPileLeap;
+
+/** pipesim_pile_leap_new: of @flow, before its first op; NULL without memory. For pipesim_pile_leap_free(). */
+PipesimPileLeap *pipesim_pile_leap_new(PipesimFlow *flow);
+void pipesim_pile_leap_free(PipesimPileLeap *leap);
+
+/** pipesim_pile_leap_look: a round begins: looks, and leaps.
+ *
+ * Returns: FALSE where enough was told of a flow that only leaps. */
+gboolean pipesim_pile_leap_look(PipesimPileLeap *leap);
+
+/** pipesim_pile_front: the next message of @pile; ruled is 0 where there is none. */
+PipesimMoment *pipesim_pile_front(PipesimPile *pile);
+
+/** pipesim_pile_put: @moment is sent. */
+void pipesim_pile_put(PipesimPile *pile, PipesimMoment moment);
 
 /** pipesim_flow_scan: what @rank, before its first op, runs by its verbs: how long, and when which chunk. FALSE where
  * verbs do not say. */

@@ -1,6 +1,13 @@
 #include "engine/ruled-flow.h"
 #include "engine/flow.h"
+#include "order/long-loops.h"
 #include "runtime/rounds.h"
+
+/* Micro-batches that are told of a long step, about, before what repeats is left out; Megatron's ranks look them up one by
+ * one. */
+#define MOST_LISTED 16384
+/* What the supersteps that are cut away are a multiple of. */
+#define COMMON 60
 
 /* Ops of their own numbers as one loop a rank. */
 static void lay_loops(PipesimFlow *flow, const PipesimOrder *order)
@@ -13,6 +20,7 @@ static void lay_loops(PipesimFlow *flow, const PipesimOrder *order)
 	flow->verbs = order->verbs;
 	flow->loops = order->loops;
 	flow->loop_begin = order->rank_begin;
+	flow->whole = flow->step->job.order->loops;
 	if (flow->counts)
 		return;
 	loops = pipesim_arena_array(flow->arena, PipesimLoop, ranks);
@@ -23,8 +31,31 @@ static void lay_loops(PipesimFlow *flow, const PipesimOrder *order)
 		loop_begin[rank + 1] = loop_begin[rank] + (begin[rank] < begin[rank + 1]);
 	}
 	flow->verbs = flow->program->ops;
-	flow->loops = loops;
+	flow->loops = flow->whole = loops;
 	flow->loop_begin = loop_begin;
+}
+
+/* @order, or of a long one fewer supersteps: @out. */
+static const PipesimOrder *shorten(
+	PipesimFlow *flow, const PipesimOrder *order, PipesimOrder *out)
+{
+	PipesimLongLoops loops;
+	guint64 all, kept;
+	guint32 added;
+
+	if (!flow->leaps || order->shape.microbatches <= MOST_LISTED ||
+		!pipesim_long_loops_find(&loops, order, flow->arena) || loops.n_phases != 1)
+		return order;
+	added = pipesim_long_loops_added(&loops, order, 0);
+	all = pipesim_long_loops_supersteps(&loops, order, 0);
+	kept = MOST_LISTED / MAX(added, 1);
+	if (added == 0 || all < kept + COMMON)
+		return order;
+	flow->cut = (all - kept) / COMMON * COMMON;
+	if (pipesim_long_loops_cut(&loops, order, flow->cut, added, out, flow->arena))
+		return out;
+	flow->cut = 0;
+	return order;
 }
 
 /* Whether no path can come near the end of gint64: of each op and its messages, and of waits for these. */
@@ -40,19 +71,27 @@ static gboolean fits(const PipesimFlow *flow, guint64 n_ops)
 static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean counts,
 	gboolean *done, GError **error)
 {
-	const PipesimShape *shape = &order->shape;
 	PipesimStep *step = flow->step;
+	const guint64 n_ops = order->n_ops;
 	const gint64 *released = step->job.times->released;
 	PipesimArena *arena = flow->arena = pipesim_arena_new();
+	PipesimOrder shorter;
+	const PipesimShape *shape;
 	gboolean ok;
 
 	*done = FALSE;
 	flow->counts = counts;
+	flow->order = order = shorten(flow, order, &shorter);
+	shape = &order->shape;
+	flow->per_chunk = pipesim_shape_per_chunk(shape);
+	if (flow->leaps && flow->cut == 0 && shape->microbatches > 4 * MOST_LISTED &&
+		!step->job.runtime->runs_files)
+		return TRUE;
 	flow->program = counts ? pipesim_program_new(shape, 0, error)
 			       : pipesim_order_expand(order, error);
 	ok = flow->program != NULL &&
 	     pipesim_durations_init(&flow->durations, flow->program, step->job.times, error);
-	if (!ok || flow->program->has_more || !fits(flow, order->n_ops))
+	if (!ok || flow->program->has_more || !fits(flow, n_ops))
 		return ok;
 	flow->ranks = pipesim_arena_array(arena, PipesimFlowRank, shape->ranks);
 	lay_loops(flow, order);
@@ -63,6 +102,10 @@ static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean count
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		PipesimFlowRank *r = &flow->ranks[rank];
 
+		/* Ops are counted by 32 bits. */
+		if (counts && pipesim_loop_before(order, rank, order->rank_begin[rank + 1]) >=
+				      PIPESIM_NO_OP)
+			return TRUE;
 		r->limit = G_MAXUINT32;
 		r->loop = flow->loop_begin[rank];
 		pipesim_flow_loop(flow, rank);
@@ -71,7 +114,7 @@ static gboolean run(PipesimFlow *flow, const PipesimOrder *order, gboolean count
 	}
 	ok = step->job.runtime->runs_files ? pipesim_flow_rounds(flow, done, error)
 					   : pipesim_flow_megatron(flow, done, error);
-	*done = *done && flow->n_done == order->n_ops;
+	*done = *done && flow->n_done == order->n_ops && flow->cut == 0;
 	step->makespan = 0;
 	for (guint rank = 0; *done && rank < shape->ranks; rank++) {
 		step->last_end[rank] = flow->ranks[rank].last_end;
@@ -112,10 +155,12 @@ gboolean pipesim_ruled_flow(
 	} else if (job->runtime != &pipesim_runtime_megatron) {
 		return TRUE;
 	}
+	/* What slices leave is not leapt over. */
+	if (leaps && pipesim_shape_slices(&order->shape) > 1)
+		return TRUE;
 	if (!verbs || (order->is_closed && order->program == NULL)) {
 		PipesimFlow flow = {.step = step,
 			.leaps = leaps,
-			.per_chunk = pipesim_shape_per_chunk(&order->shape),
 			.slices = pipesim_shape_slices(&order->shape),
 			.p2p = times->p2p};
 

@@ -246,7 +246,7 @@ static gboolean tell(PipesimStep *step, gboolean *done, GError **error)
 	const gboolean told = job->order->n_ops <= job->most_ops;
 	gboolean ok = TRUE;
 
-	if (told && !job->period)
+	if (!job->period)
 		ok = pipesim_ruled_flow(step, TRUE, TRUE, done, error);
 	if (ok && !*done)
 		ok = pipesim_ruled_leap(step, done, error);

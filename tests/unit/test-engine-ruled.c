@@ -519,24 +519,88 @@ START_TEST(told)
 }
 END_TEST
 
-/* What repeats is left out of a step of more than 2^20 ops, or it is told whole once nothing has been by then. */
-START_TEST(told_long)
+static PipesimOrder *order_of(const char *name, guint ranks, guint chunks, guint microbatches)
 {
-	const PipesimSchedule *schedule =
-		_i == 0 ? &pipesim_schedule_interleaved_1f1b : &pipesim_schedule_looped_bfs;
-	const PipesimScenario scenario = {.ranks = 2, .microbatches = 140000};
+	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
+	const PipesimScenario scenario = {
+		.ranks = ranks, .chunks = chunks, .microbatches = microbatches};
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimTimes) times = NULL;
-	g_autoptr(PipesimOrder) order = NULL;
 	PipesimShape shape;
 
 	ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
 	times = pipesim_times_new(costs, &shape);
-	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	return pipesim_schedule_order(schedule, &shape, times, NULL);
+}
+
+/* What repeats is left out of a step of more than 2^20 ops, or it is told whole once nothing has been by then. */
+START_TEST(told_long)
+{
+	g_autoptr(PipesimOrder) order =
+		order_of(_i == 0 ? "interleaved-1f1b" : "looped-bfs", 2, 0, 140000);
+
 	ck_assert_uint_gt(order->n_ops, 1u << 20);
 	n_told = 0;
 	assert_told(order, pipesim_runtime_find("pytorch-2.15", "-", NULL), 6);
 	ck_assert_uint_eq(n_told, 1);
+}
+END_TEST
+
+/* Where messages pile up ranks go on at rates of their own, each as fast as costs drawn let it. */
+START_TEST(piles)
+{
+	static const guint ranks[] = {2, 3, 4, 7, 9};
+	static const guint microbatches[] = {103, 250, 1301};
+
+	n_told = 0;
+	for (guint32 i = 0; i < G_N_ELEMENTS(ranks); i++)
+		for (guint32 k = 0; k < G_N_ELEMENTS(microbatches); k++) {
+			const guint chunks = 1 + (i + k) % 4;
+			g_autoptr(PipesimOrder) order =
+				order_of(chunks == 1 ? "gpipe" : "looped-bfs", ranks[i], chunks,
+					microbatches[k]);
+
+			for (guint32 seed = 0; seed < 12; seed++)
+				assert_told(order,
+					pipesim_runtime_find(
+						_i == 0 ? "pytorch-2.11" : "pytorch-2.15", "-",
+						NULL),
+					seed + 12 * k + 101 * i + 7919 * (guint32)_i);
+		}
+	ck_assert_uint_gt(n_told, 90);
+}
+END_TEST
+
+/* A billion micro-batches grow from some thousands as these do from fewer. */
+START_TEST(billions)
+{
+	static const char *const names[] = {"gpipe", "1f1b", "interleaved-1f1b", "looped-bfs"};
+	static const guint sizes[] = {24000, 36000, 999996000};
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, 4, TRUE);
+	const char *name = names[(guint)_i % G_N_ELEMENTS(names)];
+	const PipesimRuntime *runtime =
+		pipesim_runtime_find(_i < 4 ? "pytorch-2.15" : "megatron", "-", NULL);
+	gint64 took[G_N_ELEMENTS(sizes)] = {0};
+	g_autoptr(GError) error = NULL;
+
+	costs->sharding.unshard = costs->sharding.reduce = 0;
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		g_autoptr(PipesimOrder) order = order_of(name, 4, 0, sizes[i]);
+		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &order->shape);
+		const PipesimJob job = {.order = order,
+			.times = times,
+			.runtime = runtime,
+			.issuing = pipesim_runtime_asked(runtime, &(PipesimIssuing){0}),
+			.most_ops = i == 2 ? 1 : 0};
+		g_autoptr(PipesimStep) step =
+			pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+
+		took[i] = step != NULL ? step->makespan : -1;
+		g_clear_error(&error);
+	}
+	ck_assert_int_eq(took[2] - took[1],
+		(took[1] - took[0]) * ((sizes[2] - sizes[1]) / (sizes[1] - sizes[0])));
+	ck_assert_int_eq(took[2] < 0, _i == 4 || _i == 7);
 }
 END_TEST
 
@@ -712,6 +776,8 @@ Suite *engine_ruled_suite(void)
 	tcase_add_loop_test(tcase, kept_of_single_steps, 0, 6);
 	tcase_add_loop_test(tcase, told, 0, count);
 	tcase_add_loop_test(tcase, told_long, 0, 2);
+	tcase_add_loop_test(tcase, piles, 0, 2);
+	tcase_add_loop_test(tcase, billions, 0, 8);
 	tcase_add_loop_test(tcase, leaps, 0, grid_every(2) > 1 ? 4 : 6);
 	suite_add_tcase(suite, tcase);
 	return suite;
