@@ -3,7 +3,6 @@
  * stage.py and schedules.py of 2.11 and 2.15, by when tensors were seen to go (python/measuring/lifetimes.py);
  * Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
 #include "analysis/parts.h"
-#include "base/arena.h"
 
 typedef struct {
 	const PipesimStep *step;

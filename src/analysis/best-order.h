@@ -1,6 +1,5 @@
 /* The order that a schedule runs. */
 #pragma once
-#include "model/scenario.h"
 #include "schedule/schedule.h"
 
 /**

@@ -1,7 +1,6 @@
 /* What waiting for messages costs a step, and where ranks wait. */
 #include "analysis/parts.h"
 #include "analysis/stays.h"
-#include "base/arena.h"
 
 /* Where ranks wait. */
 static gboolean measure_ranks(

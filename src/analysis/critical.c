@@ -3,7 +3,6 @@
  * before its first input exists (its head), has all its work to do, and what follows its last
  * op takes its time (its tail). */
 #include "analysis/parts.h"
-#include "base/arena.h"
 
 /* The bound without single ops: where no pair couples micro-batches, each of them takes the same
  * way through the stages, in the same times. -------------------------------------------------- */

@@ -1,6 +1,5 @@
 #include "analysis/difference.h"
 #include "runtime/cell.h"
-#include <string.h>
 
 /* Trying each rank alone simulates once a rank: above this many ops in all it is left out.
  * Where messages wait an op takes several times as long. */

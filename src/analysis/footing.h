@@ -2,7 +2,6 @@
  * stages. */
 #pragma once
 #include "model/costs.h"
-#include "model/scenario.h"
 
 /* The scenario and costs of one run. */
 typedef struct {

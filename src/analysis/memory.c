@@ -2,7 +2,6 @@
  * holds; times do not matter. */
 #include "analysis/held.h"
 #include "analysis/parts.h"
-#include <string.h>
 
 const char *const pipesim_held_names[PIPESIM_N_HELD] = {"parameters", "activations until dgrad",
 	"activations until wgrad", "between dgrad and wgrad", "messages", "gathered stages",

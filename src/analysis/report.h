@@ -2,7 +2,6 @@
  * them and why they differ, memory, the critical path, a lower bound. */
 #pragma once
 #include "engine/period.h"
-#include "engine/step.h"
 #include "schedule/schedule.h"
 
 /* What links do to a step (engine/traffic.h has the model). Times in ns. */

@@ -5,8 +5,6 @@
 #include "model/split.h"
 #include "order/offload.h"
 #include "transformer/cutter.h"
-#include <math.h>
-#include <string.h>
 
 /* Where a micro-batch runs in @parts and there are links, makes messages of so many times fewer
  * bytes, and P2P that of the slowest hop. */

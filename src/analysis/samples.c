@@ -1,6 +1,4 @@
 #include "analysis/samples.h"
-#include <math.h>
-#include <stdlib.h>
 
 static const struct {
 	const char *name;

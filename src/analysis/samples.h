@@ -1,7 +1,6 @@
 /* Many steps with durations drawn at random, and what they come to. */
 #pragma once
 #include "engine/step.h"
-#include "model/scenario.h"
 
 enum {
 	PIPESIM_P5,

@@ -1,7 +1,6 @@
 /* The step as training sees it: with the reduction of gradients and the optimizer, in tokens
  * and FLOPs. */
 #include "analysis/parts.h"
-#include <math.h>
 
 gint64 pipesim_step_tail(const PipesimStep *step, guint rank)
 {

@@ -1,4 +1,4 @@
-#include "base/arena.h"
+#include "base/base.h"
 #include <stdint.h>
 
 #define ALIGNMENT 64

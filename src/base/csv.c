@@ -1,7 +1,6 @@
 #include "base/csv.h"
 
 #include <csv.h>
-#include <string.h>
 
 struct _PipesimCsv {
 	PipesimInput *input;

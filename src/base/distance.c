@@ -1,5 +1,4 @@
 #include "base/distance.h"
-#include <string.h>
 
 guint pipesim_distance(const char *a, const char *b)
 {

@@ -1,5 +1,4 @@
-#include "base/error.h"
-#include <string.h>
+#include "base/base.h"
 
 static void pipesim_error_private_init(PipesimErrorPrivate *priv)
 {

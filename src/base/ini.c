@@ -1,7 +1,5 @@
 #include "base/ini.h"
 
-#include <string.h>
-
 static const char escapes[] = "s t\tn\nr\r\\\\"; /* a letter and what it stands for */
 
 /* What a line is found by. */

@@ -1,10 +1,8 @@
 #include "base/input.h"
-#include "base/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>

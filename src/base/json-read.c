@@ -1,7 +1,5 @@
 #include "base/json-read.h"
 
-#include <string.h>
-
 #define MAX_DEPTH 64
 #define WINDOW    ((gsize)64 << 10)
 

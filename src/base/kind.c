@@ -1,7 +1,5 @@
 #include "base/kind.h"
 
-#include <string.h>
-
 /* Enough for the first lines of any of them, and for what profilers print above their
  * tables. */
 #define HEAD ((gsize)4096)

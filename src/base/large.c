@@ -4,7 +4,6 @@
 #include <malloc.h>
 #endif
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define PAGE ((gsize)2 << 20)

@@ -1,6 +1,3 @@
-#include <math.h>
-#include <string.h>
-
 #include "base/member.h"
 
 const char *pipesim_kind_words(PipesimFigureKind kind)

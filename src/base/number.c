@@ -1,7 +1,4 @@
-#include "base/number.h"
 #include "base/decimal.h"
-#include <math.h>
-#include <string.h>
 
 gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
 	guint64 *out, GError **error)

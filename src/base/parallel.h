@@ -1,6 +1,6 @@
 /* One piece of work cut into items that threads take one after the other. */
 #pragma once
-#include "base/error.h"
+#include "base/base.h"
 
 typedef struct {
 	gsize n_items;

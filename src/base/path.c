@@ -1,5 +1,4 @@
 #include "base/path.h"
-#include <string.h>
 
 const char *pipesim_path_extension(const char *path)
 {

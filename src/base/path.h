@@ -1,6 +1,6 @@
 /* Names of files. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 /** pipesim_path_extension: what comes after the last point of the name of @path; "" where it
  * has none. */

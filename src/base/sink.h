@@ -1,6 +1,6 @@
 /* Where an output goes piece by piece, so that no whole of it is ever in memory. */
 #pragma once
-#include "base/error.h"
+#include "base/base.h"
 
 typedef struct _PipesimSink PipesimSink;
 

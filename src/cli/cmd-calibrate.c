@@ -3,12 +3,8 @@
 #include "diagnosis/traces.h"
 #include "effects/print.h"
 #include "model/costs-file.h"
-#include "order/program.h"
 #include "output/figures.h"
 #include "output/screen.h"
-
-#include <math.h>
-#include <string.h>
 
 /* The table ------------------------------------------------------------------------------ */
 

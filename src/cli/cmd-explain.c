@@ -1,7 +1,6 @@
 #include "cli/command.h"
 #include "output/table.h"
 #include "setup/choice.h"
-#include <string.h>
 
 #define WIDTH 80
 /* Longest sequence that is looked for when an order written op by op is put in loops. */

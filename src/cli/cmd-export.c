@@ -1,8 +1,6 @@
 #include "analysis/best-order.h"
 #include "cli/command.h"
-#include "runtime/runtime.h"
 #include "setup/choice.h"
-#include <string.h>
 
 /* The order of a file with the copies that --offload-fraction asks for, as a run at the costs of @setup has it. */
 static PipesimProgram *plan_copies(

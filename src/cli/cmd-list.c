@@ -1,5 +1,4 @@
 #include "cli/command.h"
-#include "schedule/schedule.h"
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {

@@ -5,7 +5,6 @@
 #include "output/screen.h"
 #include "setup/choice.h"
 #include "transformer/theory.h"
-#include <string.h>
 
 /* Sums of a rank over its stages, bytes. */
 typedef struct {

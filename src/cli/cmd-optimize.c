@@ -1,14 +1,9 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/optimize-curve.h"
-#include "cli/optimize-order.h"
 #include "cli/optimize-pack.h"
 #include "model/costs-file.h"
-#include "optimize/mixed.h"
-#include "output/screen.h"
 #include "output/timeline-layout.h"
-#include "setup/choice.h"
-#include <string.h>
 
 /* Moves that are looked at where nothing is said, by ops: some 10 s of one core for each limit
  * that is searched, and the same everywhere. */

@@ -1,14 +1,11 @@
 #include "base/path.h"
-#include "base/sink.h"
 #include "cli/command.h"
-#include "cli/mpi.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
 #include "output/gnuplot.h"
 #include "plan/plan-picture.h"
 #include "plan/plan.h"
 #include "setup/choice.h"
-#include <string.h>
 
 #define DEVICE "h100"
 

@@ -1,8 +1,5 @@
-#include "base/input.h"
 #include "cli/command.h"
 #include "prefill/prefill.h"
-#include "transformer/cutter.h"
-#include <string.h>
 
 /* Reading --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
 #include "output/figures.h"
 #include "output/screen.h"
 #include "setup/choice.h"
-#include <string.h>
 
 /* One schedule: its state, or why it has none. */
 typedef struct {

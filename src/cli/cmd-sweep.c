@@ -1,11 +1,9 @@
 #include "cli/command.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
-#include "output/figures.h"
 #include "output/screen.h"
 #include "setup/choice.h"
 #include "sweep/picture.h"
-#include <string.h>
 
 /* Combinations of shapes of which the first that has fractions of layers is looked for. */
 #define MAX_TOLD 4096

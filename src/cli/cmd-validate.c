@@ -1,6 +1,5 @@
 #include "cli/command.h"
 #include "runtime/csv.h"
-#include <string.h>
 
 /* What is printed when all files have been looked at. */
 typedef struct {

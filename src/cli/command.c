@@ -1,5 +1,4 @@
 #include "cli/command.h"
-#include <string.h>
 
 /* It needs what all commands are, so that whoever runs it prints: pipesim_help(). */
 const PipesimCommand pipesim_command_help = {

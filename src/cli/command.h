@@ -2,7 +2,6 @@
 #pragma once
 #include "base/member.h"
 #include "cli/terminal.h"
-#include "setup/setup.h"
 
 /* What the help and the completion say of a setting in place of the table's words. */
 typedef struct {

@@ -3,7 +3,6 @@
 #include "cli/help.h"
 #include "base/distance.h"
 #include "output/table.h"
-#include <string.h>
 
 #define WIDTH  80
 #define INDENT 27 /* of what stands beside an option */

@@ -1,5 +1,4 @@
 #include "base/console.h"
-#include "base/input.h"
 #include "base/large.h"
 #include "cli/program.h"
 #include <locale.h>

@@ -7,7 +7,6 @@
 
 #ifdef USE_MPI
 #include <mpi.h>
-#include <string.h>
 
 static gboolean is_running(void)
 {

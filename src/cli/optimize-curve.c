@@ -1,5 +1,4 @@
 #include "cli/optimize-curve.h"
-#include "optimize/mixed.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
 

@@ -1,6 +1,5 @@
 /* pipesim optimize --curve memory: how long a step is for each activation more that ranks may hold. */
 #pragma once
-#include "base/member.h"
 #include "optimize/mixed.h"
 #include "output/screen.h"
 

@@ -1,9 +1,7 @@
 #include "cli/optimize-order.h"
 #include "analysis/best-order.h"
-#include "base/array.h"
 #include "model/random.h"
 #include "output/figures.h"
-#include "output/screen.h"
 
 /* Orders drawn at random that stand beside. */
 #define RANDOM_ORDERS 1000

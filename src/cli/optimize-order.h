@@ -1,7 +1,5 @@
 /* pipesim optimize --order microbatches: which micro-batches run when, where they differ in length. */
 #pragma once
-#include "base/member.h"
-#include "optimize/microbatches.h"
 #include "optimize/packing.h"
 #include "output/screen.h"
 #include "setup/choice.h"

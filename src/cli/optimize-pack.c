@@ -1,5 +1,4 @@
 #include "cli/optimize-pack.h"
-#include "base/array.h"
 #include "model/costs-file.h"
 #include "model/random.h"
 #include "transformer/sequences.h"

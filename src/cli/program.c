@@ -3,7 +3,6 @@
 #include "base/distance.h"
 #include "cli/help.h"
 #include "cli/run.h"
-#include <string.h>
 
 /* The first operand is a command; the default one takes none. */
 static gboolean fail_command(const char *first, GError **error)

@@ -4,7 +4,6 @@
 #include "cli/help.h"
 #include "output/gnuplot.h"
 #include "setup/import.h"
-#include <string.h>
 
 /* Options -------------------------------------------------------------------------------- */
 

@@ -1,15 +1,11 @@
 #include "cli/sweep-run.h"
 #include "base/console.h"
 #include "base/hash.h"
-#include "base/input.h"
-#include "base/sink.h"
 #include "cli/command.h"
 #include "sweep/wire.h"
 #include <errno.h>
 #include <glib/gstdio.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The file of rows ----------------------------------------------------------------------- */

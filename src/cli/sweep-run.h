@@ -2,7 +2,6 @@
  * with: what a sweep and the candidates of a plan have in common. */
 #pragma once
 #include "cli/mpi.h"
-#include "setup/setup.h"
 #include "sweep/rows.h"
 
 /* The file that is filled: PATH.partial until it is whole, so that what is done survives an end before time and

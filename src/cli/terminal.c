@@ -4,7 +4,6 @@
 #include <langinfo.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

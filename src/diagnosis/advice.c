@@ -1,6 +1,5 @@
 #include "diagnosis/advice.h"
 #include "diagnosis/governed.h"
-#include <math.h>
 
 /* Steps that rules are tried at, and most ops of them all. */
 #define STEPS_TRIED 9

@@ -1,5 +1,4 @@
 #include "diagnosis/balance.h"
-#include <stdlib.h>
 
 /* What one layer takes in @kind, as the stages @first to before @end have it. */
 static gint64 layer_of(

@@ -1,7 +1,4 @@
 #include "diagnosis/clocks.h"
-#include "base/number.h"
-
-#include <string.h>
 
 /* Messages that seem to arrive before they were sent by no more than this are roundings, ns. */
 #define ROUNDING 20000

@@ -1,6 +1,5 @@
 #include "diagnosis/advice.h"
 #include "diagnosis/governed.h"
-#include <string.h>
 
 /* Sums over all ranks. */
 __extension__ typedef __int128 Wide;

@@ -1,6 +1,5 @@
 /* What parts of a diagnosis share: the executed order, what its ops took by levels, and replays of it. */
 #pragma once
-#include "base/arena.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/medians.h"
 

@@ -1,6 +1,5 @@
 #include "diagnosis/executed.h"
 #include "analysis/difference.h"
-#include <string.h>
 
 static guint8 chunk_of(const PipesimProgram *program, guint rank, guint stage)
 {

@@ -1,9 +1,6 @@
 #include "diagnosis/governed.h"
 #include "measure/beside.h"
 
-#include <math.h>
-#include <string.h>
-
 /* What an op that took @alone ns from @state on takes sustained. */
 static gint64 sustain(const PipesimPower *power, const PipesimPowerState *state,
 	PipesimKind kind, gint64 alone)

@@ -1,5 +1,4 @@
 #include "diagnosis/measured.h"
-#include <string.h>
 
 /* Adds a run of the executed order whose ops ran at these times. */
 static gboolean add_run(PipesimComparison *comparison, const char *name,

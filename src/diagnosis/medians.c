@@ -1,8 +1,4 @@
 #include "diagnosis/medians.h"
-#include "base/number.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)

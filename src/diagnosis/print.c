@@ -3,8 +3,6 @@
 #include "diagnosis/told.h"
 #include "output/figures.h"
 #include "output/screen.h"
-#include <math.h>
-#include <string.h>
 
 /* Schedules that are shorter than what ran and named. */
 #define MOST_NAMED 3

@@ -1,5 +1,4 @@
 #include "diagnosis/record.h"
-#include "base/number.h"
 #include "diagnosis/clocks.h"
 #include "diagnosis/speed.h"
 #include "measure/beside.h"

@@ -1,9 +1,4 @@
 #include "diagnosis/speed.h"
-#include "base/number.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A kernel in one kind of op, on every rank. */
 typedef struct {

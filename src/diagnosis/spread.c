@@ -1,5 +1,4 @@
 #include "diagnosis/spread.h"
-#include <stdlib.h>
 
 /* That of @n sorted values which @percent of them do not pass. */
 static gint64 percentile(const gint64 *sorted, guint n, guint percent)

@@ -1,7 +1,5 @@
 #include "diagnosis/told.h"
 #include "output/figures.h"
-#include <math.h>
-#include <stdlib.h>
 
 gint64 pipesim_told_gain(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
 {

@@ -1,8 +1,4 @@
 #include "diagnosis/what-if.h"
-#include "base/arena.h"
-#include "base/number.h"
-#include <math.h>
-#include <string.h>
 
 /* A transfer that ended so long before the last of those that take part began is none, ns. */
 #define NO_TRANSFER G_GINT64_CONSTANT(-10000000)

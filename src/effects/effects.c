@@ -1,11 +1,7 @@
 #include "effects/effects.h"
 #include "base/decimal.h"
 #include "effects/launches.h"
-#include "measure/group.h"
 #include "measure/reader.h"
-
-#include <math.h>
-#include <string.h>
 
 /* Differences that are noise, ppm: of a ratio to 1, and of a median to another. */
 #define NOISE   5000

@@ -1,7 +1,5 @@
 #include "effects/fit-contention.h"
 
-#include <math.h>
-
 /* Repetitions of one op on one rank beside one thing, or alone. */
 typedef struct {
 	PipesimContentionPart beside; /* what it is of and beside what */

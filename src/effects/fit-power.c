@@ -1,9 +1,5 @@
 #include "effects/search-power.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Too few to say anything of: ops, and pauses, without which one half of the bursts has nothing that the
  * other could tell. */
 #define LEAST_OPS    50

@@ -1,9 +1,6 @@
 #include "effects/history.h"
 #include "measure/group.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* What two rows of one stream may overlap by: the resolution of events. */
 #define MOST_OVERLAP_NS 20000
 /* How long a run's state depends on what nobody knows: what was before it. */

@@ -1,6 +1,5 @@
 /* The governor series of traces as histories: what a chip did, op by op, and when it had nothing to do. */
 #pragma once
-#include "base/error.h"
 #include "measure/trace.h"
 
 /* Longer without work, a burst of ops has ended, and the first op of the next one pays for launch and cold

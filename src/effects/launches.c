@@ -1,7 +1,5 @@
 #include "effects/launches.h"
 
-#include "model/statistics.h"
-
 /* Shorter ops are none: the backward for input of a first stage, which has no input to go back to. */
 #define LEAST_LAUNCHED_NS 50000
 

@@ -1,7 +1,6 @@
 /* CPU launch overhead: what hosts take to launch ops, from the rows of traces that time it (PIPESIM_HOST_COMPONENT). */
 #pragma once
 #include "measure/trace.h"
-#include "model/costs.h"
 
 /**
  * pipesim_launches_calibrate: into @costs, which have the times of @stages stages, what the host takes to launch F, I, W and B of

@@ -1,8 +1,5 @@
 #include "effects/loops.h"
-#include "base/number.h"
 #include "measure/group.h"
-
-#include <math.h>
 
 /* A load is found in steps of so many ppm. */
 #define LOAD_STEP 10000

@@ -2,7 +2,6 @@
  * a step takes at its begin and its end. */
 #pragma once
 #include "measure/trace.h"
-#include "model/costs.h"
 
 /* What was found, for reports; what simulations need of it is in the costs. */
 typedef struct {

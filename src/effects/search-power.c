@@ -1,8 +1,5 @@
 #include "effects/search-power.h"
 
-#include <math.h>
-#include <string.h>
-
 #define STEP    1.02
 #define MAX_TAU 470 /* 11 s */
 /* Another load must leave less of what it did not see, of squares by this factor. Without loads of kinds that are found so

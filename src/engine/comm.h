@@ -1,7 +1,6 @@
 /* The simulator for runtimes whose sends and receives wait for each other. */
 #pragma once
 #include "engine/timeline.h"
-#include "model/power.h"
 #include "runtime/runtime.h"
 
 /**

@@ -1,7 +1,6 @@
 /* Steps with durations drawn at random: which op takes what in which sample. */
 #pragma once
 #include "engine/lanes.h"
-#include "model/jitter.h"
 #include "model/random.h"
 
 /* Durations of ops of one kind and length. A random number of 32 bits gives the part by its

@@ -5,8 +5,6 @@
 #include "engine/edges.h"
 #include "engine/slowdown.h"
 
-#include <string.h>
-
 #define SAME_RANK G_MAXUINT32
 #define OF_INPUT  (1u << 31)
 

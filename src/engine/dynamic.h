@@ -1,7 +1,6 @@
 /* The simulator of links: messages wait for each other, and slow what runs beside them. */
 #pragma once
 #include "engine/timeline.h"
-#include "model/power.h"
 
 /**
  * pipesim_dynamic_run: as pipesim_fast_run(), but messages between ranks take the links of

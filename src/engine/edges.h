@@ -1,7 +1,6 @@
 /* Which ops of a program begin and end what a step does only once, and what that adds to them:
  * model/edges.h. */
 #pragma once
-#include "base/arena.h"
 #include "order/program.h"
 
 typedef struct {

@@ -2,9 +2,7 @@
  * Messages of one way do, since its links serve them in order, and so all where each takes the same; else one passes
  * those that are still on slower ways. */
 #pragma once
-#include "base/error.h"
-
-#include <string.h>
+#include "base/base.h"
 
 typedef struct {
 	gint64 time;

@@ -3,7 +3,6 @@
  * as far as the loops go. */
 #include "engine/flow.h"
 #include "order/long-loops.h"
-#include <string.h>
 
 /* Supersteps that are worth looking at. */
 #define LEAST 4

@@ -1,7 +1,6 @@
 /* Runs without lists: what a runtime issues is told as it runs. What all that are told share; private to ruled-flow.c
  * and to who tells. */
 #pragma once
-#include "base/arena.h"
 #include "engine/durations.h"
 #include "engine/step.h"
 #include "runtime/sharding.h"

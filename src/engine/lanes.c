@@ -1,9 +1,6 @@
-#include "base/arena.h"
 #include "base/parallel.h"
 #include "engine/fast.h"
 #include "engine/lanes-kernel.h"
-#include "model/random.h"
-#include <string.h>
 
 /* Slots that always stand: time 0, and where goes what nobody waits for. */
 enum {

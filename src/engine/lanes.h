@@ -3,7 +3,6 @@
  * what pipesim_ruled_record() gives, as the rules of a runtime. */
 #pragma once
 #include "engine/step.h"
-#include "pipesim.h"
 
 /* Runs that go side by side. */
 #define PIPESIM_LANES 16

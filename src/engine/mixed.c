@@ -1,6 +1,4 @@
 #include "engine/mixed.h"
-#include "base/arena.h"
-#include <string.h>
 
 #define NOT_YET G_MININT64
 

@@ -1,7 +1,6 @@
 #include "engine/period.h"
 #include "engine/fast.h"
 #include "engine/ruled.h"
-#include <string.h>
 
 __extension__ typedef __int128 Wide;
 

@@ -2,7 +2,6 @@
 #include "order/long-loops.h"
 #include "runtime/megatron.h"
 #include "runtime/rounds.h"
-#include <string.h>
 
 __extension__ typedef __int128 Wide;
 

@@ -1,7 +1,6 @@
 /* Long steps under a runtime's rules: what repeats is run a few times and multiplied. */
 #pragma once
 #include "engine/ruled.h"
-#include "engine/step.h"
 
 /** pipesim_ruled_leap: figures of @step, whose order has loops, under the rules of its job, with nothing that
  * varies with what runs.

@@ -1,6 +1,5 @@
 #include "engine/ruled-kernel.h"
 #include "runtime/rules.h"
-#include <string.h>
 
 void pipesim_ruled_look_up(const PipesimRuledTimes *times, const PipesimRuled *ruled,
 	guint rank, guint32 index, PipesimKind half, guint32 step, gint64 *took, gint64 *last)

@@ -4,7 +4,6 @@
 #pragma once
 #include "engine/lanes.h"
 #include "engine/shards.h"
-#include "runtime/runtime.h"
 
 /* A lowering made ready for runs at any times. */
 typedef struct {

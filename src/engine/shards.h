@@ -9,7 +9,6 @@
  * reduction of its stage. A REDUCE_GRAD without such a wait, as up to PyTorch 2.11, waits
  * itself. RESHARD takes no time. The step ends no earlier than the last reduction. */
 #pragma once
-#include "base/arena.h"
 #include "engine/timeline.h"
 #include "runtime/lowering.h"
 

@@ -1,7 +1,5 @@
 #include "engine/slowdown.h"
 
-#include <string.h>
-
 __extension__ typedef __int128 Work;
 
 #define NO_OP -1

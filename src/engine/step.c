@@ -4,13 +4,11 @@
 #include "engine/draw.h"
 #include "engine/dynamic.h"
 #include "engine/fast.h"
-#include "engine/lanes.h"
 #include "engine/mixed.h"
 #include "engine/ruled-flow.h"
 #include "engine/ruled-leap.h"
 #include "engine/slowdown.h"
 #include "engine/stream.h"
-#include <string.h>
 
 /* A pass over all ops, many steps at once, is faster than leaping over what repeats where there
  * are no more ops, in all and for each step: putting them in order is work that all steps

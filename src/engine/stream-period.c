@@ -28,7 +28,6 @@
  * than a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by
  * what software pipelining calls modulo variable expansion). */
 #include "engine/stream-step.h"
-#include <string.h>
 
 /* Where nothing is waited for: before any time, and far from overflow. */
 #define LONG_AGO (-PIPESIM_MAX_END)

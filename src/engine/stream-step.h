@@ -1,9 +1,7 @@
 /* Ranks that run verb by verb and pass each other times. Private to the streaming engine. */
 #pragma once
-#include "base/arena.h"
 #include "engine/durations.h"
 #include "engine/step.h"
-#include "order/order.h"
 
 #define PIPESIM_NO_COMMUNICATOR G_MAXUINT32
 

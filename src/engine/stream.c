@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "engine/stream-step.h"
 #include "order/long-loops.h"
-#include <string.h>
 
 /* Passes below which compiling a superstep does not pay. */
 #define MIN_PASSES 24

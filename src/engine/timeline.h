@@ -1,7 +1,6 @@
 /* When everything ran: what every simulator gives. */
 #pragma once
 #include "engine/traffic.h"
-#include "model/costs.h"
 #include "order/program.h"
 
 /* In PipesimTimeline.cause and PipesimTransfer.cause: what is left is a transfer, not an op. */

@@ -2,7 +2,6 @@
 #include "analysis/footing.h"
 #include "layout/layouts.h"
 #include "transformer/cutter.h"
-#include <math.h>
 
 /* "layout Et*8|t*9L, which no other beats"; @found FALSE: none was looked for. */
 static char *describe(const PipesimStages *layout, gboolean found, double gap)

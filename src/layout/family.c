@@ -4,8 +4,6 @@
 #include "engine/lanes.h"
 #include "layout/moments.h"
 #include "model/split.h"
-#include <math.h>
-#include <string.h>
 
 /* Families ------------------------------------------------------------------------------- */
 

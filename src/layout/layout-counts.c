@@ -1,5 +1,4 @@
 #include "layout/layout-counts.h"
-#include <math.h>
 
 /* Cuts that are kept, times that they all narrow the counts, and halves of what a bound is between: with half of these
  * bounds are looser by up to a quarter of a point. */

@@ -4,7 +4,7 @@
  * one must hold more than it may, no layout is below the limit. Which layers they are, and on which of its stages, is
  * left open. */
 #pragma once
-#include "base/error.h"
+#include "base/base.h"
 
 typedef struct _PipesimLayoutCounts PipesimLayoutCounts;
 

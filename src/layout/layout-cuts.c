@@ -1,6 +1,4 @@
 #include "layout/layout-cuts.h"
-#include <math.h>
-#include <string.h>
 
 /* Times that all cuts leave out layouts at a time. */
 #define PASSES 4

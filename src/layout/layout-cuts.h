@@ -3,7 +3,7 @@
  * a linear function of the layout that no step is below, and so is every mean of cuts, whose smallest value is found
  * stage by stage. The best mean is looked for by multiplicative weights (Lagrange multipliers of the cuts). */
 #pragma once
-#include "base/error.h"
+#include "base/base.h"
 
 /* Cuts that are kept. */
 #define PIPESIM_LAYOUT_CUTS 96

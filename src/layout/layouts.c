@@ -3,8 +3,6 @@
 #include "layout/layout-counts.h"
 #include "layout/layout-cuts.h"
 #include "transformer/cutter.h"
-#include <math.h>
-#include <string.h>
 
 /* How far a search goes. Tried at half and double on ten comparisons of Llama 3 8B to 405B, Mixtral and DeepSeek-V3 at PP 4 to
  * 16, with tight memory and runtimes that wait, of half a second each: where nothing is said, that changed no layout.

@@ -1,7 +1,4 @@
 #include "measure/beside.h"
-#include "base/number.h"
-
-#include <math.h>
 
 /* By how much x must tell ops of one kind, stage and rank apart. */
 #define LEAST_TOLD 0.3

@@ -2,9 +2,6 @@
 #include "base/decimal.h"
 #include "measure/stage-times.h"
 
-#include <math.h>
-#include <string.h>
-
 /* What the steps share. */
 typedef struct {
 	PipesimTrace *const *traces;

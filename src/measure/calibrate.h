@@ -3,7 +3,6 @@
 #include "measure/beside.h"
 #include "measure/range-rules.h"
 #include "measure/select.h"
-#include "model/costs.h"
 
 /* All 0: nothing wished. */
 typedef struct {

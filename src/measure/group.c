@@ -1,9 +1,5 @@
 #include "measure/group.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Of a mean: single ops that something else went on in, a quarter off the median. */
 #define OUTLIER 4
 

@@ -1,7 +1,6 @@
 /* Repetitions of the same measurement brought together: what calibration chooses from. */
 #pragma once
 #include "measure/trace.h"
-#include "model/statistics.h"
 
 /* Fewer repetitions of the same number of rows are chance. */
 #define PIPESIM_ROWS_REPEATED 5

@@ -1,8 +1,5 @@
 #include "measure/interference.h"
 
-#include <math.h>
-#include <string.h>
-
 #define THOUSAND 1000
 
 __extension__ typedef __int128 Work;

@@ -1,9 +1,5 @@
 #include "measure/kernels.h"
-#include "base/number.h"
 #include "measure/beside.h"
-
-#include <math.h>
-#include <string.h>
 
 /* Kernels that tell the clock: shorter ones take what launches and caches make of them; so many of a file. */
 #define PACE_NS    50000

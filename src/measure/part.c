@@ -1,8 +1,5 @@
 #include "measure/part.h"
-#include "base/input.h"
 #include "measure/reader.h"
-
-#include <string.h>
 
 /* The first line: what it is, whose it is, and a hash of what follows. */
 #define MARK "pipesim-part "

@@ -1,5 +1,4 @@
 #include "measure/peers.h"
-#include "base/number.h"
 
 /* Fewer of a kind do not tell what is usual. */
 #define LEAST_USUAL 4

@@ -1,8 +1,4 @@
 #include "measure/processes.h"
-#include "base/number.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* What a process must have launched of what a GPU did, %, to own it: some of it was launched before the profile began. */
 #define LEAST_LAUNCHED 90

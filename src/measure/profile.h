@@ -1,7 +1,6 @@
 /* What a profiler saw, reduced to what tells which named range each piece of GPU work belongs to. */
 #pragma once
 #include "measure/range-rules.h"
-#include "measure/trace.h"
 
 #define PIPESIM_ANY_STREAM G_MAXUINT32
 

@@ -1,5 +1,4 @@
 #include "measure/range-rules.h"
-#include "base/kind.h"
 
 typedef struct {
 	char **words; /* KIND REGEX COMPONENT PHASE [CHUNK] */

@@ -1,6 +1,5 @@
 /* What the name of a measured range or kernel means: built-in names, and a user's own rules. */
 #pragma once
-#include "base/error.h"
 #include "measure/trace.h"
 
 /* What a name stands for. */

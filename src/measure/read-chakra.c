@@ -3,10 +3,7 @@
  * have what nodes took, in microseconds, and which node each is below, but seldom when it began:
  * then they have times of ops, no steps. What a GPU did is of the op that the nearest node above it
  * with a known name is, or goes by its own name: rules for kernels. */
-#include "base/number.h"
 #include "measure/reader.h"
-
-#include <string.h>
 
 /* A file of more is none. */
 #define MAX_NODES (1u << 24)

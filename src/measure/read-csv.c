@@ -2,10 +2,7 @@
  * Columns are found by name in any order; those that are not of the schema are ignored and named in
  * a notice. Warm-ups, outliers and failed rows are kept, with their status. */
 #include "base/decimal.h"
-#include "base/number.h"
 #include "measure/reader.h"
-
-#include <string.h>
 
 typedef enum {
 	KIND_TEXT,

@@ -4,8 +4,6 @@
 #include "base/decimal.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 /* Before timers: the least and most of all ranks, or those of each. */
 #define EXTREMES "time across ranks (ms):"
 #define EACH     "times across ranks (ms):"

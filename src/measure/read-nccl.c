@@ -5,8 +5,6 @@
 #include "base/decimal.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 static gboolean is_nccl(const char *head)
 {
 	return strstr(head, "# nThread ") != NULL ||

@@ -6,8 +6,6 @@
 #include "measure/profile.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 /* The table that is being read. */
 typedef struct {
 	PipesimColumn start, duration, name, stream, device;

@@ -15,8 +15,6 @@
 #include "base/decimal.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 enum {
 	STEP,
 	REPLICA,

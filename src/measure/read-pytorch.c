@@ -5,8 +5,6 @@
 #include "measure/processes.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 /* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
 #define MAX_KEPT (1u << 24)
 

@@ -4,8 +4,6 @@
 #include "base/decimal.h"
 #include "measure/reader.h"
 
-#include <string.h>
-
 enum {
 	COMPONENT,
 	PHASE,

@@ -3,8 +3,6 @@
 #include "measure/peers.h"
 #include "measure/processes.h"
 
-#include <string.h>
-
 static const PipesimReader *const readers[] = {
 #define READER(id) &pipesim_reader_##id,
 #include "measure/list.h"

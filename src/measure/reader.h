@@ -3,7 +3,6 @@
 #include "base/csv.h"
 #include "base/parallel.h"
 #include "measure/range-rules.h"
-#include "measure/trace.h"
 
 /* A file is what its content says it is, not its name: the first reader that knows it takes it. */
 typedef struct {

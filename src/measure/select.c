@@ -1,7 +1,5 @@
 #include "measure/select.h"
 
-#include <string.h>
-
 /* One property in which groups may differ. */
 typedef struct {
 	const char *name; /* for notices; NULL = choose silently */

@@ -1,6 +1,5 @@
 /* Chooses, among groups of the same component, the one measurement that costs are made of. */
 #pragma once
-#include "base/error.h"
 #include "measure/group.h"
 
 /* What a caller wants; the rest follows the rules below. */

@@ -1,8 +1,4 @@
 #include "measure/stage-times.h"
-#include "model/costs.h"
-
-#include <math.h>
-#include <string.h>
 
 /* The stage whose times @missing gets: the nearest that was measured, if possible neither the first
  * nor the last, which hold embedding and head, and the first often no I. */

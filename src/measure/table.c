@@ -1,7 +1,5 @@
 #include "base/decimal.h"
-#include "base/number.h"
 #include "measure/reader.h"
-#include <string.h>
 
 /* Most rows of one trace, so that a file that is small when packed fills no more than half a gigabyte. */
 #define MAX_ROWS (1u << 21)

@@ -1,8 +1,6 @@
 #include "measure/trace.h"
 #include "base/decimal.h"
 
-#include <string.h>
-
 static const char *const phase_names[PIPESIM_N_PHASES] = {
 	[PIPESIM_F] = "F",
 	[PIPESIM_I] = "I",

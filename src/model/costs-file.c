@@ -1,9 +1,5 @@
 #include "model/costs-file.h"
 #include "base/decimal.h"
-#include "base/ini.h"
-
-#include <math.h>
-#include <string.h>
 
 #define MAX_FILE  ((gsize)4 << 20)
 #define MAX_PARTS PIPESIM_MAX_RANKS

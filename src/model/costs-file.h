@@ -1,7 +1,6 @@
 /* Costs as files that people can read and edit; docs/formats.md has every group, key and
  * column. */
 #pragma once
-#include "base/ini.h"
 #include "model/costs.h"
 
 /** pipesim_costs_write: @costs appended to @out; reading it back gives the same costs. */

@@ -1,5 +1,4 @@
 #include "model/costs.h"
-#include <string.h>
 
 /* Sums of products of times and counts. */
 __extension__ typedef __int128 Wide;

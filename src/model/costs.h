@@ -1,7 +1,6 @@
 /* What an op takes: durations, latency, bytes. Made from options, files (costs-file.h) or
  * traces (measure/calibrate.h). Times are ns, sizes bytes, bandwidths bytes per second. */
 #pragma once
-#include "base/number.h"
 #include "model/network.h"
 #include "model/op-kinds.h"
 #include "model/power.h"

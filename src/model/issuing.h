@@ -1,7 +1,7 @@
 /* What a user may change of the way in which a runtime issues sends, receives and the rest.
  * Which runtime takes which of them its row says (runtime/runtime.h). */
 #pragma once
-#include "base/number.h"
+#include "base/base.h"
 
 /* Which messages of a rank share one queue: a communicator with its stream. */
 typedef enum {

@@ -16,7 +16,6 @@
  * to the mean and variance that it must have (fit_form()). */
 #include "model/jitter.h"
 #include "model/random.h"
-#include <stdlib.h>
 
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;

@@ -1,7 +1,4 @@
 #include "model/network.h"
-#include "base/ini.h"
-
-#include <string.h>
 
 #define NS_PER_SECOND G_GINT64_CONSTANT(1000000000)
 

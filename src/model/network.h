@@ -2,7 +2,6 @@
  * moving costs the ops beside it. */
 #pragma once
 #include "base/ini.h"
-#include "base/number.h"
 
 /* Where a link's capacity lies. Every link has one direction, but for half duplex. */
 typedef enum {

@@ -1,7 +1,7 @@
 /* Kinds of ops as data: what one is called, where it runs, what it takes of memory. A new one is its row in
  * op-kinds.c; what makes it meaningful is who waits for it (engine/mixed.c). */
 #pragma once
-#include "pipesim.h"
+#include "base/base.h"
 
 /* PipesimOp.kind: a PipesimKind, or one of these. */
 typedef enum {

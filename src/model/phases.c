@@ -1,7 +1,5 @@
 #include "base/phases.h"
 #include "model/phases.h"
-#include <math.h>
-#include <string.h>
 
 const char *const pipesim_node_names[] = {"attn", "dispatch", "mlp", "combine", "send", "pre"};
 

@@ -6,8 +6,7 @@
  * Loads, weights and factors are whole millionths (ppm), times ns; nothing here computes with
  * floating point, so that every machine finds the same. */
 #pragma once
-#include "base/number.h"
-#include "pipesim.h"
+#include "base/base.h"
 
 #define PIPESIM_POWER_CONSTANTS 2
 /* A running mean of 1, in which states are kept. */

@@ -1,7 +1,7 @@
 /* Random numbers without a state: each is a function of where it is used, so that they are the
  * same in whatever order, on however many threads, and for every schedule. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 /* One sample of one seed. */
 typedef struct {

@@ -1,6 +1,5 @@
 /* The size of the job: ranks, chunks, micro-batches, and which stage lives where. */
 #pragma once
-#include "base/number.h"
 #include "model/scenario.h"
 
 /* How S stages lie on PP ranks. */

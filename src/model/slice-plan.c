@@ -1,9 +1,6 @@
 #include "model/slice-plan.h"
 #include "base/decimal.h"
 
-#include <math.h>
-#include <string.h>
-
 #define MAX_PLACES (1 << 22)
 #define MAX_STEPS  (1 << 27) /* slices looked at in all passes: about a second */
 

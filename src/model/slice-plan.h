@@ -1,7 +1,7 @@
 /* What slices of a sequence take, and where to cut it: chunks of a prompt, TeraPipe's slices (Li et al., ICML 2021,
  * arXiv 2102.07988). */
 #pragma once
-#include "base/number.h"
+#include "base/base.h"
 
 /* Of x tokens behind L others on a stage: c + gamma L + b x + a (2 L x + x^2) ns: each slice pays c, gamma is work on what came
  * before (keys and values of latent attention), b linear layers, a causal attention; then a message of send + send_token x

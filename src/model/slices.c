@@ -1,7 +1,4 @@
 #include "model/slices.h"
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error)

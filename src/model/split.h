@@ -2,7 +2,6 @@
  * fractions of a layer, or in whole layers (PipesimCosts.whole_layers). */
 #pragma once
 #include "model/costs.h"
-#include "model/shape.h"
 
 /** pipesim_split_check: FALSE with PIPESIM_ERROR_CONSTRAINT where stages are to have whole
  * layers and @shape has more stages than the model has layers, and what the cutter of @costs

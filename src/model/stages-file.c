@@ -3,8 +3,6 @@
 #include "base/csv.h"
 #include "model/costs-file.h"
 
-#include <string.h>
-
 __extension__ typedef __int128 Wide;
 
 /* What readers of such files share: the first member of what one keeps while it reads. */

@@ -1,8 +1,4 @@
 #include "model/statistics.h"
-#include "base/number.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* The value @num/@den of the way through the sorted values. */
 static gint64 quantile(const gint64 *sorted, guint n, guint num, guint den)

@@ -1,6 +1,6 @@
 /* Figures of a sample of durations: the only doubles of the model room. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 /* Quantiles are kept every 5 %: enough to draw samples from. */
 #define PIPESIM_QUANTILES 21

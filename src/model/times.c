@@ -1,8 +1,6 @@
 /* What an op of each stage takes and holds, of what was asked for the whole model. */
 #include "model/slices.h"
 #include "model/split.h"
-#include <math.h>
-#include <string.h>
 
 /* Sums of products of times and counts. */
 __extension__ typedef __int128 Wide;

@@ -1,5 +1,4 @@
 #include "optimize/bound-busy.h"
-#include <string.h>
 
 void pipesim_busy_add(PipesimBusy *busy, gint64 at, gint64 time)
 {

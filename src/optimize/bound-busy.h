@@ -2,7 +2,7 @@
  * other, as early as can be, is kept as stretches without a break, so that one more op costs little. Private to the
  * bound. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 typedef struct {
 	gint64 from, to;

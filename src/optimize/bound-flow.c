@@ -1,5 +1,4 @@
 #include "optimize/bound-flow.h"
-#include "base/number.h"
 #include "base/phases.h"
 
 __extension__ typedef __int128 Wide;

@@ -1,6 +1,5 @@
 #include "optimize/bound-needs.h"
 #include "base/phases.h"
-#include <string.h>
 
 /* Micro-batches between two looks at the clock. */
 #define LOOKS 64

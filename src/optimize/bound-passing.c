@@ -1,6 +1,5 @@
 #include "optimize/bound-passing.h"
 #include "base/phases.h"
-#include <string.h>
 
 /* Comparisons of states in one run, about: a tenth of a second. */
 #define MOST_LOOKS   (G_GUINT64_CONSTANT(1) << 28)

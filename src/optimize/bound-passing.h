@@ -26,7 +26,6 @@
  * the rank before, and so no earlier than it would be. */
 #pragma once
 #include "optimize/bound-needs.h"
-#include "optimize/bound.h"
 
 typedef struct {
 	const PipesimInstance *x;

@@ -1,7 +1,6 @@
 #include "optimize/bound-side.h"
 #include "base/phases.h"
 #include "optimize/bound-busy.h"
-#include <string.h>
 
 /* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. What has
  * run before an op takes as long as so many of them. */

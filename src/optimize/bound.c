@@ -5,7 +5,6 @@
 #include "optimize/bound-flow.h"
 #include "optimize/bound-passing.h"
 #include "optimize/bound-side.h"
-#include <string.h>
 
 /* Most looks at ops where ranks are filled. */
 #define MOST_FILLS (G_GUINT64_CONSTANT(1) << 25)

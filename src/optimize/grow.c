@@ -6,8 +6,6 @@
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "optimize/within.h"
-#include <math.h>
-#include <string.h>
 
 /* Orders grow in turn by these many micro-batches at a time, or the next number that leads on; with heat in average ops at
  * first. Which comes out shorter cannot be foreseen. */

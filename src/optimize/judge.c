@@ -1,6 +1,4 @@
 #include "optimize/judge.h"
-#include "analysis/report.h"
-#include <string.h>
 
 void pipesim_judge_init(
 	PipesimJudge *judge, const PipesimSearchOf *of, const PipesimInstance *instance)

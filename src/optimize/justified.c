@@ -2,7 +2,6 @@
 #include "base/parallel.h"
 #include "optimize/state.h"
 #include "order/build.h"
-#include <string.h>
 
 /* The part of the effort, in this many turns, and the ops put for a move of it: together they take about as long as all
  * moves of walks, and where the clock decides that part of the time. */

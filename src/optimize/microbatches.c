@@ -1,7 +1,5 @@
 #include "model/random.h"
 #include "optimize/deal.h"
-#include <math.h>
-#include <string.h>
 
 /* Rounds of the bound, and what they may cost: the cube of micro-batches each. */
 #define MOST_ROUNDS 400

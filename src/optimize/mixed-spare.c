@@ -1,7 +1,6 @@
 /* Orders of which some activations are spared: an R, or copies there and back, in the lists of ranks. */
 #include "optimize/mixed-own.h"
 #include "order/more.h"
-#include <string.h>
 
 /* Ops of a list for each of one that spares nothing: F and four of its copies. */
 #define MOST_OF_OP 5

@@ -1,11 +1,8 @@
 /* Ops of an order that spares activations are moved one by one, and what is spared changes. */
 #include "base/parallel.h"
-#include "model/random.h"
 #include "optimize/mixed-own.h"
 #include "optimize/state.h"
 #include "order/more.h"
-#include <math.h>
-#include <string.h>
 
 /* Walks side by side, all from the shortest order: from two or four different ones they come to no less. */
 #define WALKS 4

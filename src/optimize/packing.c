@@ -1,9 +1,6 @@
 #include "optimize/packing.h"
-#include "base/array.h"
 #include "model/random.h"
 #include "optimize/deal.h"
-#include <math.h>
-#include <string.h>
 
 /* Packings that a search begins from anew, and with fewer moves no search looks at all. */
 #define STARTS    4

@@ -1,7 +1,6 @@
 /* Which sequences share a micro-batch, and in which order these run, where the schedule is fixed. A micro-batch takes its share
  * of the times given, on every stage alike. */
 #pragma once
-#include "model/slice-plan.h"
 #include "optimize/microbatches.h"
 
 /* Most sequences all of whose packings are looked at, and most that are packed. */

@@ -1,7 +1,5 @@
 #include "optimize/queue-walk.h"
 #include "base/phases.h"
-#include <math.h>
-#include <string.h>
 
 static guint32 draw(PipesimQueueWalk *walk, guint32 below)
 {

@@ -1,6 +1,5 @@
 #include "optimize/queue.h"
 #include "base/phases.h"
-#include <string.h>
 
 #define NO_OP PIPESIM_NO_OP
 

@@ -1,8 +1,6 @@
 /* Walks side by side, in rounds after which each may go on from what another has found. */
 #include "base/parallel.h"
 #include "optimize/state.h"
-#include <math.h>
-#include <string.h>
 
 /* Moves that a walk looks at between two looks at the others. */
 #define ROUND       4096

@@ -1,5 +1,4 @@
 #include "optimize/stretch.h"
-#include <string.h>
 
 /* Ops of all places that are tried to begin to repeat. */
 #define MOST_OPS 4000000

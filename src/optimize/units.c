@@ -2,7 +2,6 @@
  * pairs as many of them as memory has room for. */
 #include "optimize/state.h"
 #include "schedule/search/fold.h"
-#include <string.h>
 
 /* The part of the effort that units take, and visits of ops, of about 10 ns each, that take as long as a move. */
 #define UNITS_PART  5

@@ -1,7 +1,6 @@
 /* Moves of a walk: which ops change places, or run as one. What that makes of the order walk.c says. */
 #include "base/phases.h"
 #include "optimize/walk-inner.h"
-#include <math.h>
 
 #define NO_OP PIPESIM_NO_OP
 

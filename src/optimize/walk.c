@@ -1,6 +1,5 @@
 #include "base/phases.h"
 #include "optimize/walk-inner.h"
-#include <string.h>
 
 #define NO_OP PIPESIM_NO_OP
 

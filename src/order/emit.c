@@ -1,5 +1,4 @@
 #include "order/emit.h"
-#include <string.h>
 
 struct _PipesimEmitter {
 	PipesimOrder *order;

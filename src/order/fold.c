@@ -2,7 +2,6 @@
  * does, is known by its verbs, and verbs that repeat are a loop. */
 #include "order/order.h"
 #include <stddef.h>
-#include <string.h>
 
 /* Ops below which a stretch is left as it is. */
 #define SHORT 4

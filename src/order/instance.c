@@ -1,6 +1,5 @@
 #include "order/instance.h"
 #include "base/phases.h"
-#include <string.h>
 
 __extension__ typedef __int128 Wide;
 

@@ -3,8 +3,6 @@
  * takes the next micro-batch that its kind of op of its chunk has not had. Where one op in place of
  * several takes less, flags of the codes say which run together. */
 #pragma once
-#include "base/arena.h"
-#include "model/costs.h"
 #include "order/order.h"
 
 /* Kinds of codes; a chunk's code is chunk * kinds + kind. Full backwards (kinds 2) are I. */

@@ -1,6 +1,5 @@
 #include "order/justify.h"
 #include "base/phases.h"
-#include <string.h>
 
 /* Times are off by less than so many average ops, either way; in a part of the order that is at most so many
  * parts in a hundred of it to either side, but once in so many times everywhere. */

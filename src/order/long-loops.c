@@ -1,5 +1,4 @@
 #include "order/long-loops.h"
-#include <string.h>
 
 /* Most loops that are gone through one after the other. */
 #define MAX_PHASES (2 * PIPESIM_MAX_CHUNKS)

@@ -1,6 +1,5 @@
 /* The loops of an order in which its ranks spend their time, and how far all go on together in them. */
 #pragma once
-#include "base/arena.h"
 #include "order/order.h"
 
 /* Phases are gone through one after the other; each has one loop of every rank. */

@@ -1,5 +1,4 @@
 #include "order/more.h"
-#include <string.h>
 
 #define MORE (PIPESIM_N_OPS - PIPESIM_N_KINDS)
 

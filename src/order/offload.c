@@ -1,7 +1,5 @@
 #include "order/offload.h"
-#include "base/arena.h"
 #include "order/more.h"
-#include <string.h>
 
 /* The copy of what one op left, or of what it needs. */
 typedef struct {

@@ -1,9 +1,6 @@
 /* Whether an order can run to its end where messages never wait for each other. */
-#include "base/arena.h"
 #include "order/cycle.h"
 #include "order/long-loops.h"
-#include "order/order.h"
-#include <string.h>
 
 /* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has
  * come to the op that needs it. */

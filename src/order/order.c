@@ -1,6 +1,5 @@
 #include "order/order.h"
 #include <stddef.h>
-#include <string.h>
 
 static void clear(gpointer data)
 {

@@ -1,5 +1,4 @@
 #include "order/program.h"
-#include <string.h>
 
 PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error)
 {

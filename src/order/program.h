@@ -1,7 +1,6 @@
 /* Which op every rank runs in which order, and which op waits for which. */
 #pragma once
 #include "model/costs.h"
-#include "model/shape.h"
 
 #define PIPESIM_NO_OP G_MAXUINT32
 

@@ -1,9 +1,6 @@
 /* Execution traces of Chakra (mlcommons/chakra, schema/protobuf/et_def.proto), one file a rank: its version, then a
  * node each, in protobuf's wire format behind its length. measure/read-chakra.c reads them. */
-#include "base/sink.h"
 #include "output/output.h"
-
-#include <string.h>
 
 /* Types of nodes, fields of a node and of its attributes: as the schema numbers them. */
 enum {

@@ -1,14 +1,10 @@
 /* Timelines as trace events for Perfetto and chrome://tracing. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/held.h"
 #include "analysis/stays.h"
-#include "base/json.h"
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/timeline-layout.h"
-#include "runtime/runtime.h"
 
 /* Threads of a process. Perfetto keeps process 0 and thread 0 for the idle task of a kernel, so
  * both count from 1. Of messages that are on their way at the same time each has a track of its

@@ -1,6 +1,3 @@
-#include <math.h>
-#include <string.h>
-
 #include "output/figures.h"
 
 /* Expressions of the list -------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* What gnuplot draws: a script and its data, which users keep, and the run that draws them. */
 #pragma once
-#include "base/error.h"
+#include "base/base.h"
 
 typedef struct _PipesimTerminal PipesimTerminal;
 

@@ -1,5 +1,4 @@
 #include "output/moments.h"
-#include <string.h>
 
 gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part)
 {

@@ -1,16 +1,13 @@
 /* A page that shows a comparison in a browser: page/page.html with the data as JSON in its
  * middle. What is drawn, printed and sorted there is made of that JSON by the scripts beside
  * it. */
-#include <string.h>
 
 #include "analysis/held.h"
 #include "analysis/stays.h"
-#include "base/json.h"
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/text.h"
 #include "output/timeline-layout.h"
-#include "runtime/runtime.h"
 
 #include "output/page-template.h"
 

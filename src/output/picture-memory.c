@@ -2,7 +2,6 @@
 #include "analysis/held.h"
 #include "output/figures.h"
 #include "output/picture.h"
-#include <string.h>
 
 /* Columns that a pixel is cut into; each shows the most that is held in it. */
 #define FINE 2

@@ -1,6 +1,5 @@
 /* Timelines as gnuplot draws them. */
 #include "base/path.h"
-#include "base/sink.h"
 
 #include "output/figures.h"
 #include "output/gnuplot.h"

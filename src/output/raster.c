@@ -1,6 +1,5 @@
 /* Timelines of more boxes than anyone could tell apart, pixel by pixel: nothing that is too
  * small to be seen is drawn, and nothing that can be seen is lost. */
-#include <string.h>
 
 #include "analysis/stays.h"
 #include "output/picture.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "output/output.h"
 
 static const PipesimOutput *const outputs[] = {

@@ -1,7 +1,5 @@
 #include "output/samples.h"
 #include "output/figures.h"
-#include "output/table.h"
-#include <math.h>
 
 /* The three figures of a sample. Times in ns are printed as ms. */
 typedef struct {

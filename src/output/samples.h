@@ -1,7 +1,6 @@
 /* What steps drawn at random came to, in every format. Each function appends nothing where the
  * comparison has no samples. */
 #pragma once
-#include "base/member.h"
 #include "output/table.h"
 
 /** pipesim_samples_title: "200 samples, seed 1: op times are ...". */

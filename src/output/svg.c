@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "output/svg.h"
 
 #define POINT  "([-\\d.]+),([-\\d.]+)"

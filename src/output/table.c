@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "output/table.h"
 
 #define GUTTER 2

@@ -1,10 +1,8 @@
 /* The table for people: what the columns mean, and what a table cannot say. */
-#include <string.h>
 
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/samples.h"
-#include "output/table.h"
 #include "output/text.h"
 
 #define MAX_COLUMNS 28

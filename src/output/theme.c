@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "output/theme.h"
 
 const char *const pipesim_look_titles[PIPESIM_FB] = {

@@ -1,6 +1,5 @@
 /* How pictures look: the paper, what is written on it, and the kinds of ops. */
 #pragma once
-#include "base/error.h"
 #include "order/program.h"
 #include "setup/view.h"
 

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "output/figures.h"
 #include "output/timeline-layout.h"
 

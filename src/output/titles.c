@@ -1,7 +1,5 @@
 /* What stands above a table for people: what is compared, at which times, and where these come
  * from. */
-#include <math.h>
-#include <string.h>
 
 #include "effects/print.h"
 #include "output/figures.h"

@@ -1,6 +1,4 @@
 /* The answer of a comparison: which schedule to use, beside those that nothing beats. */
-#include <math.h>
-#include <string.h>
 
 #include "output/figures.h"
 #include "output/moments.h"

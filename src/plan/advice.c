@@ -1,7 +1,6 @@
 /* Plans of several frameworks as one. */
 #include "plan/plan.h"
 #include "transformer/errors.h"
-#include <string.h>
 
 static void free_planning(PipesimPlanning *planning)
 {

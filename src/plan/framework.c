@@ -1,6 +1,5 @@
 /* Who runs what is planned, by which rules. */
 #include "plan/planner.h"
-#include <string.h>
 
 static const PipesimFramework megatron = {.name = "megatron",
 	.words = "Megatron-LM",

@@ -1,6 +1,5 @@
 /* How a candidate is written for people: in words, and as a command. */
 #include "plan/plan.h"
-#include <string.h>
 
 /* Words ---------------------------------------------------------------------------------- */
 

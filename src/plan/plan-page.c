@@ -1,10 +1,6 @@
 /* A plan as a page: its table, memory by parts and memory against step as pictures, above the page of the first row, which
  * has its timeline. */
-#include "base/sink.h"
-#include "output/figures.h"
-#include "output/output.h"
 #include "plan/plan.h"
-#include <string.h>
 
 #define WIDTH  900
 #define HEIGHT 360

@@ -2,7 +2,6 @@
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/screen.h"
-#include "schedule/schedule.h"
 #include "sweep/series.h"
 
 #define WIDTH  960

@@ -1,11 +1,7 @@
-#include "base/sink.h"
-#include "output/figures.h"
-#include "output/output.h"
 #include "plan/plan.h"
 #include "runtime/csv.h"
 #include <errno.h>
 #include <glib/gstdio.h>
-#include <math.h>
 
 /* Members ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,6 @@
  * torchtitan's torchtitan/config. */
 #include "plan/plan.h"
 #include "setup/import.h"
-#include <string.h>
 
 /* Megatron-LM ---------------------------------------------------------------------------- */
 

@@ -1,9 +1,7 @@
 /* The best ways to train as people read them: a table, what each loses, and what does not fit. */
 #include "base/path.h"
-#include "output/figures.h"
 #include "output/screen.h"
 #include "plan/plan.h"
-#include <string.h>
 
 /* In few characters what is needed and reserved is one column. */
 #define COLUMNS                                                                \

@@ -1,7 +1,6 @@
 /* What a candidate of a plan is run at: costs of its stages, and where its messages go. */
 #include "plan/planner.h"
 #include "transformer/reserve.h"
-#include <math.h>
 
 gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training)
 {

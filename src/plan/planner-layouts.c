@@ -1,9 +1,6 @@
 /* The layers of candidates over their stages. */
-#include "base/parallel.h"
 #include "layout/layouts.h"
 #include "plan/planner-ways.h"
-#include "schedule/schedule.h"
-#include <string.h>
 
 /* Candidates that are laid out. */
 typedef struct {

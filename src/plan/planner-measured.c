@@ -2,8 +2,6 @@
  * more than the steps can tell apart. */
 #include "base/csv.h"
 #include "plan/planner.h"
-#include <math.h>
-#include <string.h>
 
 #define MOST 1000 /* steps of a file */
 

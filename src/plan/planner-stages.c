@@ -1,8 +1,6 @@
 /* How many layers each stage computes again: as AdaPipe asks (ASPLOS 2024, "Optimizing Pipeline Parallelism with Adaptive
  * Recomputation and Partitioning"), for layers as a whole. */
 #include "plan/planner-ways.h"
-#include "schedule/schedule.h"
-#include <string.h>
 
 /* A candidate whose stages may compute any number of layers again. */
 typedef struct {

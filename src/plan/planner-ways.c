@@ -1,7 +1,4 @@
 #include "plan/planner-ways.h"
-#include "base/parallel.h"
-#include "schedule/schedule.h"
-#include <string.h>
 
 typedef struct {
 	const PipesimWish *wish;

@@ -1,7 +1,5 @@
 /* The candidates of a plan, simulating any of them, and the search for the best. */
-#include "base/parallel.h"
 #include "plan/planner-ways.h"
-#include "schedule/schedule.h"
 
 /* Ops that families keep at hand that nobody runs. */
 #define MOST_OPS (4u << 20)

@@ -1,7 +1,5 @@
-#include "base/member.h"
 #include "output/screen.h"
 #include "prefill/prefill.h"
-#include <math.h>
 
 static const char *const words[PIPESIM_N_CHUNKINGS] = {
 	"fixed", "sglang", "vllm", "atom", "best"};

@@ -2,7 +2,6 @@
 #include "prefill/prefill.h"
 #include "transformer/cutter.h"
 #include "transformer/sequences.h"
-#include <math.h>
 
 gboolean pipesim_prefill_describe(PipesimEngineRanks *ranks, const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, gint64 tokens, gint64 chunk,

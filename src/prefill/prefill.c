@@ -1,5 +1,4 @@
 #include "prefill/prefill.h"
-#include <math.h>
 
 #define MAX_OPS 10000000 /* chunks times stages */
 

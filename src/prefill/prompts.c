@@ -1,8 +1,6 @@
 #include "base/csv.h"
 #include "model/random.h"
 #include "prefill/prefill.h"
-#include <math.h>
-#include <string.h>
 
 #define MAX_PROMPTS 1000000
 

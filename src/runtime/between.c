@@ -1,6 +1,5 @@
 #include "runtime/between.h"
 #include "runtime/rounds.h"
-#include <string.h>
 
 #define MOVED PIPESIM_MOVED
 

@@ -7,10 +7,7 @@
  * A topological order of the graph bounds each search for a path: only what stands between its
  * ends in that order can be on it. A new edge against it moves those alone that stand between its ends and hang on
  * them (Pearce and Kelly, doi:10.1145/1187436.1210590). */
-#include "base/arena.h"
 #include "runtime/passes.h"
-#include <stdlib.h>
-#include <string.h>
 
 #define NONE G_MAXUINT32
 

@@ -1,5 +1,4 @@
 #include "runtime/cell.h"
-#include <string.h>
 
 /* No action is shorter than "0F0". */
 #define SHORTEST 3

@@ -1,9 +1,7 @@
 #include "runtime/csv.h"
-#include "base/kind.h"
 #include "order/more.h"
 #include "runtime/cell.h"
 #include "runtime/printed.h"
-#include <stdlib.h>
 
 /* How many stages and micro-batches a file means. */
 

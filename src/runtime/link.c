@@ -1,9 +1,6 @@
 /* The lowering that a schedule file carries itself. */
-#include "base/arena.h"
-#include "order/program.h"
 #include "runtime/cell.h"
 #include "runtime/runtime.h"
-#include <string.h>
 
 typedef struct {
 	PipesimLowerer lowerer;

@@ -1,7 +1,6 @@
 /* What runtimes fill their lists with, and what derived and written lists share. Private to the
  * room. */
 #pragma once
-#include "base/arena.h"
 #include "runtime/lowering.h"
 
 /* What one rank issues, while it is made. */

@@ -24,8 +24,6 @@
  *
  * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
-#include "model/issuing.h"
-#include "model/scenario.h"
 #include "order/program.h"
 
 typedef enum {

@@ -1,6 +1,5 @@
 /* Lists as Megatron-LM issues them. */
 #include "runtime/megatron.h"
-#include "base/arena.h"
 #include "runtime/between.h"
 #include "runtime/rounds.h"
 #include "schedule/schedule.h"

@@ -1,6 +1,5 @@
 #include "runtime/printed.h"
 #include "model/shape.h"
-#include <string.h>
 
 /* What zero-bubble's repository prints of an op, in small letters, and its word in a cell; NULL: passed over. */
 static const struct {

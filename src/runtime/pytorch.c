@@ -4,7 +4,6 @@
  * (runtime/passes.c, runtime/budget.c). */
 #include "runtime/passes.h"
 #include "runtime/rounds.h"
-#include <string.h>
 
 #define SCHEDULES "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev"
 

@@ -2,7 +2,6 @@
  * when what has been issued or started ends: at once (check.c) or by a clock (engine/comm.c).
  * Private to both. */
 #pragma once
-#include "base/arena.h"
 #include "runtime/lowering.h"
 
 /* Where a rank stands in its list. */

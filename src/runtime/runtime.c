@@ -1,6 +1,4 @@
 #include "runtime/runtime.h"
-#include "base/arena.h"
-#include <string.h>
 
 static const PipesimRuntime *const runtimes[] = {
 #define RUNTIME(id) &pipesim_runtime_##id,

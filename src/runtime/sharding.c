@@ -1,5 +1,4 @@
 #include "runtime/sharding.h"
-#include <string.h>
 
 /* All chunks of a rank by their next use, nearest first. */
 typedef struct {

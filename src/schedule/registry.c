@@ -1,6 +1,5 @@
 #include "base/distance.h"
 #include "schedule/schedule.h"
-#include <string.h>
 
 static const PipesimSchedule *const schedules[] = {
 #define SCHEDULE(id) &pipesim_schedule_##id,

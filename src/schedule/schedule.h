@@ -1,7 +1,5 @@
 /* A schedule: one file and one line in list.h. */
 #pragma once
-#include "base/number.h"
-#include "model/costs.h"
 #include "order/emit.h"
 
 /* Durations of one chunk that formulae are written in, ns (PipesimTimes.chunk). */

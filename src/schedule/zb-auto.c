@@ -1,5 +1,4 @@
 /* The zero-bubble automatic search as a schedule. */
-#include "model/costs.h"
 #include "schedule/check.h"
 #include "schedule/search/sequence.h"
 #include "schedule/search/zb-search.h"

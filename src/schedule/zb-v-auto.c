@@ -14,12 +14,10 @@
  * little memory so is the shortest unit of one micro-batch, repeated (search/fold.h). This is
  * done within one limit after the other, the tightest first, so that by construction no order is
  * longer with more memory. */
-#include "model/costs.h"
 #include "order/justify.h"
 #include "schedule/check.h"
 #include "schedule/search/fold.h"
 #include "schedule/search/sequence.h"
-#include <string.h>
 
 /* Codes of a rank; 1 is the chunk on the way back. */
 enum {

@@ -1,5 +1,4 @@
 #include "setup/arguments.h"
-#include <string.h>
 
 #define MOST_ARGUMENTS 4096
 

@@ -1,6 +1,6 @@
 /* Arguments as shell scripts, YAML and TOML have them, with their places. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 /* One argument: its name without dashes in front, '-' for '_'; of TOML "section.key" as it is. */
 typedef struct {

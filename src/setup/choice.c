@@ -1,7 +1,6 @@
 #include "setup/choice.h"
 #include "layout/choose.h"
 #include "order/offload.h"
-#include <string.h>
 
 static void free_choice(gpointer data)
 {

@@ -1,15 +1,10 @@
-#include "base/kind.h"
 #include "effects/effects.h"
 #include "model/costs-file.h"
 #include "model/jitter.h"
-#include "model/network.h"
 #include "model/phases.h"
-#include "model/slice-plan.h"
 #include "setup/setup.h"
 #include "transformer/errors.h"
 #include "transformer/sequences.h"
-#include "transformer/terms.h"
-#include <string.h>
 
 #define UNIT_TIMES "unit times (no --times, --trace or --costs)"
 

@@ -1,8 +1,6 @@
 /* Names of arguments: Megatron-LM's megatron/training/arguments.py, torchtitan's torchtitan/config. */
 #include "setup/import.h"
-#include "base/ini.h"
 #include "setup/arguments.h"
-#include <string.h>
 
 #define MOST_BYTES ((gsize)1 << 20)
 

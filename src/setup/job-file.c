@@ -1,7 +1,5 @@
 #include "setup/job-file.h"
 #include "base/distance.h"
-#include "base/ini.h"
-#include <string.h>
 
 #define MOST_BYTES ((gsize)1 << 20)
 #define DEEPEST    16 /* files that include each other */

@@ -1,6 +1,5 @@
 #include "setup/setup.h"
 #include <dlfcn.h>
-#include <string.h>
 
 /* cuBLAS's workspace and TransformerEngine's, of 32 MiB each. */
 #define WORKSPACE (G_GINT64_CONSTANT(64) << 20)

@@ -1,11 +1,9 @@
 #include "measure/interference.h"
 #include "model/jitter.h"
-#include "model/slice-plan.h"
 #include "model/slices.h"
 #include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"
-#include <string.h>
 
 #define READER(name)                                                                        \
 	static gboolean read_##name(const PipesimTarget *to, const PipesimSetting *setting, \

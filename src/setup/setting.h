@@ -1,7 +1,6 @@
 /* What a command line can say: the table of settings, a row of list.h each. */
 #pragma once
 #include "model/costs.h"
-#include "model/scenario.h"
 #include "setup/view.h"
 #include "transformer/training.h"
 

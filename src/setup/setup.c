@@ -3,8 +3,6 @@
 #include "base/sink.h"
 #include "runtime/runtime.h"
 #include <glib/gstdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 void pipesim_setup_clear(PipesimSetup *setup)
 {

@@ -1,6 +1,6 @@
 /* What of the timelines is drawn, and how large. Zeros are all of them, as large as they need. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 /* Of either side of a picture. */
 #define PIPESIM_MAX_PIXELS 16000u

@@ -1,6 +1,5 @@
 #include "sweep/grid.h"
 #include "base/decimal.h"
-#include <string.h>
 
 #define MAX_POINTS (G_GUINT64_CONSTANT(1) << 40)
 #define MAX_VALUES 1000000

@@ -10,7 +10,7 @@
  * of it ("1:2:0.5ms", "80/141GB"). No sign of this means anything to a shell but the star, which few
  * files match. Numbers are decimal and exact. */
 #pragma once
-#include "base/number.h"
+#include "base/base.h"
 
 /* One number that is swept. */
 typedef struct {

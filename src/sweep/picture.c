@@ -1,8 +1,6 @@
 #include "sweep/picture.h"
 #include "output/gnuplot.h"
 #include "sweep/series.h"
-#include <math.h>
-#include <string.h>
 
 #define MAX_PANELS 24
 /* Pixels: of a panel, of the room in it for its title, its axes and its right edge. */

@@ -2,8 +2,6 @@
 #include "base/path.h"
 #include "output/screen.h"
 #include "setup/setting.h"
-#include <math.h>
-#include <string.h>
 
 static void put_row(const PipesimRows *rows, guint64 point, guint line,
 	const PipesimSweepResult *result, GString *out)

@@ -1,6 +1,5 @@
 /* Results of a sweep as text: one line a schedule and point, in a fixed order. */
 #pragma once
-#include "output/output.h"
 #include "sweep/grid.h"
 #include "sweep/pool.h"
 

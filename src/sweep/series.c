@@ -1,6 +1,5 @@
 #include "sweep/series.h"
 #include "output/theme.h"
-#include <string.h>
 
 /* A colour a family; dash and marker tell its members apart. */
 #define GREY   "#6B6B6B"

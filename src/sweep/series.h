@@ -1,6 +1,6 @@
 /* How each schedule is drawn in pictures of sweeps: alike in all of them, families alike. */
 #pragma once
-#include <glib.h>
+#include "base/base.h"
 
 typedef struct {
 	const char *name;   /* of the schedule */

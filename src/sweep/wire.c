@@ -1,5 +1,4 @@
 #include "sweep/wire.h"
-#include <string.h>
 
 /* In front of the results. Behind them stands the error of each, "" where it has none, with its
  * NUL. */

@@ -2,8 +2,6 @@
  * length within which a left-to-right filling needs no more stages is found by bisection; of
  * all cuts within it the one whose stages are most alike, by the sum of their squares. */
 #include "transformer/layout.h"
-#include <math.h>
-#include <string.h>
 
 /* Most items for which stages are made alike: n squared over the stages. */
 #define MOST_ITEMS 4096

@@ -2,8 +2,6 @@
  * time over the FLOPs, or the bytes of rows, that they had to do. */
 #include "model/phases.h"
 #include "transformer/cutter.h"
-#include <math.h>
-#include <string.h>
 
 gboolean pipesim_device_check(
 	const PipesimDevice *device, const PipesimTraining *training, GError **error)

@@ -1,7 +1,6 @@
 /* What a single part adds to a stage at least, by which searches bound. */
 #include "transformer/cutter-own.h"
 #include "transformer/sequences.h"
-#include <string.h>
 
 /* What @part adds to any stage in @phase at least: stages are bound by the GPU or by the host, and
  * sums of what is longer in each part would be more than either. The one that the whole model is

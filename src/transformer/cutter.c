@@ -1,6 +1,4 @@
 #include "transformer/cutter-own.h"
-#include <math.h>
-#include <string.h>
 
 /* A cut that was asked for before: schedules of a search share it. */
 typedef struct {

@@ -1,7 +1,5 @@
 /* Reading devices/NAME.ini, and how well a product fills a chip. */
 #include "transformer/device.h"
-#include <math.h>
-#include <string.h>
 
 #define DEVICE   "pipesim-device"
 #define REACH    "reach"

@@ -1,8 +1,6 @@
 /* What kernels of a part take on a device, and what the host adds. */
 #include "base/phases.h"
 #include "transformer/kernels.h"
-#include <math.h>
-#include <string.h>
 
 /* Tokens of a sequence at which attention takes twice what long ones take for a FLOP: SimuMax publishes 0.87
  * of the rate of products at 4096 tokens and 1.12 from 32768 on, on B200s. */

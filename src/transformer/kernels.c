@@ -1,6 +1,5 @@
 #include "transformer/kernels.h"
 #include "base/phases.h"
-#include <math.h>
 
 typedef struct {
 	const PipesimTransformer *model;

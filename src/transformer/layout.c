@@ -1,5 +1,4 @@
 #include "transformer/layout.h"
-#include <string.h>
 
 /* Most letters of a string once its repetitions are written out. */
 #define MAX_LETTERS (1u << 20)

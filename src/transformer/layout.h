@@ -2,7 +2,6 @@
  * --pipeline-model-parallel-layout ("Et*3|(tt|)*29,m|L") and as torchtitan's lists of
  * modules. */
 #pragma once
-#include "base/input.h"
 #include "transformer/terms.h"
 
 /* One stage. It may be empty: Megatron allows and uses that. */

@@ -2,7 +2,6 @@
  * tok_embeddings, layers.0, layers.1 ..., norm and lm_head (output before April 2026). */
 #include "base/json-read.h"
 #include "transformer/layout.h"
-#include <string.h>
 
 typedef struct {
 	const PipesimTransformer *model;

@@ -2,7 +2,6 @@
  * passed over. */
 #include "base/json-read.h"
 #include "transformer/transformer.h"
-#include <string.h>
 
 /* What a key says, as it stands in the file. */
 typedef struct {

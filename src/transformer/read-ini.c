@@ -1,7 +1,6 @@
 /* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention,
  * [experts], [encoder] of images. */
 #include "transformer/transformer.h"
-#include <string.h>
 
 #define MODEL   "pipesim-model"
 #define LATENT  "latent"

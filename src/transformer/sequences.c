@@ -1,7 +1,5 @@
 #include "transformer/sequences.h"
 #include "model/statistics.h"
-#include <math.h>
-#include <string.h>
 
 #define SIZES 64 /* at which kernels are looked at */
 

@@ -1,6 +1,5 @@
 /* What ops of a stage take, from what its parts do. */
 #include "transformer/cutter.h"
-#include <math.h>
 
 static gint64 nanoseconds(double seconds)
 {

@@ -1,5 +1,4 @@
 #include "transformer/stage.h"
-#include <string.h>
 
 #define MOST ((PipesimWide)1 << 62)
 

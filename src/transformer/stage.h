@@ -1,7 +1,6 @@
 /* What a stage holds and computes: the sums of the terms of its parts. */
 #pragma once
 #include "transformer/layout.h"
-#include "transformer/terms.h"
 
 /* Bytes but for elements and FLOPs; each below 2^62. */
 typedef struct {

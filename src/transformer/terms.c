@@ -1,5 +1,4 @@
 #include "transformer/terms-own.h"
-#include <string.h>
 
 static void init(Terms *terms, const PipesimTransformer *model, const PipesimTraining *training)
 {

@@ -1,7 +1,6 @@
 /* Megatron-LM, megatron/training/theoretical_memory_usage.py: bytes per parameter, and Table 2
  * of Korthikanti et al. (arXiv 2205.05198) for activations. */
 #include "transformer/theory.h"
-#include <math.h>
 
 static double attention(const PipesimTransformer *model)
 {

@@ -1,5 +1,4 @@
 #include "transformer/training.h"
-#include <string.h>
 
 guint pipesim_training_gradient(const PipesimTraining *training)
 {

@@ -3,7 +3,6 @@
  * docs/formats.md has the keys of both. */
 #pragma once
 #include "base/ini.h"
-#include "base/number.h"
 
 /* Sums over a model: below 2^62 where a result is kept. */
 __extension__ typedef __int128 PipesimWide;

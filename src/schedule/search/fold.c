@@ -1,6 +1,5 @@
 #include "schedule/search/fold.h"
 #include "base/phases.h"
-#include <string.h>
 
 /* Codes of the chunk before the fold (down) and of that behind it (up). A unit's ends, at which a rank and the one
  * behind it meet: the two whose messages go to that and the two whose messages come from it. */

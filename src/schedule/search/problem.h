@@ -1,8 +1,6 @@
 /* What a search for an order with one stage a rank goes by: the time that each op takes and what a rank may hold. */
 #pragma once
-#include "base/arena.h"
 #include "model/costs.h"
-#include "model/shape.h"
 
 /* Index of an op's time; as PipesimKind, without those that no search uses. */
 typedef enum {

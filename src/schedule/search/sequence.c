@@ -1,5 +1,4 @@
 #include "schedule/search/sequence.h"
-#include <stdlib.h>
 
 /* Longest body of a loop that is looked for: enough for two chunks of F, I and W, twice. */
 #define LONGEST 12

@@ -18,7 +18,6 @@
  * of is settled at the end. */
 #include "schedule/search/slots.h"
 #include "schedule/search/sequence.h"
-#include <string.h>
 
 enum {
 	F0 = PIPESIM_V_F0,

@@ -1,6 +1,6 @@
 /* Orders on a V found by repeating the pattern of a micro-batch and pulling it together. */
 #pragma once
-#include "base/arena.h"
+#include "base/base.h"
 
 /* Slots of micro-batch 0 on a rank: F of the way down, F of the way back, I of the way back, I of
  * the way down. Each later micro-batch runs PIPESIM_SLOT_PERIOD slots after the one before it. */

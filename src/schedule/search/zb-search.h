@@ -1,7 +1,6 @@
 /* Zero-bubble search: the order of F, I and W on every rank of a plain pipeline that idles
  * least within a limit of memory, with a bound that no order is below. */
 #pragma once
-#include "base/arena.h"
 #include "order/instance.h"
 #include "schedule/search/problem.h"
 
