@@ -137,7 +137,6 @@ static void try_start(Search *s, const PipesimSchedule *schedule, PipesimFractio
 {
 	Candidate candidate = {.schedule = schedule};
 	PipesimShape shape = s->shape;
-	gboolean wins;
 
 	shape.max_activations = most;
 	shape.by_rules = by_rules;
@@ -147,7 +146,7 @@ static void try_start(Search *s, const PipesimSchedule *schedule, PipesimFractio
 	if (candidate.order == NULL)
 		return;
 	/* To wait for messages makes no order shorter, and takes longer to simulate. */
-	wins = weigh(s, NULL, &candidate) && is_better(&candidate, best);
+	gboolean wins = weigh(s, NULL, &candidate) && is_better(&candidate, best);
 	if (wins && pipesim_runtime_waits(s->runtime)) {
 		const gboolean fits = candidate.fits;
 
@@ -235,11 +234,11 @@ static PipesimOrder *find_whole(const PipesimSchedule *schedule, const PipesimSh
 	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
 	GError **error)
 {
-	g_autoptr(PipesimOrder) order = NULL;
 	PipesimShape whole = *shape;
 
 	whole.offload_part.num = 0;
-	order = pipesim_best_order(schedule, &whole, times, scenario, costs, error);
+	g_autoptr(PipesimOrder) order =
+		pipesim_best_order(schedule, &whole, times, scenario, costs, error);
 	return order != NULL ? pipesim_order_offload_part(order, shape, times, error) : NULL;
 }
 
@@ -257,7 +256,6 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 		.memory_limit = scenario->memory_limit,
 		.most = shape->max_activations};
 	PipesimOrder *order;
-	Candidate best, leanest;
 
 	sustained.power = NULL;
 	sustained.contention = NULL;
@@ -267,11 +265,11 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 	if (shape->offload_part.num > 0)
 		return find_whole(schedule, shape, times, scenario, costs, error);
 	narrow(&s);
-	best = find_best(&s, error);
+	Candidate best = find_best(&s, error);
 	if (best.order == NULL || best.fits || s.memory_limit == 0)
 		return take(&s, &best, error);
 	/* As any other schedule that does not fit: what would run if memory sufficed. */
-	leanest = best;
+	Candidate leanest = best;
 	s.memory_limit = 0;
 	s.shape = *shape;
 	best = find_best(&s, error);
@@ -289,8 +287,6 @@ PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimS
 PipesimProgram *pipesim_best_program(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
 {
-	g_autoptr(PipesimTimes) times = NULL;
-	g_autoptr(PipesimOrder) order = NULL;
 	PipesimProgram *program = NULL;
 	PipesimShape shape;
 
@@ -300,8 +296,9 @@ PipesimProgram *pipesim_best_program(const PipesimSchedule *schedule,
 		g_prefix_error(error, "%s: ", schedule->name);
 		return NULL;
 	}
-	times = pipesim_times_new(costs, &shape);
-	order = pipesim_best_order(schedule, &shape, times, scenario, costs, error);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &shape);
+	g_autoptr(PipesimOrder) order =
+		pipesim_best_order(schedule, &shape, times, scenario, costs, error);
 	if (order == NULL)
 		return NULL;
 	program = pipesim_order_expand(order, error);

@@ -74,10 +74,9 @@ static gint64 free_makespan(
 		.traffic = PIPESIM_NO_QUEUES,
 		.first_step = step->job.first_step,
 		.pause = step->job.pause};
-	g_autoptr(PipesimStep) free_step = NULL;
 
 	times.p2p = p2p;
-	free_step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
+	g_autoptr(PipesimStep) free_step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
 	return free_step != NULL ? free_step->makespan : -1;
 }
 
@@ -86,13 +85,12 @@ static gint64 sharding_cost(const PipesimStep *step, GError **error)
 {
 	PipesimTimes times = *step->job.times;
 	PipesimJob job = step->job;
-	g_autoptr(PipesimStep) without = NULL;
 
 	if (times.unshard == NULL && times.reduce == NULL)
 		return 0;
 	times.unshard = times.reduce = NULL;
 	job.times = &times;
-	without = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
+	g_autoptr(PipesimStep) without = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
 	return without != NULL ? MAX(step->makespan - without->makespan, 0) : -1;
 }
 

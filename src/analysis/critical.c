@@ -308,7 +308,6 @@ static gboolean order_by_start(Graph *graph)
 {
 	const PipesimTimeline *timeline = graph->step->timeline;
 	const guint32 n_ops = timeline->n_ops;
-	g_autofree guint32 *counts = NULL;
 	gint64 least = G_MAXINT64, n_buckets;
 	guint32 sum = 0;
 	guint shift = 0;
@@ -322,7 +321,7 @@ static gboolean order_by_start(Graph *graph)
 	n_buckets = (timeline->makespan >> shift) + 1;
 	if (n_buckets / BUCKETS_PER_OP > n_ops)
 		return FALSE;
-	counts = g_try_new0(guint32, n_buckets);
+	g_autofree guint32 *counts = g_try_new0(guint32, n_buckets);
 	if (counts == NULL)
 		return FALSE;
 	for (guint32 i = 0; i < n_ops; i++)

@@ -171,19 +171,17 @@ static void try_rank_alone(const Pair *pair, guint rank)
 	const guint chunks = a->shape.chunks;
 	const gsize first = (gsize)rank * chunks;
 	PipesimJob job = pair->a->step->job;
-	g_autoptr(PipesimProgram) mixed = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
-	g_autoptr(PipesimStep) step = NULL;
 
 	if (out->same || a->shape.stages != b->shape.stages || chunks != b->shape.chunks ||
 		memcmp(&a->stage_of[first], &b->stage_of[first],
 			chunks * sizeof *a->stage_of) != 0)
 		return;
-	mixed = splice(pair, rank);
+	g_autoptr(PipesimProgram) mixed = splice(pair, rank);
 	if (mixed == NULL)
 		return;
 	job.order = order = pipesim_order_of_program(mixed);
-	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	g_autoptr(PipesimStep) step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
 	if (step == NULL)
 		return; /* a deadlock: the other ranks must change with it */
 	out->has_alone = TRUE;

@@ -114,9 +114,6 @@ static void keep(PipesimHeld *held, const PipesimOp *op, gint n)
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
-	gboolean back;
-	guint n;
-
 	move(held, op);
 	if (held->besides != NULL) {
 		held->messages = held->besides[index].messages;
@@ -132,10 +129,10 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	if (pipesim_op_rows[op->kind].takes == 0)
 		return held->besides != NULL || held->transient > 0 ||
 		       held->of[PIPESIM_KEYS] != NULL;
-	back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
+	gboolean back = pipesim_op_rows[op->kind].resource != PIPESIM_ON_RANK;
 	if (op->kind >= PIPESIM_N_KINDS && !back)
 		keep(held, op, -1);
-	n = back ? held->copied : held->pieces;
+	guint n = back ? held->copied : held->pieces;
 	held->until_input += n;
 	held->until_weight += n;
 	add(held, PIPESIM_UNTIL_INPUT, op->chunk, op->microbatch, (gint)n);
@@ -253,7 +250,6 @@ static void note(const Walk *walk, const PipesimOp *op, guint64 index,
 {
 	const PipesimProgram *program = walk->subject->step->program;
 	const gint64 *of = walk->held.of[PIPESIM_TRANSIENT];
-	guint slices;
 
 	*moment = (PipesimMoment){.bytes = total, .op = PIPESIM_NO_OP};
 	memcpy(moment->part, parts, sizeof moment->part);
@@ -265,7 +261,7 @@ static void note(const Walk *walk, const PipesimOp *op, guint64 index,
 	/* That of a loop has no number. */
 	op = &program->ops[index];
 	moment->op = (guint32)index;
-	slices = pipesim_shape_slices(&program->shape);
+	guint slices = pipesim_shape_slices(&program->shape);
 	moment->microbatch = op->microbatch / slices;
 	moment->slice = slices > 1 ? (gint)(op->microbatch % slices) : -1;
 	moment->stage = pipesim_op_stage(program, walk->held.rank, op);
@@ -282,13 +278,12 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 	const guint rank = walk->held.rank;
 	const gint64 limit = walk->subject->memory_limit;
 	gint64 parts[PIPESIM_N_HELD], total = 0;
-	gint64 even_input, even_weight;
 
 	pipesim_held_parts(&walk->held, walk->report, walk->subject->costs, parts);
 	for (guint i = 0; i < PIPESIM_N_HELD; i++)
 		total = pipesim_add_capped(total, parts[i]);
-	even_input = parts[PIPESIM_HELD_UNTIL_INPUT];
-	even_weight = parts[PIPESIM_HELD_UNTIL_WEIGHT];
+	gint64 even_input = parts[PIPESIM_HELD_UNTIL_INPUT];
+	gint64 even_weight = parts[PIPESIM_HELD_UNTIL_WEIGHT];
 	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL)
 		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
 			&even_weight);

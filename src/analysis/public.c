@@ -19,12 +19,11 @@ PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint
 {
 	const PipesimScenario scenario = {
 		.ranks = ranks, .microbatches = microbatches, .keep = PIPESIM_KEEP_NOTHING};
-	g_autoptr(PipesimRun) run = NULL;
 
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
 	if (!check_size(ranks, microbatches, error))
 		return NULL;
-	run = pipesim_run_schedule(schedule, &scenario, costs);
+	g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
 	return pipesim_run_check(run, error) ? g_steal_pointer(&run) : NULL;
 }
 
@@ -104,12 +103,10 @@ void pipesim_run_op(const PipesimRun *run, guint rank, guint index, PipesimRunOp
 {
 	const PipesimProgram *program = run->step->program;
 	const guint slices = pipesim_shape_slices(&run->shape);
-	const PipesimOp *ran;
-	guint32 at;
 
 	g_return_if_fail(index < pipesim_run_n_ops(run, rank));
-	at = program->rank_begin[rank] + index;
-	ran = &program->ops[at];
+	guint32 at = program->rank_begin[rank] + index;
+	const PipesimOp *ran = &program->ops[at];
 	*op = (PipesimRunOp){.kind = ran->kind,
 		.stage = pipesim_op_rows[ran->kind].of_rank
 				 ? rank
@@ -139,12 +136,9 @@ guint pipesim_run_n_messages(const PipesimRun *run)
 
 void pipesim_run_message(const PipesimRun *run, guint index, PipesimRunMessage *message)
 {
-	const guint32 *begin;
-	const PipesimTransfer *moved;
-
 	g_return_if_fail(index < pipesim_run_n_messages(run));
-	begin = run->step->program->rank_begin;
-	moved = &run->step->timeline->transfers[index];
+	const guint32 *begin = run->step->program->rank_begin;
+	const PipesimTransfer *moved = &run->step->timeline->transfers[index];
 	*message = (PipesimRunMessage){.from_rank = moved->from_rank,
 		.from_op = moved->from - begin[moved->from_rank],
 		.to_rank = moved->to_rank,
@@ -158,11 +152,9 @@ void pipesim_run_message(const PipesimRun *run, guint index, PipesimRunMessage *
 
 char *pipesim_run_order(const PipesimRun *run)
 {
-	GString *order;
-
 	if (run->step->whole == NULL)
 		return NULL;
-	order = g_string_new(NULL);
+	GString *order = g_string_new(NULL);
 	pipesim_schedule_write_csv(run->step->whole, order);
 	return g_string_free(order, FALSE);
 }

@@ -615,18 +615,17 @@ static int find_best(const PipesimComparison *comparison, gboolean native, gbool
 
 	for (guint i = 0; i < runs->len; i++) {
 		const PipesimRun *run = runs->pdata[i];
-		gint64 makespan;
-		double rate;
 
 		if (run->report == NULL || !run->report->memory.fits ||
 			(native && (run->native_hangs || run->native_left_out)) ||
 			(!all && !pipesim_run_exists(comparison, run)))
 			continue;
-		makespan = native && run->native > 0 ? run->native : pipesim_run_step(run);
+		gint64 makespan =
+			native && run->native > 0 ? run->native : pipesim_run_step(run);
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
-		rate = (double)pipesim_shape_whole(&run->shape) / (double)MAX(makespan, 1) /
-		       run->shape.ranks;
+		double rate = (double)pipesim_shape_whole(&run->shape) /
+			      (double)MAX(makespan, 1) / run->shape.ranks;
 		if (rate > best_rate ||
 			(rate == best_rate && is_cheaper(run, runs->pdata[best]))) {
 			best_rate = rate;

@@ -44,8 +44,6 @@ static gboolean run(const Question *question, guint microbatches, PipesimStep **
 	const gboolean waits = pipesim_runtime_waits(question->runtime);
 	PipesimScenario scenario = question->scenario;
 	g_autoptr(GError) own = NULL;
-	g_autoptr(PipesimTimes) times = NULL;
-	g_autoptr(PipesimOrder) order = NULL;
 	PipesimShape shape;
 
 	scenario.microbatches = microbatches;
@@ -55,8 +53,8 @@ static gboolean run(const Question *question, guint microbatches, PipesimStep **
 		g_prefix_error(error, "%s: ", question->schedule->name);
 		return FALSE;
 	}
-	times = pipesim_times_new(question->costs, &shape);
-	order = pipesim_best_order(
+	g_autoptr(PipesimTimes) times = pipesim_times_new(question->costs, &shape);
+	g_autoptr(PipesimOrder) order = pipesim_best_order(
 		question->schedule, &shape, times, &scenario, question->costs, error);
 	if (order == NULL)
 		return FALSE;
@@ -183,15 +181,13 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 	g_autoptr(GPtrArray) runs =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
 	const PipesimStep *step[3];
-	PipesimSteadyState *state;
 	PipesimScenario scenario = question->scenario;
 
 	scenario.keep = PIPESIM_KEEP_FIGURES;
 	for (guint i = 0; i < G_N_ELEMENTS(step); i++) {
-		PipesimRun *run;
-
 		scenario.microbatches = (i + 1) * m;
-		run = pipesim_run_schedule(question->schedule, &scenario, question->costs);
+		PipesimRun *run =
+			pipesim_run_schedule(question->schedule, &scenario, question->costs);
 		g_ptr_array_add(runs, run);
 		if (!pipesim_run_check(run, error))
 			return NULL;
@@ -205,7 +201,7 @@ static PipesimSteadyState *measure(const Question *question, GError **error)
 			"longer, from there to %u %s ms; --microbatches M gives a step of M",
 			question->schedule->name, m, 2 * m, pipesim_ms(grown), 3 * m,
 			pipesim_ms(again));
-	state = g_new0(PipesimSteadyState, 1);
+	PipesimSteadyState *state = g_new0(PipesimSteadyState, 1);
 	state->step = pipesim_report_step(((const PipesimRun *)runs->pdata[0])->report);
 	state->period = m;
 	state->time = grown;
@@ -245,14 +241,13 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 {
 	const Question question = {schedule, *scenario, costs,
 		pipesim_runtime_resolve(scenario->runtime, schedule->runtime)};
-	PipesimSteadyState *state;
 
 	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2)
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: %u micro-batches are too many, as steady also simulates twice the "
 			"number; at most %u",
 			schedule->name, scenario->microbatches, PIPESIM_MAX_MICROBATCHES / 2);
-	state = find(&question, error);
+	PipesimSteadyState *state = find(&question, error);
 	if (state != NULL) {
 		PipesimScenario simulated = *scenario;
 

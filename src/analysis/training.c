@@ -56,7 +56,6 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	/* Stages that are reduced within the step: the last of them ends it, behind the last
 	 * op. */
 	const gboolean reduced = step->job.times->reduce != NULL;
-	double seconds;
 
 	training->flops = training->mfu = (double)NAN;
 	if (cutter == NULL || step->job.times->tail == NULL)
@@ -75,7 +74,7 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	}
 	if (training->step == 0)
 		return;
-	seconds = (double)training->step / 1e9;
+	double seconds = (double)training->step / 1e9;
 	training->tokens = (gint64)MIN(rint(cutter->tokens * microbatches / seconds), 9e18);
 	training->flops = cutter->model_flops * microbatches / report->ranks / seconds;
 	if (cutter->peak > 0)

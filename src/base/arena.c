@@ -63,13 +63,12 @@ gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size)
 
 gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)
 {
-	g_autofree char *text = NULL;
 	va_list args;
 
 	if (!arena->failed)
 		return TRUE;
 	va_start(args, what);
-	text = g_strdup_vprintf(what, args);
+	g_autofree char *text = g_strdup_vprintf(what, args);
 	va_end(args);
 	return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%s do not fit in memory", text);
 }

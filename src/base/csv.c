@@ -25,11 +25,9 @@ static void init_parser(PipesimCsv *csv)
 
 PipesimCsv *pipesim_csv_new(PipesimInput *input)
 {
-	PipesimCsv *csv;
-
 	if (input == NULL)
 		return NULL;
-	csv = g_new0(PipesimCsv, 1);
+	PipesimCsv *csv = g_new0(PipesimCsv, 1);
 	csv->input = input;
 	init_parser(csv);
 	csv->arena = g_string_new(NULL);

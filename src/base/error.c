@@ -137,13 +137,12 @@ void pipesim_faults_add(PipesimFaults *faults, const char *path, guint line, gui
 gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error)
 {
 	g_autoptr(GString) message = NULL;
-	const GError *first;
 
 	if (faults->total == 0)
 		return TRUE;
 	if (error == NULL)
 		return FALSE;
-	first = g_ptr_array_index(faults->errors, 0);
+	const GError *first = g_ptr_array_index(faults->errors, 0);
 	message = g_string_new(first->message);
 	for (guint i = 1; i < faults->errors->len; i++)
 		g_string_append_printf(message, "\n%s",

@@ -17,13 +17,12 @@ static void split_lines(PipesimIni *ini)
 		const gsize indent = strspn(at, " \t");
 		PipesimIniLine line = {.column = (guint)indent + 1, .group = group};
 		char *text = at + indent, *equals;
-		gsize length;
 
 		next = strchr(at, '\n');
 		if (next != NULL)
 			*next++ = '\0';
 		line.line = ++ini->n_lines;
-		length = strlen(g_strchomp(text));
+		gsize length = strlen(g_strchomp(text));
 		equals = strchr(text, '=');
 		if (length == 0 || *text == '#' || *text == ';')
 			continue;
@@ -46,11 +45,9 @@ static void split_lines(PipesimIni *ini)
 
 PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, GError **error)
 {
-	PipesimIni *ini;
-
 	if (!g_utf8_validate(text, (gssize)length, NULL)) /* nor with a NUL */
 		return pipesim_fail_null_at(error, path, 1, 1, "not text in UTF-8");
-	ini = g_new0(PipesimIni, 1);
+	PipesimIni *ini = g_new0(PipesimIni, 1);
 	ini->path = g_strdup(path);
 	ini->text = g_strndup(text, length);
 	ini->faults = pipesim_faults_new();
@@ -58,12 +55,11 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
 	split_lines(ini);
 	for (guint i = 0; i < ini->n_lines; i++) {
 		PipesimIniLine *line = &ini->lines[i];
-		const PipesimIniLine *before;
 
 		line->first_line = line->line;
 		if (line->group == NULL || line->junk != NULL)
 			continue;
-		before = pipesim_ini_find(ini, line->group, line->key);
+		const PipesimIniLine *before = pipesim_ini_find(ini, line->group, line->key);
 		if (before != NULL)
 			line->first_line = before->first_line;
 		g_hash_table_insert(ini->last, name_line(line->group, line->key), line);

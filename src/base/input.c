@@ -130,10 +130,9 @@ gboolean pipesim_input_peek(
 			" bytes, the most that is read",
 			PIPESIM_MAX_PEEK);
 	while (input->length < want && !input->end) {
-		if ((input->begin + input->length == input->capacity || input->begin > 0) &&
-			!make_room(input, want, error))
-			return FALSE;
-		if (!add_some(input, error))
+		if (((input->begin + input->length == input->capacity || input->begin > 0) &&
+			    !make_room(input, want, error)) ||
+			!add_some(input, error))
 			return FALSE;
 	}
 	*data = input->buffer + input->begin;
@@ -220,12 +219,11 @@ static gboolean is_watched(const struct stat *file)
 gboolean pipesim_input_was_opened(const char *path)
 {
 	struct stat file;
-	gboolean was;
 
 	if (stat(path, &file) != 0)
 		return FALSE;
 	g_mutex_lock(&watched.lock);
-	was = is_watched(&file);
+	gboolean was = is_watched(&file);
 	g_mutex_unlock(&watched.lock);
 	return was;
 }

@@ -231,7 +231,6 @@ static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 	const gboolean colon = reader->need == NEED_COLON;
 	const gint separator = colon ? ':' : reader->need == NEED_COMMA ? ',' : '\0';
 	gint c = look(reader, error);
-	PipesimJsonToken token;
 
 	if (c < 0)
 		return PIPESIM_JSON_END;
@@ -271,8 +270,8 @@ static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 		reader->need = is_object ? NEED_KEY_OR_CLOSE : NEED_VALUE_OR_CLOSE;
 		return is_object ? PIPESIM_JSON_OPEN_OBJECT : PIPESIM_JSON_OPEN_ARRAY;
 	}
-	token = c == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
-			 : scan_word(reader, error);
+	PipesimJsonToken token = c == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
+					  : scan_word(reader, error);
 	if (token != PIPESIM_JSON_END && token != PIPESIM_JSON_ERROR)
 		reader->need = reader->depth == 0 ? NEED_NOTHING : NEED_COMMA;
 	return token;

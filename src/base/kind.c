@@ -121,14 +121,13 @@ const char *pipesim_file_kind_name(PipesimFileKind kind)
 PipesimInput *pipesim_input_open_as(const char *path, PipesimFileKind wanted, GError **error)
 {
 	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
-	PipesimFileKind kind;
 	const char *data;
 	gsize length;
 
 	if (input == NULL || !pipesim_input_peek(input, HEAD, &data, &length, error))
 		return NULL;
 	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
-	kind = kind_of(head);
+	PipesimFileKind kind = kind_of(head);
 	if (kind == PIPESIM_FILE_UNKNOWN || kind == wanted ||
 		(wanted == PIPESIM_FILE_TRACE && kind == PIPESIM_FILE_PROFILE))
 		return g_steal_pointer(&input);

@@ -102,11 +102,10 @@ gboolean pipesim_parse_bandwidth(
 	const char *text, const char *what, gint64 *bytes_per_second, GError **error)
 {
 	g_autofree char *amount = g_strdup(text);
-	gboolean bits;
 
 	if (g_str_has_suffix(amount, "/s"))
 		amount[strlen(amount) - 2] = '\0';
-	bits = g_str_has_suffix(amount, "bit");
+	gboolean bits = g_str_has_suffix(amount, "bit");
 	if (bits)
 		strcpy(amount + strlen(amount) - 3, "B");
 	if (!pipesim_parse_bytes(amount, what, bytes_per_second, NULL))
@@ -142,10 +141,8 @@ gboolean pipesim_parse_fraction(
 
 const char *pipesim_print_ms(PipesimNumber out, gint64 ns)
 {
-	char *p;
-
 	pipesim_print_ms_fixed(out, ns, 6);
-	p = out + strlen(out);
+	char *p = out + strlen(out);
 	while (p[-1] == '0')
 		*--p = '\0';
 	if (p[-1] == '.')
@@ -215,10 +212,9 @@ const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes)
 {
 	gint64 shown;
-	char *space;
 
 	pipesim_print_bytes(out, bytes);
-	space = strchr(out, ' ');
+	char *space = strchr(out, ' ');
 	if (space != NULL)
 		memmove(space, space + 1, strlen(space));
 	if (!pipesim_parse_bytes(out, "", &shown, NULL) || shown < bytes)
@@ -229,11 +225,10 @@ const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes)
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den)
 {
 	__extension__ typedef __int128 Wide;
-	Wide value;
 
 	if (num == den || ns == 0)
 		return ns;
-	value = ((Wide)ns * num + den / 2) / den;
+	Wide value = ((Wide)ns * num + den / 2) / den;
 	return value > G_MAXINT64 ? G_MAXINT64 : (gint64)value;
 }
 

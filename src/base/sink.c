@@ -109,19 +109,16 @@ gboolean pipesim_check_unread(const char *path, GError **error)
 
 PipesimSink *pipesim_sink_open(const char *path, GError **error)
 {
-	PipesimSink *sink;
-	int code;
-
 	if (!pipesim_check_unread(path, error))
 		return NULL;
-	sink = g_new0(PipesimSink, 1);
+	PipesimSink *sink = g_new0(PipesimSink, 1);
 	sink->text = g_string_new(NULL);
 	sink->path = g_strdup(path);
 	sink->target = g_strdup(path);
 	sink->fd = -1;
 	if (strcmp(path, "-") == 0)
 		return sink;
-	code = open_file(sink);
+	int code = open_file(sink);
 	if (code == 0)
 		return sink;
 	fail_errno(error, path, code);

@@ -30,12 +30,11 @@ static PipesimTable *make_table(const PipesimCosts *costs, gboolean full, gboole
 {
 	g_autoptr(GString) titles =
 		g_string_new("  component<|phase<|median:ms|spread:%|samples|dropped");
-	PipesimTable *table;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
 		g_string_append_printf(titles, "|%s:ms", figures[i].title);
 	g_string_append(titles, "|lag-1|in pair|implementation<");
-	table = pipesim_table_of(titles->str);
+	PipesimTable *table = pipesim_table_of(titles->str);
 	pipesim_each_in (const PipesimComponent, component, costs->components) {
 		const PipesimDistribution *of = &component->figures;
 		g_autofree char *name = pipesim_printable(component->component);
@@ -257,16 +256,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(GString) costs = g_string_new(NULL);
 	g_autoptr(GString) table = g_string_new(NULL), told = g_string_new(NULL);
 	g_autoptr(PipesimEffects) effects = NULL;
-	g_autoptr(PipesimCalibration) calibration = NULL;
 	guint json;
 
 	if (setup->n_operands == 0)
 		return pipesim_refuse(error,
 			"no trace given; for example pipesim calibrate traces/h200.csv.gz");
-	calibration = calibrate(setup, &effects, error);
-	if (calibration == NULL)
-		return FALSE;
-	if (!pipesim_format(setup, "text json", &json, error))
+	g_autoptr(PipesimCalibration) calibration = calibrate(setup, &effects, error);
+	if (calibration == NULL || !pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	pipesim_setup_tell(setup, calibration);
 	/* Who uses the costs is told what was told here. */
@@ -284,10 +280,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		pipesim_costs_write_stages(calibration->costs, costs);
 	else
 		pipesim_costs_write(calibration->costs, costs);
-	if (path != NULL && !pipesim_print(path, costs, error))
-		return FALSE;
-	if (picture != NULL &&
-		!pipesim_distributions_write(calibration->costs, picture, "gnuplot", error))
+	if ((path != NULL && !pipesim_print(path, costs, error)) ||
+		(picture != NULL && !pipesim_distributions_write(
+					    calibration->costs, picture, "gnuplot", error)))
 		return FALSE;
 	if (g_strcmp0(path, "-") == 0)
 		return TRUE;

@@ -24,17 +24,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	PipesimScenario *scenario = &setup->scenario;
 	const PipesimSchedule *one = pipesim_schedule_find("1f1b", NULL);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-	g_autoptr(PipesimComparison) comparison = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);
-	g_autoptr(GPtrArray) layers = NULL;
 	g_autoptr(GPtrArray) more =
 		pipesim_lines_new("--timeline FILE.svg", "--report FILE.html", NULL);
-	g_autofree char *left_out = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimStyle style = pipesim_terminal_style(setup, path);
-	const PipesimOutput *format;
 	PipesimScenario base;
 
 	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
@@ -44,12 +40,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	format = name == NULL && path != NULL ? pipesim_output_for_path(path) : NULL;
+	const PipesimOutput *format =
+		name == NULL && path != NULL ? pipesim_output_for_path(path) : NULL;
 	if (format == NULL)
 		format = pipesim_output_find(name != NULL ? name : "text", error);
-	if (format == NULL)
-		return FALSE;
-	if (!pipesim_check_full(setup, format->for_people ? NULL : format->name, error))
+	if (format == NULL ||
+		!pipesim_check_full(setup, format->for_people ? NULL : format->name, error))
 		return FALSE;
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks
@@ -65,7 +61,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (scenario->memory_limit > 0 && scenario->keep >= PIPESIM_KEEP_NOTHING &&
 		format->for_people)
 		scenario->keep = PIPESIM_KEEP_REPORT;
-	comparison = pipesim_comparison_new(scenario, setup->costs);
+	g_autoptr(PipesimComparison) comparison =
+		pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->notices = setup->notices;
 	comparison->more = more;
@@ -81,7 +78,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (pipesim_comparison_needs_base(comparison, &base))
 		comparison->laid_out = pipesim_layout_choose(one, &base, setup->costs);
 	pipesim_comparison_finish(comparison);
-	layers = pipesim_comparison_layers(comparison, FALSE);
+	g_autoptr(GPtrArray) layers = pipesim_comparison_layers(comparison, FALSE);
 	for (guint i = 0; i < layers->len && (style.full || page || !format->for_people); i++)
 		pipesim_setup_notice(setup, layers->pdata[i]);
 	setup->told = format->for_people;
@@ -90,7 +87,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (scenario->memory_limit > 0 && pipesim_comparison_choose(comparison, FALSE) < 0)
 		*answer = PIPESIM_EXIT_NO;
 	format->write(comparison, &style, text);
-	left_out = page ? pipesim_page_left_out(comparison) : NULL;
+	g_autofree char *left_out = page ? pipesim_page_left_out(comparison) : NULL;
 	if (left_out != NULL)
 		pipesim_print_notice(left_out); /* the page says it itself */
 	return pipesim_print_drawn(setup, comparison, path, text, error);

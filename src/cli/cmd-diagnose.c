@@ -67,9 +67,8 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	/* Where nobody asked, what forwards tell of their layers. */
 	found.balance =
 		pipesim_balance_new(diagnosis, setup->layers, setup->layers > 0 ? error : NULL);
-	if (setup->layers > 0 && found.balance == NULL)
-		return FALSE;
-	if (drawn && !make_comparison(setup, &found, error))
+	if ((setup->layers > 0 && found.balance == NULL) ||
+		(drawn && !make_comparison(setup, &found, error)))
 		return FALSE;
 	if (format == PIPESIM_AS_JSON)
 		pipesim_command_json(&pipesim_command_diagnose, &found, out);
@@ -127,11 +126,7 @@ static gboolean write_part(const PipesimSetup *setup, GError **error)
 static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError **error)
 {
 	g_autoptr(PipesimRangeRules) rules = NULL;
-	g_autoptr(GPtrArray) traces = NULL;
-	g_autoptr(PipesimRecord) record = NULL;
-	g_autoptr(PipesimCalibration) calibration = NULL;
 	g_autoptr(PipesimEffects) effects = NULL;
-	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
 	PipesimPatient patient = {
 		.step = setup->text[PIPESIM_SET_STEP] != NULL ? (gint64)setup->step : -1};
 	guint format;
@@ -145,16 +140,16 @@ static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError 
 		return FALSE;
 	if (setup->text[PIPESIM_SET_SHARD] != NULL)
 		return write_part(setup, error);
-	traces = pipesim_setup_traces(setup, peers, &rules, error);
+	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, peers, &rules, error);
 	if (traces == NULL || peers->rank > 0)
 		return traces != NULL;
-	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
-	if (record == NULL)
+	g_autoptr(PipesimRecord) record =
+		pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
+	if (record == NULL || !govern(setup, record, error))
 		return FALSE;
-	if (!govern(setup, record, error))
-		return FALSE;
-	calibration = pipesim_calibrate((PipesimTrace *const *)traces->pdata, traces->len,
-		&(PipesimCalibrateOptions){0}, error);
+	g_autoptr(PipesimCalibration) calibration =
+		pipesim_calibrate((PipesimTrace *const *)traces->pdata, traces->len,
+			&(PipesimCalibrateOptions){0}, error);
 	if (calibration != NULL)
 		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,
 			traces->len, calibration, 0, error);
@@ -171,7 +166,7 @@ static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError 
 	patient.costs = calibration->costs;
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
-	diagnosis = pipesim_diagnose(&patient, error);
+	g_autoptr(PipesimDiagnosis) diagnosis = pipesim_diagnose(&patient, error);
 	if (diagnosis == NULL || !pipesim_spread_steps(&patient, diagnosis, error))
 		return FALSE;
 	setup->told = format == PIPESIM_AS_TEXT;

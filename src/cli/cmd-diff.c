@@ -239,10 +239,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimComparison) comparison = NULL; /* owns both */
-	g_autoptr(PipesimDifference) difference = NULL;
-	PipesimRun *a, *b;
 	guint json;
-	Pair pair;
 
 	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
@@ -261,18 +258,20 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (setup->text[PIPESIM_SET_REPORT] != NULL)
 		setup->scenario.keep = PIPESIM_KEEP_OPS;
 	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
-	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
-	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
+	PipesimRun *a = pipesim_choice_run(
+		g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
+	PipesimRun *b = pipesim_choice_run(
+		g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
 	g_ptr_array_add(comparison->runs, a);
 	g_ptr_array_add(comparison->runs, b);
 	if (!pipesim_run_check(a, error) || !pipesim_run_check(b, error))
 		return FALSE;
-	difference = pipesim_difference_new(a, b, error);
+	g_autoptr(PipesimDifference) difference = pipesim_difference_new(a, b, error);
 	if (difference == NULL)
 		return FALSE;
 	pipesim_setup_tell_layers(setup, a->name, a->layers);
 	pipesim_setup_tell_layers(setup, b->name, b->layers);
-	pair = (Pair){a, b, difference, setup->notices};
+	Pair pair = (Pair){a, b, difference, setup->notices};
 	if (json)
 		pipesim_command_json(&pipesim_command_diff, &pair, out);
 	else

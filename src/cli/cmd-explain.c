@@ -166,12 +166,11 @@ static void append_sequence(Phases *phases, const PipesimOp *verbs, guint n)
 static void end_phase(Phases *phases)
 {
 	const char *name = g_ptr_array_index(phases->names, phases->phase);
-	glong width;
 
 	if (!phases->begun)
 		return;
 	g_string_append_printf(phases->out, "    %-14s ", name[0] != '\0' ? name : "all");
-	width = 4 + MAX(14, g_utf8_strlen(name, -1)) + 1;
+	glong width = 4 + MAX(14, g_utf8_strlen(name, -1)) + 1;
 	pipesim_wrap(phases->out, phases->line->str, 19, (guint)width, WIDTH);
 	g_string_truncate(phases->line, 0);
 	phases->begun = FALSE;
@@ -374,7 +373,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimStyle style = pipesim_terminal_style(setup, NULL);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-	PipesimScenario given;
 
 	if (setup->n_operands != 1)
 		return pipesim_refuse(error, "explain takes schedules and schedule files, with "
@@ -391,7 +389,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	pipesim_setup_sustain(setup);
 	/* Each at the shape that was given, or at one of its own. */
-	given = setup->scenario;
+	PipesimScenario given = setup->scenario;
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 

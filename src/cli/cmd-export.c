@@ -8,13 +8,12 @@ static PipesimProgram *plan_copies(
 {
 	const PipesimShape *shape = &choice->file->order->shape;
 	PipesimProgram *program = NULL;
-	PipesimRun *run;
 
 	setup->scenario.ranks = shape->ranks;
 	setup->scenario.microbatches = pipesim_shape_whole(shape);
 	if (!pipesim_setup_costs(setup, NULL, error))
 		return NULL;
-	run = pipesim_choice_run(choice, &setup->scenario, setup->costs);
+	PipesimRun *run = pipesim_choice_run(choice, &setup->scenario, setup->costs);
 	if (pipesim_run_check(run, error))
 		program = pipesim_program_ref(run->step->program);
 	pipesim_run_free(run);
@@ -101,7 +100,6 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	const PipesimLowering *given = choice->file != NULL ? choice->file->lowering : NULL;
 	const char *own = PIPESIM_RUNTIME_OF_FILES; /* and of PyTorch */
 	const PipesimRuntime *runtime = &pipesim_native_runtime;
-	g_autoptr(PipesimLowering) lowering = NULL;
 	PipesimIssuing issuing;
 
 	if (given != NULL && setup->text[PIPESIM_SET_RUNTIME] == NULL) {
@@ -126,7 +124,7 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 		own = choice->schedule->runtime;
 	runtime = pipesim_runtime_resolve(runtime, own);
 	issuing = pipesim_runtime_asked(runtime, &setup->scenario.issuing);
-	lowering = pipesim_lower(program, runtime, &issuing, error);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, error);
 	if (lowering == NULL || !prove(setup, lowering, NULL, NULL, error))
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
@@ -136,14 +134,13 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 /* A file has no word for parts that are not slices: read again, each is a micro-batch. */
 static void tell_parts(const PipesimSetup *setup, const char *name, const PipesimShape *shape)
 {
-	g_autofree char *line = NULL;
-
 	if (shape->sliced || pipesim_shape_parts(shape) == 1)
 		return;
-	line = g_strdup_printf("%s runs each micro-batch in %u parts, which the file counts "
-			       "as micro-batches, %u of them; run it with times and "
-			       "activations of a part",
-		name, pipesim_shape_parts(shape), shape->microbatches);
+	g_autofree char *line =
+		g_strdup_printf("%s runs each micro-batch in %u parts, which the file counts "
+				"as micro-batches, %u of them; run it with times and "
+				"activations of a part",
+			name, pipesim_shape_parts(shape), shape->microbatches);
 	pipesim_setup_notice(setup, line);
 }
 
@@ -154,11 +151,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const gboolean for_pytorch = g_strcmp0(reader, "pytorch") == 0;
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(PipesimProgram) program = NULL;
 	const PipesimRuntime *runtime =
 		pipesim_runtime_resolve(setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES);
 	gboolean messages = setup->flag[PIPESIM_SET_WITH_COMMS];
-	const PipesimChoice *choice;
 
 	if (setup->n_operands > (name == NULL ? 1 : 0))
 		return pipesim_refuse(error, "export writes one schedule; name it once");
@@ -177,8 +172,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			setup->text[PIPESIM_SET_RUNTIME]);
 	if (!pipesim_choices_add(choices, name, error))
 		return FALSE;
-	choice = g_ptr_array_index(choices, 0);
-	program = find_program(setup, choice, error);
+	const PipesimChoice *choice = g_ptr_array_index(choices, 0);
+	g_autoptr(PipesimProgram) program = find_program(setup, choice, error);
 	if (program == NULL || (for_pytorch && !check_pytorch(program, error)))
 		return FALSE;
 	tell_parts(setup, name, &program->shape);

@@ -275,13 +275,12 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const gint64 n = pipesim_part_count(answer->model, part);
-		g_autoptr(GArray) terms = NULL;
-		g_autoptr(PipesimTable) table = NULL;
 
 		if (n == 0)
 			continue;
-		terms = pipesim_terms(answer->model, answer->training, part);
-		table = pipesim_table_of("sort<|term<|formula<|amount|source");
+		g_autoptr(GArray) terms = pipesim_terms(answer->model, answer->training, part);
+		g_autoptr(PipesimTable) table =
+			pipesim_table_of("sort<|term<|formula<|amount|source");
 		pipesim_each (const PipesimTerm, term, terms) {
 			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
 					       term->sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
@@ -424,7 +423,6 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 	const PipesimSetup *setup = answer->setup;
 	const PipesimShape *shape = &answer->run->shape;
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
-	g_autofree char *needs = NULL;
 	guint fullest = 0;
 
 	while (memory->peak[fullest] != memory->max)
@@ -438,8 +436,9 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 		shape->ranks, answer->run->name, pipesim_shape_whole(shape),
 		pipesim_shape_whole(shape) == 1 ? "" : "es",
 		answer->training->microbatch * answer->training->seq);
-	needs = shape->ranks > 1 ? g_strdup_printf("Rank %u needs most: ", fullest)
-				 : g_strdup("It needs ");
+	g_autofree char *needs = shape->ranks > 1
+					 ? g_strdup_printf("Rank %u needs most: ", fullest)
+					 : g_strdup("It needs ");
 	screen->appendix = g_string_new(NULL);
 	if (answer->megatron) {
 		append_theory(answer, screen->appendix);
@@ -475,7 +474,6 @@ static gint64 find_tenth(const PipesimSetup *setup, const PipesimChoice *choice,
 	const PipesimCutter *cutter = setup->costs->cutter;
 	PipesimTraining training = *pipesim_cutter_training(cutter);
 	g_autoptr(PipesimCosts) costs = NULL;
-	g_autoptr(PipesimRun) fuller = NULL;
 	PipesimStages *stages;
 
 	if (pipesim_cutter_model(cutter)->experts == 0)
@@ -492,7 +490,7 @@ static gint64 find_tenth(const PipesimSetup *setup, const PipesimChoice *choice,
 	pipesim_costs_set_cutter(costs,
 		pipesim_cutter_new(pipesim_transformer_copy(pipesim_cutter_model(cutter)),
 			&training, stages, NULL));
-	fuller = pipesim_choice_run(choice, &setup->scenario, costs);
+	g_autoptr(PipesimRun) fuller = pipesim_choice_run(choice, &setup->scenario, costs);
 	return pipesim_run_check(fuller, error)
 		       ? MAX(fuller->report->memory.max - run->report->memory.max, 0)
 		       : -1;
@@ -506,9 +504,6 @@ static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **err
 	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	PipesimCosts *laid_out = NULL;
-	const PipesimChoice *choice;
-	g_autoptr(PipesimRun) run = NULL;
-	PipesimScenario own;
 
 	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
 		return NULL;
@@ -525,15 +520,15 @@ static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **err
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return NULL;
-	choice = g_ptr_array_index(choices, 0);
-	own = pipesim_choice_scenario(choice, scenario);
+	const PipesimChoice *choice = g_ptr_array_index(choices, 0);
+	PipesimScenario own = pipesim_choice_scenario(choice, scenario);
 	if (choice->schedule != NULL)
 		laid_out = pipesim_layout_choose(choice->schedule, &own, setup->costs);
 	if (laid_out != NULL) {
 		pipesim_costs_free(setup->costs);
 		setup->costs = laid_out;
 	}
-	run = pipesim_choice_run(choice, scenario, setup->costs);
+	g_autoptr(PipesimRun) run = pipesim_choice_run(choice, scenario, setup->costs);
 	if (!pipesim_run_check(run, error))
 		return NULL;
 	*tenth = find_tenth(setup, choice, run, &fault);
@@ -572,10 +567,8 @@ static gboolean run(
 	const char *name = setup->text[PIPESIM_SET_FORMAT];
 	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
 	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(PipesimRun) one = NULL;
 	const PipesimStyle style = pipesim_terminal_style(setup, path);
 	guint format = PIPESIM_AS_TEXT;
-	gboolean ok;
 
 	if (setup->n_operands > 1 ||
 		(setup->n_operands == 1) == (setup->text[PIPESIM_SET_MODEL] != NULL))
@@ -594,13 +587,13 @@ static gboolean run(
 	if (setup->flag[PIPESIM_SET_TERMS] && (format != PIPESIM_AS_TEXT || answer.megatron))
 		return pipesim_refuse(
 			error, "--terms is of the text table; JSON has the terms anyway");
-	one = run_schedule(setup, &answer.tenth, error);
+	g_autoptr(PipesimRun) one = run_schedule(setup, &answer.tenth, error);
 	if (one == NULL)
 		return FALSE;
 	answer.run = one;
 	answer.model = pipesim_cutter_model(setup->costs->cutter);
 	answer.training = pipesim_cutter_training(setup->costs->cutter);
-	ok = sum_ranks(&answer, error);
+	gboolean ok = sum_ranks(&answer, error);
 	if (ok && format == PIPESIM_AS_CSV && answer.megatron)
 		ok = pipesim_refuse(error, "--memory-model megatron gives totals, no rows of "
 					   "ranks; leave out csv");

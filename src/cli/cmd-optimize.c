@@ -133,14 +133,12 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 		if (!pipesim_choices_add(choices, setup->operands[i], error))
 			return FALSE;
 	pipesim_each_in (const PipesimChoice, choice, choices) {
-		PipesimProgram *program;
-
 		if (choice->file == NULL)
 			return pipesim_refuse(error,
 				"%s: all schedules of the placement are begun from anyway; "
 				"name files of orders",
 				pipesim_choice_name(choice));
-		program = pipesim_order_expand(choice->file->order, error);
+		PipesimProgram *program = pipesim_order_expand(choice->file->order, error);
 		if (program == NULL)
 			return FALSE;
 		g_ptr_array_add(o->programs, program);
@@ -235,14 +233,13 @@ static gboolean search(Optimize *o, GError **error)
 static PipesimComparison *compare(const Optimize *o)
 {
 	PipesimScenario scenario = pipesim_search_known(&o->of);
-	PipesimComparison *comparison;
 
 	scenario.keep = o->setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 					o->setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
 					o->setup->text[PIPESIM_SET_REPORT] != NULL
 				? PIPESIM_KEEP_OPS
 				: PIPESIM_KEEP_NOTHING;
-	comparison = pipesim_comparison_new(&scenario, o->setup->costs);
+	PipesimComparison *comparison = pipesim_comparison_new(&scenario, o->setup->costs);
 	comparison->command = g_strdup(o->setup->command_line);
 	comparison->notices = o->setup->notices;
 	comparison->named = TRUE;
@@ -442,13 +439,12 @@ static gboolean write_found(Optimize *o, GError **error)
 	g_autoptr(GPtrArray) more = pipesim_lines_new(
 		"--timeline FILE.svg", "--report FILE.html", "-o FILE.csv", NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
-	const PipesimRun *optimized;
 	guint i = 0;
 
 	/* The order found stands wherever sorting has put it. */
 	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
 		i++;
-	optimized = comparison->runs->pdata[i];
+	const PipesimRun *optimized = comparison->runs->pdata[i];
 	if (!pipesim_run_check(optimized, error))
 		return FALSE;
 	o->makespan = optimized->report->makespan;

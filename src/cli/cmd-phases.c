@@ -77,7 +77,6 @@ static gboolean read_times(
 	const char *text = setup->text[PIPESIM_SET_PHASE_TIMES];
 	const gboolean measured = setup->list[PIPESIM_SET_TRACE] != NULL ||
 				  setup->text[PIPESIM_SET_COSTS] != NULL;
-	g_autoptr(PipesimCosts) costs = NULL;
 
 	if (measured == (text != NULL))
 		return pipesim_refuse(error, "%s",
@@ -91,7 +90,7 @@ static gboolean read_times(
 		times[1] = times[0];
 		return TRUE;
 	}
-	costs = pipesim_setup_base(setup, error);
+	g_autoptr(PipesimCosts) costs = pipesim_setup_base(setup, error);
 	if (costs == NULL || !pipesim_node_times_measured(&times[0], costs, FALSE, error) ||
 		!pipesim_node_times_measured(&times[1], costs, TRUE, error))
 		return FALSE;

@@ -56,7 +56,6 @@ static gboolean choose_times(PipesimAdvice *plan, PipesimWish *wish, GError **er
 {
 	PipesimSetup *setup = plan->setup;
 	const char *device = setup->text[PIPESIM_SET_DEVICE];
-	g_autoptr(PipesimCosts) base = NULL;
 
 	if (setup->list[PIPESIM_SET_TRACE] == NULL) {
 		if (!pipesim_setup_load_device(setup, DEVICE, error))
@@ -72,7 +71,7 @@ static gboolean choose_times(PipesimAdvice *plan, PipesimWish *wish, GError **er
 			device != NULL                         ? "--device"
 			: setup->text[PIPESIM_SET_MFU] != NULL ? "--mfu"
 							       : "--measured");
-	base = pipesim_setup_base(setup, error);
+	g_autoptr(PipesimCosts) base = pipesim_setup_base(setup, error);
 	wish->capture = &plan->capture;
 	if (base != NULL) {
 		plan->capture_text = g_string_new(NULL);
@@ -105,7 +104,6 @@ static gboolean read_rows(const PipesimSetup *setup, PipesimRowFormat *format, G
 static gboolean check_output(const char *output, PipesimRowFormat rows, GError **error)
 {
 	static const char *const files[] = {"json", "txt", "html", "md", "ini"};
-	const char *extension;
 
 	if (output == NULL)
 		return TRUE;
@@ -120,7 +118,7 @@ static gboolean check_output(const char *output, PipesimRowFormat rows, GError *
 	if (g_file_test(output, G_FILE_TEST_EXISTS))
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
 			"cannot make the folder %s: there is a file of this name", output);
-	extension = pipesim_path_extension(output);
+	const char *extension = pipesim_path_extension(output);
 	for (guint i = 0; i < G_N_ELEMENTS(files); i++)
 		if (g_ascii_strcasecmp(extension, files[i]) == 0)
 			return pipesim_refuse(error,
@@ -260,7 +258,6 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	char *modules = setup->text[PIPESIM_SET_MODULES];
 	char *precision = setup->text[PIPESIM_SET_PRECISION];
 	const char *runs = pipesim_framework_precision(framework, precision);
-	gboolean ok;
 
 	g_ptr_array_add(plan->asked, one);
 	one->setup = setup;
@@ -272,7 +269,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	if (modules == NULL)
 		setup->text[PIPESIM_SET_MODULES] = (char *)framework->modules;
 	setup->text[PIPESIM_SET_PRECISION] = (char *)runs;
-	ok = pipesim_setup_training(setup, &wish->training, error);
+	gboolean ok = pipesim_setup_training(setup, &wish->training, error);
 	setup->text[PIPESIM_SET_MODULES] = modules;
 	setup->text[PIPESIM_SET_PRECISION] = precision;
 	if (runs != precision && strcmp(precision, "fp8") != 0) {
@@ -347,7 +344,6 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 	const char *name = setup->text[PIPESIM_SET_FOR];
 	PipesimWish alike = {.framework = NULL};
 	guint word = 0, takes = PIPESIM_TAKES_CHUNKS;
-	gboolean several;
 
 	if (!require(plan, rows, error) || !pipesim_setup_load_model(setup, error) ||
 		!ask_alike(plan, &alike, error) ||
@@ -359,7 +355,7 @@ static gboolean ask(PipesimAdvice *plan, PipesimRowFormat *rows, GError **error)
 	/* Rows of every candidate are of one. */
 	if (name == NULL && *rows != PIPESIM_ROWS_TEXT)
 		name = "any";
-	several = name == NULL;
+	gboolean several = name == NULL;
 	for (guint i = 0; pipesim_frameworks[i] != NULL; i++) {
 		const PipesimFramework *framework = pipesim_frameworks[i];
 		g_autoptr(GError) fault = NULL;
@@ -431,12 +427,10 @@ static gboolean answer_rows(PipesimAdvice *plan, PipesimRowFormat format,
 	const PipesimPlanning *one = g_ptr_array_index(plan->asked, 0);
 	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&one->wish, error);
 	g_autoptr(GString) made_of = NULL;
-	PipesimSweepRun run;
-	gboolean ok;
 
 	if (planner == NULL)
 		return FALSE;
-	run = (PipesimSweepRun){.setup = plan->setup,
+	PipesimSweepRun run = (PipesimSweepRun){.setup = plan->setup,
 		.processes = processes,
 		.what = "candidates",
 		.output = plan->setup->text[PIPESIM_SET_OUTPUT],
@@ -446,9 +440,10 @@ static gboolean answer_rows(PipesimAdvice *plan, PipesimRowFormat format,
 		made_of = pipesim_sweep_run_id(plan->setup, decides, error);
 	if (made_of != NULL && plan->capture_text != NULL)
 		pipesim_sweep_run_id_add(made_of, "costs", plan->capture_text);
-	ok = made_of != NULL &&
-	     pipesim_sweep_run_open(&run, TRUE, made_of->str, 1, LONGEST, error) &&
-	     pipesim_sweep_run(&run, error) && pipesim_sweep_run_finish(&run, status, error);
+	gboolean ok = made_of != NULL &&
+		      pipesim_sweep_run_open(&run, TRUE, made_of->str, 1, LONGEST, error) &&
+		      pipesim_sweep_run(&run, error) &&
+		      pipesim_sweep_run_finish(&run, status, error);
 	pipesim_sweep_run_clear(&run);
 	return ok;
 }
@@ -486,8 +481,6 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	const PipesimStyle style = pipesim_terminal_style(setup, NULL);
-	const PipesimPlanning *last;
-	gboolean ok;
 
 	if (!pipesim_format(setup, "text json csv jsonl", &as, error))
 		return FALSE;
@@ -498,14 +491,14 @@ static gboolean answer(PipesimAdvice *plan, PipesimExit *status, GError **error)
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error))
 		return FALSE;
 	pipesim_begin_progress("candidates");
-	ok = find(plan,
+	gboolean ok = find(plan,
 		as == PIPESIM_AS_CSV || pareto != NULL ||
 			setup->text[PIPESIM_SET_REPORT] != NULL,
 		error);
 	pipesim_end_progress();
 	if (!ok)
 		return FALSE;
-	last = g_ptr_array_index(plan->asked, plan->asked->len - 1);
+	const PipesimPlanning *last = g_ptr_array_index(plan->asked, plan->asked->len - 1);
 	/* The others have shared the work. */
 	if (last->wish.peers.rank > 0)
 		return TRUE;

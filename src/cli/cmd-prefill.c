@@ -29,7 +29,6 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_ARRIVALS];
 	const PipesimFraction *rate = &setup->prefill.arrival_rate;
-	g_autoptr(GArray) lengths = NULL, prompts = NULL;
 
 	if (path != NULL &&
 		!pipesim_setup_without(setup, error,
@@ -47,10 +46,10 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 			rate->den > 0
 				? "--arrival-rate: no prompt arrives at 0 a second"
 				: "--seed is for random arrivals, which --arrival-rate has");
-	lengths = read_counts(setup, PIPESIM_SET_PROMPT_TOKENS, 0, error);
+	g_autoptr(GArray) lengths = read_counts(setup, PIPESIM_SET_PROMPT_TOKENS, 0, error);
 	if (lengths == NULL)
 		return NULL;
-	prompts = pipesim_prompts_draw(lengths,
+	g_autoptr(GArray) prompts = pipesim_prompts_draw(lengths,
 		setup->prefill.requests > 0 ? setup->prefill.requests
 		: rate->num > 0             ? 100
 					    : lengths->len,
@@ -116,7 +115,6 @@ static gboolean describe(PipesimSetup *setup, PipesimEngineRanks *ranks, gint64 
 	gint64 chunk, GError **error)
 {
 	PipesimTraining training;
-	PipesimRates rates;
 
 	if (!pipesim_setup_training(setup, &training, error) ||
 		!pipesim_setup_load_model(setup, error))
@@ -129,7 +127,7 @@ static gboolean describe(PipesimSetup *setup, PipesimEngineRanks *ranks, gint64 
 	pipesim_setup_train_on(setup, &training);
 	if (!pipesim_device_check(setup->device, &training, error))
 		return FALSE;
-	rates = pipesim_device_rates(setup->device, &training);
+	PipesimRates rates = pipesim_device_rates(setup->device, &training);
 	return pipesim_prefill_describe(
 		ranks, setup->model, &training, &rates, tokens, chunk, error);
 }

@@ -110,11 +110,11 @@ static const Row *find_best(const GPtrArray *rows)
 
 	pipesim_each_in (const Row, row, rows) {
 		const PipesimSteadyState *state = row->state;
-		double more;
 
 		if (state == NULL)
 			continue;
-		more = best != NULL ? ms(state->microbatch) - ms(best->state->microbatch) : -1;
+		double more =
+			best != NULL ? ms(state->microbatch) - ms(best->state->microbatch) : -1;
 		if (more < 0 || (more == 0 && ms(state->fixed) < ms(best->state->fixed)))
 			best = row;
 	}

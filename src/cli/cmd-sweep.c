@@ -65,8 +65,6 @@ static void point_clear(PipesimSetup *point)
 static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 {
 	const char *layers = point->text[PIPESIM_SET_LAYERS];
-	g_autofree char *key = NULL;
-	PipesimCosts *base;
 
 	if (!pipesim_setup_read(point, error))
 		return FALSE;
@@ -74,10 +72,10 @@ static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 	point->stages_per_rank = pipesim_choices_stages(sweep->choices, &point->scenario);
 	if (!pipesim_setup_require(point, error))
 		return FALSE;
-	key = layers != NULL ? g_strdup(layers)
-			     : g_strdup_printf(" %u", point->stages_per_rank);
+	g_autofree char *key = layers != NULL ? g_strdup(layers)
+					      : g_strdup_printf(" %u", point->stages_per_rank);
 	g_mutex_lock(&bases_lock);
-	base = g_hash_table_lookup(sweep->bases, key);
+	PipesimCosts *base = g_hash_table_lookup(sweep->bases, key);
 	if (base == NULL) {
 		base = pipesim_setup_base(point, error);
 		if (base != NULL)
@@ -220,7 +218,6 @@ static gboolean open_results(Sweep *sweep, GError **error)
 {
 	const gboolean text = sweep->titles.format == PIPESIM_ROWS_TEXT;
 	const guint64 points = sweep->run.work.end - sweep->run.work.first;
-	g_autoptr(GString) made_of = NULL;
 
 	/* What must be kept to be drawn or laid out as a table. */
 	if (text || is_drawn(sweep)) {
@@ -237,7 +234,7 @@ static gboolean open_results(Sweep *sweep, GError **error)
 			    sweep->setup->text[pictures[i]], error))
 			return FALSE;
 	/* The first point was read. */
-	made_of = pipesim_sweep_run_id(sweep->setup, decides, error);
+	g_autoptr(GString) made_of = pipesim_sweep_run_id(sweep->setup, decides, error);
 	if (made_of == NULL)
 		return FALSE;
 	add_read(sweep, made_of);
@@ -272,12 +269,11 @@ static gboolean tell_layers_of(Sweep *sweep, guint64 number)
 static gboolean tell_layers(Sweep *sweep, guint axis, guint64 number, guint *left)
 {
 	static const char *const deciding[] = {"pp", "chunks", "pipelines", "layers"};
-	const PipesimAxis *at;
 	gboolean decides = FALSE;
 
 	if (axis == sweep->grid->axes->len)
 		return (*left)-- == 0 || tell_layers_of(sweep, number);
-	at = g_ptr_array_index(sweep->grid->axes, axis);
+	const PipesimAxis *at = g_ptr_array_index(sweep->grid->axes, axis);
 	for (guint i = 0; i < G_N_ELEMENTS(deciding); i++)
 		decides |= strcmp(at->name, deciding[i]) == 0;
 	for (guint i = 0; i < (decides ? at->values->len : 1); i++)
@@ -310,13 +306,12 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	/* Of other --layers than those of the first point more may be said while rows are written. */
 	g_autoptr(GPtrArray) notices = pipesim_lines_new(NULL, NULL);
-	gboolean ok;
 
 	sweep->run.processes = pipesim_mpi_start();
-	ok = pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT], sweep->run.output,
-		     &sweep->titles.format, error) &&
-	     pipesim_sweep_run_check(
-		     sweep->setup, sweep->run.output, sweep->titles.format, error);
+	gboolean ok = pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT],
+			      sweep->run.output, &sweep->titles.format, error) &&
+		      pipesim_sweep_run_check(
+			      sweep->setup, sweep->run.output, sweep->titles.format, error);
 	ok = ok &&
 	     pipesim_check_full(sweep->setup,
 		     sweep->titles.format == PIPESIM_ROWS_TEXT ? NULL : "csv or jsonl", error);
@@ -358,7 +353,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 			.output = setup->text[PIPESIM_SET_OUTPUT]},
 	};
 	PipesimSetup first;
-	gboolean ok;
 
 	if (!pipesim_choices_add_list(choices, setup->text[PIPESIM_SET_SCHEDULE], error) ||
 		!pipesim_setup_load_model(setup, error) ||
@@ -374,8 +368,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	}
 	/* What no point can be is said before any is solved. */
 	point_init(&sweep, 0, &first);
-	ok = read_point(&sweep, &first, error) &&
-	     pipesim_choices_prepare(choices, &first, error);
+	gboolean ok = read_point(&sweep, &first, error) &&
+		      pipesim_choices_prepare(choices, &first, error);
 	if (ok) {
 		setup->threads = first.threads;
 		setup->metric = first.metric;

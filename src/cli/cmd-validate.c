@@ -108,7 +108,6 @@ static gboolean report(
 	GString *out = validation->out;
 	const PipesimExit before = *validation->worst;
 	PipesimProven proven = PIPESIM_PROVEN_NONE;
-	gboolean failed;
 
 	if (program == NULL)
 		return FALSE;
@@ -127,7 +126,7 @@ static gboolean report(
 		!try_comm(validation, file, program, path, file->lowering->runtime,
 			file->lowering, &proven, fates, error))
 		return FALSE;
-	failed = *validation->worst != PIPESIM_EXIT_DONE;
+	gboolean failed = *validation->worst != PIPESIM_EXIT_DONE;
 	*validation->worst = MAX(before, *validation->worst);
 	g_string_append_printf(out, "%s %s: %u rank%s, %u stage%s, %u micro-batch%s", path,
 		failed ? "does not run" : "runs", shape->ranks, shape->ranks == 1 ? "" : "s",

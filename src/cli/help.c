@@ -11,14 +11,13 @@ static void append_row(
 	GString *out, char letter, const char *name, const char *argument, const char *help)
 {
 	const gsize begin = out->len;
-	guint column;
 
 	g_string_append(out, "  ");
 	if (letter != 0)
 		g_string_append_printf(out, "-%c, ", letter);
 	g_string_append_printf(out, "%s%s%s", name, argument != NULL ? "=" : "",
 		argument != NULL ? argument : "");
-	column = (guint)(out->len - begin);
+	guint column = (guint)(out->len - begin);
 	if (column + 2 > INDENT) {
 		g_string_append_c(out, '\n');
 		column = 0;

@@ -7,7 +7,6 @@
 int main(int argc, char **argv)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimExit status;
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
@@ -15,7 +14,7 @@ int main(int argc, char **argv)
 	g_set_prgname("pipesim");
 	pipesim_keep_memory();
 	pipesim_input_watch();
-	status = pipesim_program_run(argc, argv, &error);
+	PipesimExit status = pipesim_program_run(argc, argv, &error);
 	pipesim_end_progress();
 	/* Errors of files begin with their place, so that editors jump there; the others with our
 	 * name. */

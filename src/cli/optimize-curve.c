@@ -16,19 +16,18 @@ static gboolean find_point(
 {
 	PipesimScenario scenario = *of->scenario;
 	PipesimSearchOf own = *of;
-	g_autoptr(PipesimFound) found = NULL;
-	PipesimRun *run;
 
 	scenario.max_activations = (PipesimFraction){n, 1};
 	own.scenario = &scenario;
 	own.programs = last;
-	found = pipesim_mixed_search(&own, error);
+	g_autoptr(PipesimFound) found = pipesim_mixed_search(&own, error);
 	if (found == NULL)
 		return FALSE;
 	g_ptr_array_set_size(last, 0);
 	g_ptr_array_add(last, pipesim_program_ref(found->program));
 	scenario.keep = PIPESIM_KEEP_NOTHING;
-	run = pipesim_run_program("optimized", found->program, NULL, &scenario, of->costs);
+	PipesimRun *run =
+		pipesim_run_program("optimized", found->program, NULL, &scenario, of->costs);
 	*point = (Point){n, found->makespan, found->bound->time, 0};
 	if (run->error == NULL)
 		point->bubble = pipesim_figure_fraction(run->report->bubble.ratio);

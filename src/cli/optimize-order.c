@@ -117,12 +117,11 @@ gboolean pipesim_holds_little(
 	const double limit =
 		most->num > 0 ? pipesim_figure_fraction(*most) : (double)scenario->ranks;
 	PipesimScenario brief = *scenario;
-	PipesimRun *run;
 	gboolean fits;
 
 	brief.keep = PIPESIM_KEEP_NOTHING;
 	brief.samples = 0;
-	run = pipesim_choice_run(choice, &brief, costs);
+	PipesimRun *run = pipesim_choice_run(choice, &brief, costs);
 	fits = run->error != NULL ||
 	       (run->report->memory.fits && pipesim_figure_activations(run->report,
 						    run->report->held.max_peak) <= limit);
@@ -134,13 +133,12 @@ PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup
 	guint microbatches, GError **error)
 {
 	PipesimScenario scenario = pipesim_choice_scenario(choice, &setup->scenario);
-	g_autoptr(PipesimProgram) program = NULL;
-	g_autoptr(PipesimTimes) times = NULL;
 
 	scenario.microbatches = microbatches;
-	program = choice->file != NULL ? pipesim_order_expand(choice->file->order, error)
-				       : pipesim_best_program(choice->schedule, &scenario,
-						 setup->costs, error);
+	g_autoptr(PipesimProgram) program =
+		choice->file != NULL ? pipesim_order_expand(choice->file->order, error)
+				     : pipesim_best_program(choice->schedule, &scenario,
+					       setup->costs, error);
 	if (program == NULL)
 		return NULL;
 	if (pipesim_shape_parts(&program->shape) > 1)
@@ -153,7 +151,8 @@ PipesimDeal *pipesim_choice_deal(const PipesimChoice *choice, const PipesimSetup
 	if (setup->costs->op_times != NULL &&
 		!pipesim_op_times_fit(setup->costs->op_times, &program->shape, error))
 		return NULL;
-	times = pipesim_times_new_placed(setup->costs, &program->shape, program->stage_of);
+	g_autoptr(PipesimTimes) times =
+		pipesim_times_new_placed(setup->costs, &program->shape, program->stage_of);
 	return pipesim_deal_new(program, times, error);
 }
 
@@ -163,11 +162,11 @@ static PipesimOrdered *order_choice(
 {
 	const guint m = setup->scenario.microbatches;
 	g_autoptr(PipesimDeal) deal = pipesim_choice_deal(choice, setup, m, error);
-	PipesimOrdered *ordered;
 
 	if (deal == NULL)
 		return NULL;
-	ordered = new_ordered(deal, setup, pipesim_choice_name(choice), m, moves);
+	PipesimOrdered *ordered =
+		new_ordered(deal, setup, pipesim_choice_name(choice), m, moves);
 	ordered->samples = setup->scenario.samples;
 	draw_batches(ordered, deal, setup->scenario.seed);
 	return ordered;
@@ -181,12 +180,12 @@ PipesimOrdered *pipesim_ordered_new(
 
 	for (guint i = 0; i < choices->len; i++) {
 		g_autoptr(GError) fault = NULL;
-		g_autoptr(PipesimOrdered) ordered = NULL;
 
 		if (setup->order == 2 && !pipesim_holds_little(choices->pdata[i],
 						 &setup->scenario, setup->costs))
 			continue;
-		ordered = order_choice(choices->pdata[i], setup, moves / choices->len, &fault);
+		g_autoptr(PipesimOrdered) ordered =
+			order_choice(choices->pdata[i], setup, moves / choices->len, &fault);
 
 		if (ordered == NULL) {
 			g_prefix_error(&fault, "%s: ", pipesim_choice_name(choices->pdata[i]));

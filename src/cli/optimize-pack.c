@@ -51,12 +51,11 @@ static gboolean read_tokens(PipesimOrdered *packed, GError **error)
 {
 	const char *path = packed->setup->text[PIPESIM_SET_LENGTHS];
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	const PipesimOpTimes *lengths;
 	guint longest = 0;
 
 	if (!pipesim_op_times_read(costs, pipesim_input_open(path, error), 1, error))
 		return FALSE;
-	lengths = costs->op_times;
+	const PipesimOpTimes *lengths = costs->op_times;
 	packed->n = packed->of.n = lengths->microbatches;
 	if (packed->of.n > PIPESIM_MAX_PACKED)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -124,11 +123,10 @@ static gboolean search(
 	g_autoptr(PipesimDeal) deal =
 		pipesim_choice_deal(try->choice, packed->setup, try->microbatches, error);
 	g_autofree guint *place = g_new(guint, of->n);
-	gint64 makespan;
 
 	if (deal == NULL)
 		return FALSE;
-	makespan = pipesim_pack_search(deal, of, moves, seed, place, &try->all);
+	gint64 makespan = pipesim_pack_search(deal, of, moves, seed, place, &try->all);
 	if (makespan == G_MAXINT64)
 		return try->place != NULL ||
 		       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -241,11 +239,10 @@ static void compare_ways(PipesimOrdered *packed, const Try *best)
 		for (guint sample = 0; sample < samples && way->makespan > 0; sample++) {
 			const PipesimSampleKey key =
 				pipesim_sample_key(packed->setup->scenario.seed + 1, sample);
-			guint m;
 
 			for (guint k = 0; k < n; k++)
 				tokens[k] = packed->tokens[pipesim_random_below(key, k, n)];
-			m = pipesim_pack_fewest(&drawn);
+			guint m = pipesim_pack_fewest(&drawn);
 			m = MAX(best->microbatches, m);
 			/* Where so many have no room for all, more have. */
 			do
@@ -266,17 +263,16 @@ PipesimOrdered *pipesim_packed_new(
 {
 	g_autoptr(PipesimOrdered) packed = g_new0(PipesimOrdered, 1);
 	g_autoptr(GArray) tries = g_array_new(FALSE, FALSE, sizeof(Try));
-	const Try *best;
 
 	g_array_set_clear_func(tries, clear_try);
 	packed->setup = setup;
 	packed->n_ways = N_WAYS;
 	packed->of.limit = setup->pack;
-	if (!read_tokens(packed, error) || !read_cost(packed, error))
+	if (!read_tokens(packed, error) || !read_cost(packed, error) ||
+		!search_all(
+			packed, choices, moves / choices->len / MOST_SEARCHED, tries, error))
 		return NULL;
-	if (!search_all(packed, choices, moves / choices->len / MOST_SEARCHED, tries, error))
-		return NULL;
-	best = &g_array_index(tries, Try, 0);
+	const Try *best = &g_array_index(tries, Try, 0);
 	packed->bound = best->makespan;
 	pipesim_each (const Try, try, tries)
 		packed->bound = MIN(packed->bound, try->bound);

@@ -196,7 +196,6 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	const GOptionEntry show_help = {"help", 'h', G_OPTION_FLAG_OPTIONAL_ARG,
 		G_OPTION_ARG_CALLBACK, (gpointer)take_help, NULL, NULL};
 	g_autoptr(GArray) entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
-	gboolean ok;
 
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_command_takes(command, id))
@@ -205,7 +204,7 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	g_option_group_add_entries(group, (const GOptionEntry *)(gconstpointer)entries->data);
 	g_option_context_set_help_enabled(context, FALSE);
 	g_option_context_set_main_group(context, group);
-	ok = g_option_context_parse(context, argc, argv, error);
+	gboolean ok = g_option_context_parse(context, argc, argv, error);
 	g_option_context_free(context);
 	if (!ok && g_error_matches(*error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
 		suggest_option(command, *error);
@@ -284,11 +283,10 @@ static gboolean check_job(
 
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimJobPlace *at = &job->at[id];
-		g_autofree char *owners = NULL;
 
 		if (at->path == NULL || pipesim_command_takes(command, id))
 			continue;
-		owners = pipesim_command_owners(id);
+		g_autofree char *owners = pipesim_command_owners(id);
 		pipesim_faults_add(faults, at->path, at->line, at->column,
 			"%s is an option of %s, not of %s", pipesim_settings[id].name, owners,
 			command->name);
@@ -386,7 +384,6 @@ PipesimExit pipesim_command_run(
 	const PipesimCommand *command = named != NULL ? named : pipesim_commands[0];
 	Help help = {0};
 	int first = 1; /* of the operands */
-	gboolean ok;
 
 	if (path != NULL && (job = pipesim_job_file_read(path, error)) != NULL)
 		command = named = find_command(job, named, error);
@@ -399,7 +396,7 @@ PipesimExit pipesim_command_run(
 		return pipesim_exit_status(*error);
 	argv = split = split_letters(command, &argc, argv, owned);
 	hint_names(command, argc, argv);
-	ok = parse(command, &argc, &argv, &setup, &help, error);
+	gboolean ok = parse(command, &argc, &argv, &setup, &help, error);
 	setup.searches = pipesim_command_takes(command, PIPESIM_SET_MOVES) ||
 			 pipesim_command_takes(command, PIPESIM_SET_ARRIVAL_RATE);
 	if (ok && help.asked) {

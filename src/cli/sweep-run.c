@@ -149,8 +149,6 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 		cells += *c == ',';
 	g_string_truncate(file->text, 0);
 	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
-		g_autofree char *junk = NULL;
-
 		if (line[length - 1] != '\n')
 			break; /* cut off in the middle */
 		if (row >= (gint64)((file->end - file->first) * width) ||
@@ -160,7 +158,7 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 				"--resume the options that the file was written with, or "
 				"remove it",
 				file->text->str);
-		junk = find_junk(line, cells);
+		g_autofree char *junk = find_junk(line, cells);
 		if (junk != NULL)
 			return pipesim_fail_at(error, path, (guint)MIN(number, G_MAXUINT), 1,
 				"not a row as sweeps write it: %s; cut the file off before "
@@ -178,18 +176,16 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 /* Goes on with @path, partial or whole: behind the points that it has, what follows is cut off. */
 static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, GError **error)
 {
-	FILE *stream;
 	guint64 points = 0;
 	long keep = 0;
-	gboolean ok;
 
 	if (path == file->partial && !check_made_of(file, error))
 		return FALSE;
-	stream = fopen(path, "r");
+	FILE *stream = fopen(path, "r");
 	if (stream == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot read %s: %s", path,
 			g_strerror(errno));
-	ok = read_lines(file, stream, path, &keep, &points, error);
+	gboolean ok = read_lines(file, stream, path, &keep, &points, error);
 	fclose(stream);
 	if (!ok)
 		return FALSE;
@@ -338,16 +334,12 @@ static gboolean confirm(PipesimSweepRun *run, guint64 next, GError **error)
 {
 	PipesimSweepFile *file = run->file;
 	const guint64 first = run->work.first;
-	g_autoptr(PipesimSweepBlock) block = NULL;
-	g_autofree char *there = NULL;
-	FILE *stream;
-	gsize length;
 
 	if (next < run->work.end || first == run->work.end)
 		return TRUE;
-	block = pipesim_sweep_block_new(first, 1, run->work.width);
+	g_autoptr(PipesimSweepBlock) block = pipesim_sweep_block_new(first, 1, run->work.width);
 	run->work.solve(run->work.data, first, 1, block->results);
-	stream = fopen(file->path, "r");
+	FILE *stream = fopen(file->path, "r");
 	if (stream == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot read %s: %s",
 			file->path, g_strerror(errno));
@@ -355,8 +347,8 @@ static gboolean confirm(PipesimSweepRun *run, guint64 next, GError **error)
 	if (first == 0)
 		pipesim_rows_header(file->rows, file->text);
 	pipesim_rows_append(file->rows, block, file->text);
-	there = g_malloc(file->text->len);
-	length = fread(there, 1, file->text->len, stream);
+	g_autofree char *there = g_malloc(file->text->len);
+	gsize length = fread(there, 1, file->text->len, stream);
 	fclose(stream);
 	if (length == file->text->len && memcmp(there, file->text->str, length) == 0)
 		return TRUE;
@@ -433,7 +425,6 @@ gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 	/* Rows come to the terminal on which a line of progress would stand among them. */
 	const gboolean shows_rows =
 		run->file != NULL && run->file->stream == stdout && isatty(STDOUT_FILENO) == 1;
-	g_autoptr(PipesimPool) pool = NULL;
 	gboolean ok = TRUE, more = !is_main;
 
 	run->work.stop = pipesim_stop();
@@ -442,7 +433,7 @@ gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 	pipesim_catch_signals();
 	if (!shows_rows)
 		pipesim_print_progress(run->what, 0, run->work.end - run->work.first);
-	pool = pipesim_pool_new(&run->work);
+	g_autoptr(PipesimPool) pool = pipesim_pool_new(&run->work);
 	if (is_main)
 		ok = gather(run, pool, error);
 	/* All blocks of another process, then the word that nothing follows. */
@@ -474,9 +465,9 @@ gboolean pipesim_sweep_run_finish(PipesimSweepRun *run, PipesimExit *answer, GEr
 	const guint64 all = run->work.end - run->work.first;
 	PipesimSweepFile *file = run->file;
 
-	if (run->processes.rank > 0)
-		return TRUE;
-	if (run->done >= all && (file == NULL || file->partial == NULL || file->stream == NULL))
+	if (run->processes.rank > 0 ||
+		(run->done >= all &&
+			(file == NULL || file->partial == NULL || file->stream == NULL)))
 		return TRUE;
 	if (run->done >= all) {
 		gboolean ok = fsync(fileno(file->stream)) == 0;

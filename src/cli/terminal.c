@@ -180,9 +180,7 @@ void pipesim_begin_progress(const char *what)
 		console->told = g_get_monotonic_time();
 		pipesim_console_tell(console, PIPESIM_TOLD_PROGRESS, what);
 	}
-	if (console != NULL)
-		return;
-	if (isatty(STDERR_FILENO) != 1)
+	if (console != NULL || isatty(STDERR_FILENO) != 1)
 		return;
 	progress.line = g_strdup(what);
 	progress.began = g_get_monotonic_time();
@@ -203,10 +201,9 @@ void pipesim_show_progress(const char *format, ...)
 {
 	PipesimConsole *console = pipesim_console();
 	va_list arguments;
-	char *line;
 
 	va_start(arguments, format);
-	line = g_strdup_vprintf(format, arguments);
+	char *line = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
 	if (console != NULL) {
 		pipesim_console_tell(console, PIPESIM_TOLD_PROGRESS, line);
@@ -258,11 +255,10 @@ void pipesim_print_progress(const char *what, guint64 done, guint64 all)
 
 void pipesim_say(const char *format, ...)
 {
-	g_autofree char *line = NULL;
 	va_list arguments;
 
 	va_start(arguments, format);
-	line = g_strdup_vprintf(format, arguments);
+	g_autofree char *line = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
 	if (pipesim_console() == NULL)
 		g_printerr("%s\n", line);

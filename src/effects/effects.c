@@ -312,11 +312,11 @@ static gboolean add_power(const Task *task, GError **error)
 {
 	g_autoptr(PipesimHistories) histories =
 		pipesim_histories_new(task->traces, task->n, error);
-	PipesimPowerFit *fit;
 
 	if (histories == NULL)
 		return FALSE;
-	fit = pipesim_power_fit(histories, task->calibration->means, task->whole);
+	PipesimPowerFit *fit =
+		pipesim_power_fit(histories, task->calibration->means, task->whole);
 	task->effects->power = fit;
 	tell_verdict(task);
 	if (fit->verdict == PIPESIM_POWER_FITTED || fit->verdict == PIPESIM_POWER_INDEPENDENT) {
@@ -334,7 +334,6 @@ static gboolean add_contention(const Task *task, gint64 sms, GError **error)
 	PipesimContentionFit *fit = pipesim_contention_fit(
 		task->traces, task->n, task->calibration->message_bytes, sms);
 	PipesimContention *contention;
-	gboolean waits, moves;
 
 	task->effects->contention = fit;
 	if (sms > 0 && fit->impl[FALSE] == NULL)
@@ -348,9 +347,10 @@ static gboolean add_contention(const Task *task, gint64 sms, GError **error)
 			"measured alone: they are not used",
 			fit->lonely);
 	contention = pipesim_contention_new();
-	waits = fit->impl[FALSE] != NULL &&
-		fill_kinds(task, WAITING, "receive contention", contention->slowdown);
-	moves = fit->impl[TRUE] != NULL &&
+	gboolean waits = fit->impl[FALSE] != NULL &&
+			 fill_kinds(task, WAITING, "receive contention", contention->slowdown);
+	gboolean moves =
+		fit->impl[TRUE] != NULL &&
 		fill_kinds(task, MOVING, "slowdown beside a message", contention->moving);
 	if (!waits)
 		pipesim_notice(task->notices,
@@ -417,7 +417,6 @@ static gboolean read_list(const Task *task, const char *key, gint64 least, gint6
 	gint64 **out, guint *n, GError **error)
 {
 	const PipesimTrace *trace = NULL;
-	g_auto(GStrv) items = NULL;
 
 	*n = 0;
 	for (guint t = 0; t < task->n && trace == NULL; t++)
@@ -425,7 +424,7 @@ static gboolean read_list(const Task *task, const char *key, gint64 least, gint6
 			trace = task->traces[t];
 	if (trace == NULL)
 		return TRUE;
-	items = g_strsplit(pipesim_trace_get(trace, key), ";", -1);
+	g_auto(GStrv) items = g_strsplit(pipesim_trace_get(trace, key), ";", -1);
 	*n = g_strv_length(items);
 	*out = g_new(gint64, *n + 1);
 	for (guint i = 0; i < *n; i++) {
@@ -558,12 +557,11 @@ PipesimCalibration *pipesim_costs_from_traces(
 {
 	g_autoptr(GPtrArray) traces = pipesim_traces_read(
 		&(PipesimTraceFiles){.paths = paths, .progress = options->progress}, error);
-	g_autoptr(PipesimCalibration) calibration = NULL;
 	g_autoptr(PipesimEffects) effects = NULL;
 
 	if (traces == NULL)
 		return NULL;
-	calibration = pipesim_calibrate(
+	g_autoptr(PipesimCalibration) calibration = pipesim_calibrate(
 		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
 	if (calibration != NULL)
 		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,

@@ -90,11 +90,10 @@ static Cell describe(const PipesimTraceRow *row, guint trace)
 /* Bursts of a rested chip tell something else: pipesim_loops_calibrate(). */
 static gboolean is_repetition(const PipesimTraceRow *row)
 {
-	if (row->status != PIPESIM_STATUS_OK || row->part)
-		return FALSE;
-	return row->what.series == PIPESIM_SERIES_MOVING || pipesim_row_is_op(row) ||
-	       (row->what.series == PIPESIM_SERIES_RESIDENT &&
-		       !g_str_equal(row->what.load_mode, PIPESIM_LOAD_RESTED));
+	return row->status == PIPESIM_STATUS_OK && !row->part &&
+	       (row->what.series == PIPESIM_SERIES_MOVING || pipesim_row_is_op(row) ||
+		       (row->what.series == PIPESIM_SERIES_RESIDENT &&
+			       !g_str_equal(row->what.load_mode, PIPESIM_LOAD_RESTED)));
 }
 
 /* @found: a set of them */
@@ -105,11 +104,10 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 	for (guint t = 0; t < n; t++)
 		pipesim_each (const PipesimTraceRow, row, traces[t]->rows) {
 			const Cell key = describe(row, t);
-			Cell *cell;
 
 			if (!is_repetition(row))
 				continue;
-			cell = g_hash_table_lookup(found, &key);
+			Cell *cell = g_hash_table_lookup(found, &key);
 			if (cell == NULL) {
 				cell = g_memdup2(&key, sizeof key);
 				cell->times = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -164,7 +162,6 @@ static void add_cells(PipesimContentionFit *fit, const GPtrArray *cells, GHashTa
 
 	pipesim_each_in (const Cell, cell, cells) {
 		const Cell *alone = cell->alone ? NULL : find_alone(found, cell);
-		guint k;
 
 		if (cell->alone)
 			continue;
@@ -172,7 +169,7 @@ static void add_cells(PipesimContentionFit *fit, const GPtrArray *cells, GHashTa
 			fit->lonely += cell->times->len;
 			continue;
 		}
-		k = GPOINTER_TO_UINT(g_hash_table_lookup(place, &cell->beside));
+		guint k = GPOINTER_TO_UINT(g_hash_table_lookup(place, &cell->beside));
 		if (k == 0) {
 			g_array_append_val(fit->parts, cell->beside);
 			k = fit->parts->len;

@@ -121,10 +121,9 @@ static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *fo
 	for (guint s = 0; s < f->n_sorts; s++) {
 		const double median = (double)sort_at(f->histories, s)->median;
 		Class *class = &classes[f->class_of[s]];
-		PipesimSums all;
 		double a, b;
 
-		all = line_of(f, s, TRUE, &a, &b);
+		PipesimSums all = line_of(f, s, TRUE, &a, &b);
 		if (all.n < 1)
 			continue;
 		class->free_a += all.n * a;
@@ -310,18 +309,17 @@ static guint leave_slow_outliers(PipesimPowerSearch *f, const PipesimPowerForm *
 {
 	g_autofree double *off = g_new(double, f->n_index), *sorted = NULL;
 	const guint n = f->n_index;
-	double limit, middle;
 
 	for (guint k = 0; k < n; k++)
 		off[k] = off_line(f, k, form->threshold, TRUE);
 	sorted = g_memdup2(off, n * sizeof *off);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
-	middle = sorted[n / 2];
+	double middle = sorted[n / 2];
 	for (guint k = 0; k < n; k++)
 		sorted[k] = fabs(off[k] - middle);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	/* The standard deviation of normal values is 1.4826 times their median distance. */
-	limit = middle + MAX(SLOW_SPREADS * 1.4826 * sorted[n / 2], LEAST_SLOW);
+	double limit = middle + MAX(SLOW_SPREADS * 1.4826 * sorted[n / 2], LEAST_SLOW);
 	f->n_index = 0;
 	for (guint k = 0; k < n; k++)
 		if (off[k] <= limit)
@@ -350,7 +348,6 @@ static void find_ends(PipesimPowerSearch *f, gboolean means)
 		g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Loaded));
 		PipesimPowerEnds *ends = &f->ends[s];
 		double sum = 0;
-		guint n;
 
 		for (guint k = 0; k < f->n_index; k++) {
 			const guint i = f->index[k];
@@ -360,7 +357,7 @@ static void find_ends(PipesimPowerSearch *f, gboolean means)
 				continue;
 			g_array_append_val(ops, loaded);
 		}
-		n = MAX(ops->len / RESTED_PART, LEAST_RESTED);
+		guint n = MAX(ops->len / RESTED_PART, LEAST_RESTED);
 		*ends = (PipesimPowerEnds){0, 0};
 		if (2 * n > ops->len)
 			continue;

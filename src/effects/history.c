@@ -72,7 +72,6 @@ static GArray *list_places(PipesimHistories *histories, PipesimTrace *const *tra
 		pipesim_each (const PipesimTraceRow, row, traces[t]->rows) {
 			PipesimHistorySort sort = {
 				.what = row->what, .rank = row->rank, .trace = t};
-			guint at;
 
 			if ((row->what.series != PIPESIM_SERIES_GOVERNOR &&
 				    row->what.series != PIPESIM_SERIES_WAITING) ||
@@ -82,7 +81,7 @@ static GArray *list_places(PipesimHistories *histories, PipesimTrace *const *tra
 				sort.what.chunk = "";
 			sort.waits =
 				g_str_equal(sort.what.component, PIPESIM_RECEIVE_COMPONENT);
-			at = GPOINTER_TO_UINT(g_hash_table_lookup(found, &sort));
+			guint at = GPOINTER_TO_UINT(g_hash_table_lookup(found, &sort));
 			if (at == 0) {
 				g_array_append_val(histories->sorts, sort);
 				at = histories->sorts->len;
@@ -172,12 +171,11 @@ static void settle_sort(
 		const guint from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
 		const guint to = MIN(i + NEIGHBOURS + 1, n);
 		const gint64 own = op_at(histories, g_array_index(index, guint, i))->duration;
-		gint64 usual;
 
 		for (guint k = from; k < to; k++)
 			times[k - from] =
 				op_at(histories, g_array_index(index, guint, k))->duration;
-		usual = median_of(times, to - from);
+		gint64 usual = median_of(times, to - from);
 		outlier[i] = ABS(own - usual) > usual / OUTLIER;
 	}
 	sort->n = 0;
@@ -214,13 +212,12 @@ PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GE
 	g_autoptr(PipesimHistories) histories = g_new0(PipesimHistories, 1);
 	g_autoptr(GPtrArray) index = /* of each sort, its ops that are fitted so far */
 		g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
-	g_autoptr(GArray) places = NULL;
 	guint end;
 
 	histories->sorts = g_array_new(FALSE, FALSE, sizeof(PipesimHistorySort));
 	histories->ops = g_array_new(FALSE, FALSE, sizeof(PipesimHistoryOp));
 	histories->runs = g_array_new(FALSE, FALSE, sizeof(PipesimHistory));
-	places = list_places(histories, traces, n);
+	g_autoptr(GArray) places = list_places(histories, traces, n);
 	for (guint i = 0; i < places->len; i = end) {
 		const Place *first = &g_array_index(places, Place, i);
 

@@ -63,14 +63,13 @@ static void add_both(const Task *task, Wish with, double sums[2], guint *n)
 {
 	Wish without = with;
 	guint ops = 0;
-	double a, b;
 
 	if (with.rest == RESTED_BESIDE)
 		without.rest = RESTED_ALONE;
 	else
 		without.moving = FALSE;
-	a = mean_of(task, &without, &ops);
-	b = mean_of(task, &with, &ops);
+	double a = mean_of(task, &without, &ops);
+	double b = mean_of(task, &with, &ops);
 	if (a <= 0 || b <= 0)
 		return;
 	sums[0] += a;
@@ -102,7 +101,6 @@ static void add_exchange(const Task *task)
 	static const guint phases[] = {PIPESIM_B, PIPESIM_I, PIPESIM_W};
 	const gint64 ranks = largest(task, PIPESIM_SERIES_EXCHANGE, FALSE) + 1;
 	double sums[2] = {0, 0};
-	gint64 ppm;
 
 	for (gint64 rank = 0; rank < ranks; rank++)
 		for (guint p = 0; p < G_N_ELEMENTS(phases); p++)
@@ -112,7 +110,7 @@ static void add_exchange(const Task *task)
 				sums, &task->loops->exchange_ops);
 	if (sums[0] <= 0 || task->costs->power == NULL)
 		return;
-	ppm = to_ppm(sums[1] / sums[0]);
+	gint64 ppm = to_ppm(sums[1] / sums[0]);
 	if (ppm < PIPESIM_PPM - NOISE)
 		pipesim_notice(task->notices,
 			"ops of ranks that exchange messages take %.1f %% less than without "
@@ -148,7 +146,6 @@ static GArray *list_loop(const Task *task)
 			const gint64 key =
 				((gint64)row->rank * (1 << 24) + row->what.stage) * 16 +
 				row->what.phase;
-			double *sustained;
 			guint n = 0;
 
 			if (row->what.series != PIPESIM_SERIES_RESIDENT ||
@@ -156,7 +153,7 @@ static GArray *list_loop(const Task *task)
 				row->part ||
 				!g_str_equal(row->what.load_mode, PIPESIM_LOAD_STEADY))
 				continue;
-			sustained = g_hash_table_lookup(known, &key);
+			double *sustained = g_hash_table_lookup(known, &key);
 			if (sustained == NULL) {
 				sustained = g_new(double, 1);
 				*sustained = mean_of(&one, &wish, &n);
@@ -328,22 +325,19 @@ static void add_step(const Task *task)
 	const gint64 stages = largest(task, PIPESIM_SERIES_STEP, TRUE) + 1;
 	Wish wish = {PIPESIM_SERIES_STEP, PIPESIM_F, -1, -1, -1, "begin", -1, ANY};
 	guint *n = &task->loops->step_ops;
-	g_autofree gint64 *edge = NULL;
-	PipesimStepCosts *step;
-	double begin, first, next;
 
 	if (stages <= 0)
 		return;
-	step = g_new0(PipesimStepCosts, 1);
-	begin = mean_of(task, &wish, n);
+	PipesimStepCosts *step = g_new0(PipesimStepCosts, 1);
+	double begin = mean_of(task, &wish, n);
 	wish.component = "chunk";
 	wish.microbatch = 0;
-	first = mean_of(task, &wish, n);
+	double first = mean_of(task, &wish, n);
 	wish.microbatch = 1;
-	next = mean_of(task, &wish, n);
+	double next = mean_of(task, &wish, n);
 	/* Until the first op, and what that takes longer than the next ones; 0: not measured. */
 	step->begin = (gint64)llround(begin + MAX(first - next, 0));
-	edge = g_new0(gint64, (gsize)stages * PIPESIM_N_EDGES);
+	g_autofree gint64 *edge = g_new0(gint64, (gsize)stages * PIPESIM_N_EDGES);
 	for (gint64 stage = 0; stage < stages && edge != NULL; stage++)
 		if (!find_edges(task, stage, &edge[stage * PIPESIM_N_EDGES]))
 			g_clear_pointer(&edge, g_free);

@@ -25,12 +25,11 @@ static void run_form(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
 	const double tau = pipesim_power_constant(form->tau);
 	/* By sort, and behind the last one what a waiting receive draws. */
-	g_autofree double *load = NULL;
 
 	if (f->tau == form->tau)
 		return;
 	f->tau = form->tau;
-	load = g_new(double, f->n_sorts + (gsize)1);
+	g_autofree double *load = g_new(double, f->n_sorts + (gsize)1);
 	for (guint s = 0; s <= f->n_sorts; s++)
 		load[s] = f->load[f->class_of[s]];
 	pipesim_each (const PipesimHistory, run, f->histories->runs) {
@@ -289,11 +288,10 @@ static void fit_load(
 		for (gint sign = -1; sign <= 1; sign += 2)
 			for (;;) {
 				const gint to = at + sign * load_steps[k];
-				double now;
 
 				if (to < 0 || to > MOST_LOAD)
 					break;
-				now = score_load(f, form, base, alone,
+				double now = score_load(f, form, base, alone,
 					(double)(to - from) / 100, &unseen);
 				if (now >= least * (1 - 1e-9))
 					break;
@@ -318,10 +316,9 @@ void pipesim_power_apply(PipesimPowerSearch *f, const PipesimPowerForm *form)
 PipesimPowerForm pipesim_power_search(PipesimPowerSearch *f, gboolean loads, double *unseen)
 {
 	const guint n_work = f->n_classes - (f->has_waits ? 1 : 0);
-	PipesimPowerForm form;
 
 	f->tau = -1;
-	form = search_grid(f);
+	PipesimPowerForm form = search_grid(f);
 	refine(f, &form, PIPESIM_FOLDS, 8);
 	/* Loads of kinds move the form, and the form loads. */
 	for (guint round = 0; loads && round < LOAD_ROUNDS; round++) {

@@ -197,7 +197,6 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
 	g_autofree gint64 *figures = g_new0(gint64, (gsize)n * 3 * ranks);
 	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, ranks);
-	gboolean ok;
 
 	for (guint i = 0; i < n; i++) {
 		gint64 *own = &figures[(gsize)i * 3 * ranks];
@@ -210,7 +209,7 @@ static gboolean run_lanes(const PipesimFamily *family, const PipesimCosts *const
 			.last_end = own + 2 * ranks};
 		steps[i] = &room[i];
 	}
-	ok = pipesim_lanes_run(family->lanes, steps, n);
+	gboolean ok = pipesim_lanes_run(family->lanes, steps, n);
 	for (guint i = 0; i < n; i++) {
 		ok = ok && pipesim_moments_weigh(
 				   family->moments[0], room[i].job.times, costs[i], fullest);
@@ -279,7 +278,6 @@ static void make_once(
 void pipesim_family_run(
 	PipesimFamily *family, const PipesimCosts *const *costs, guint n, PipesimBrief *briefs)
 {
-	g_autofree PipesimPoint *points = NULL;
 	g_autofree PipesimRun **runs = NULL;
 	gboolean plain = TRUE;
 	PipesimShape shape;
@@ -294,11 +292,10 @@ void pipesim_family_run(
 		plain = plain && pipesim_split_check(costs[i], &shape, NULL);
 	if (plain)
 		make_once(family, &shape, costs[0]);
-	if (plain && is_free(family) && run_lanes(family, costs, n, briefs))
+	if ((plain && is_free(family) && run_lanes(family, costs, n, briefs)) ||
+		(plain && family->shared != NULL && run_shared(family, costs, n, briefs)))
 		return;
-	if (plain && family->shared != NULL && run_shared(family, costs, n, briefs))
-		return;
-	points = g_new(PipesimPoint, n);
+	g_autofree PipesimPoint *points = g_new(PipesimPoint, n);
 	runs = g_new(PipesimRun *, n);
 	for (guint i = 0; i < n; i++)
 		points[i] = (PipesimPoint){.scenario = &family->scenario, .costs = costs[i]};
@@ -388,20 +385,16 @@ gboolean pipesim_family_path(
 	PipesimFamily *family, const PipesimCosts *costs, PipesimFamilyPath *path)
 {
 	const PipesimProgram *program = family->program;
-	g_autoptr(PipesimTimes) times = NULL;
-	g_autofree gint64 *end = NULL;
-	g_autofree guint32 *from = NULL;
 	gint64 ops;
-	Walk walk;
 
 	if (!is_free(family) || !is_plain(costs))
 		return FALSE;
-	times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	if (times->tail == NULL || times->reduce != NULL)
 		return FALSE;
-	end = g_new(gint64, program->n_ops);
-	from = g_new(guint32, program->n_ops);
-	walk = (Walk){program, times, end, from};
+	g_autofree gint64 *end = g_new(gint64, program->n_ops);
+	g_autofree guint32 *from = g_new(guint32, program->n_ops);
+	Walk walk = (Walk){program, times, end, from};
 	for (guint i = 0; i < family->lanes->n_ops; i++)
 		run_op(&walk, family->lanes->ops[i].rank, family->lanes->order[i]);
 	/* The rank that is done last. */
@@ -426,19 +419,15 @@ gboolean pipesim_family_path(
 gboolean pipesim_family_held(
 	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts)
 {
-	g_autoptr(PipesimTimes) times = NULL;
-
 	if (!is_free(family) || !is_plain(costs))
 		return FALSE;
-	times = pipesim_times_new(costs, &family->program->shape);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &family->program->shape);
 	pipesim_moments_counts(family->moments[0], times, rank, counts);
 	return TRUE;
 }
 
 gboolean pipesim_family_peaks(PipesimFamily *family, const PipesimCosts *costs, gint64 *peaks)
 {
-	g_autofree PipesimFullest *fullest = NULL;
-	g_autoptr(PipesimTimes) times = NULL;
 	PipesimShape shape;
 
 	if (!is_plain(costs) ||
@@ -447,8 +436,8 @@ gboolean pipesim_family_peaks(PipesimFamily *family, const PipesimCosts *costs, 
 	make_once(family, &shape, costs);
 	if (!is_free(family))
 		return FALSE;
-	times = pipesim_times_new(costs, &shape);
-	fullest = g_new(PipesimFullest, shape.ranks);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &shape);
+	g_autofree PipesimFullest *fullest = g_new(PipesimFullest, shape.ranks);
 	if (!pipesim_moments_weigh(family->moments[0], times, costs, fullest))
 		return FALSE;
 	for (guint rank = 0; rank < shape.ranks; rank++)

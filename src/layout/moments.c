@@ -291,16 +291,14 @@ PipesimMoments *pipesim_moments_new(const PipesimStep *step, const PipesimCosts 
 {
 	const PipesimShape *shape = &step->job.order->shape;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
-	g_autofree PipesimBesides *besides = NULL;
-	PipesimMoments *moments;
 
 	if (step->job.runtime->keeps_buffers || shape->chunks > DIGITS || shape->copies > 2 ||
 		shape->microbatches > G_MAXINT16)
 		return NULL;
-	besides = count_besides(step, costs);
+	g_autofree PipesimBesides *besides = count_besides(step, costs);
 	if (besides == NULL)
 		return NULL;
-	moments = walk(step->program, besides);
+	PipesimMoments *moments = walk(step->program, besides);
 	if (step->job.runtime->keeps_for_weight)
 		moments->between = g_new0(gboolean, n);
 	moments->late = step->job.times->late != NULL;
@@ -426,10 +424,9 @@ void pipesim_moments_counts(
 	const guint chunks = moments->shape.chunks;
 	g_autofree Weights *weights = g_new(Weights, chunks);
 	PipesimFullest none = {.peak = -1};
-	const Moment *moment;
 
 	weights_of(moments, times, rank, weights);
-	moment = find_fullest(moments, rank, weights, 0, &none);
+	const Moment *moment = find_fullest(moments, rank, weights, 0, &none);
 	for (guint i = 0; i < 3 * chunks; i++)
 		counts[i] = moment != NULL
 				    ? moment->counts[N_COUNTS * (i % chunks) + i / chunks]

@@ -301,13 +301,12 @@ static void G_GNUC_PRINTF(4, 5)
 {
 	const PipesimIniLine *at =
 		key != NULL ? pipesim_ini_find(reader->ini, group, key) : NULL;
-	g_autofree char *message = NULL;
 	va_list args;
 
 	if (at == NULL)
 		at = pipesim_ini_find(reader->ini, group, NULL);
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	g_autofree char *message = g_strdup_vprintf(format, args);
 	va_end(args);
 	pipesim_ini_fault(reader->ini, at != NULL ? at->line : 1,
 		at != NULL && at->key != NULL ? at->value_column : 1, "[%s]%s%s: %s", group,
@@ -330,10 +329,9 @@ static const char *parse_whole(const char *text, const Key *key, gint64 *out)
 static gint64 *parse_list(const char *text, const Key *key, guint *n)
 {
 	g_auto(GStrv) items = g_strsplit(text, ";", -1);
-	g_autofree gint64 *values = NULL;
 
 	*n = g_strv_length(items);
-	values = g_new(gint64, *n + 1);
+	g_autofree gint64 *values = g_new(gint64, *n + 1);
 	for (guint i = 0; i < *n; i++)
 		if (parse_whole(g_strstrip(items[i]), key, &values[i]) != NULL)
 			return NULL;

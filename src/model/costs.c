@@ -24,14 +24,13 @@ PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight, gin
 {
 	const gint64 times[] = {forward, input, weight, p2p, MAX(overlapped, 0)};
 	static const char *const of[] = {"F", "I", "W", "P2P", "FB"};
-	PipesimCosts *costs;
 
 	for (guint i = 0; i < G_N_ELEMENTS(times); i++)
 		if (times[i] < 0 || times[i] > PIPESIM_MAX_TIME_NS)
 			return pipesim_refuse_null(error,
 				"%s is %" G_GINT64_FORMAT " ns; from 0 to %" G_GINT64_FORMAT,
 				of[i], times[i], PIPESIM_MAX_TIME_NS);
-	costs = g_new0(PipesimCosts, 1);
+	PipesimCosts *costs = g_new0(PipesimCosts, 1);
 	costs->time[PIPESIM_F] = forward;
 	costs->time[PIPESIM_I] = input;
 	costs->time[PIPESIM_W] = weight;

@@ -340,20 +340,17 @@ gboolean pipesim_jitter_can_draw(const PipesimCosts *costs)
 PipesimJitter *pipesim_jitter_measured(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
-	g_autofree Part *parts = NULL;
-	PipesimJitter *jitter;
-
 	if (!pipesim_jitter_can_draw(costs))
 		return pipesim_refuse_null(
 			error, "no distribution of times to draw from: nothing was measured");
-	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
+	PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
 	/* Of more ranks than are told apart, evenly chosen ones. */
 	jitter->n_speeds = MIN(costs->n_measured_ranks, PIPESIM_MAX_SPEEDS);
 	for (guint i = 0; i < jitter->n_speeds; i++)
 		jitter->speed[i] = (guint32)pipesim_time_scale(
 			costs->measured_ranks[i * costs->n_measured_ranks / jitter->n_speeds],
 			1 << PIPESIM_SPEED_BITS, 1000000);
-	parts = g_new(Part, costs->components->len);
+	g_autofree Part *parts = g_new(Part, costs->components->len);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		const guint n = list_parts(parts, costs, shape, kind);
 

@@ -28,11 +28,9 @@ PipesimNetwork *pipesim_network_new(void)
 
 PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network)
 {
-	PipesimNetwork *copy;
-
 	if (network == NULL)
 		return NULL;
-	copy = g_memdup2(network, sizeof *network);
+	PipesimNetwork *copy = g_memdup2(network, sizeof *network);
 	copy->nic_of =
 		g_memdup2(network->nic_of, network->ranks_per_node * sizeof *network->nic_of);
 	return copy;
@@ -55,7 +53,6 @@ static PipesimLinkId make_link(guint sort, guint a, guint way, guint b)
 /* Of @bytes; G_MAXINT64 where it is longer than is simulated. */
 static gint64 hold_of(gint64 bytes, const PipesimLinkSpeed *speed)
 {
-	__extension__ __int128 ns;
 	gint64 work;
 
 	if (speed->bandwidth == 0)
@@ -63,7 +60,7 @@ static gint64 hold_of(gint64 bytes, const PipesimLinkSpeed *speed)
 	/* One word is divided faster than two. */
 	if (!__builtin_mul_overflow(bytes, NS_PER_SECOND, &work))
 		return work / speed->bandwidth + (work % speed->bandwidth > 0);
-	ns = bytes;
+	__extension__ __int128 ns = bytes;
 	ns = (ns * NS_PER_SECOND + speed->bandwidth - 1) / speed->bandwidth;
 	return ns > PIPESIM_MAX_TIME_NS ? G_MAXINT64 : (gint64)ns;
 }

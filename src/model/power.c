@@ -110,12 +110,10 @@ static inline guint64 halve(guint64 exponent)
 /* exp(-@dt / @constant), in units of 2^-62. */
 static guint64 decay(gint64 dt, gint64 constant)
 {
-	Unsigned exponent;
-
 	/* What there mostly is takes a division of 64 bits. */
 	if (dt < G_GINT64_CONSTANT(1) << 31)
 		return halve((guint64)dt * LOG2_E / (guint64)constant);
-	exponent = (Unsigned)(guint64)dt * LOG2_E / (guint64)constant;
+	Unsigned exponent = (Unsigned)(guint64)dt * LOG2_E / (guint64)constant;
 	return exponent >> 64 != 0 ? 0 : halve((guint64)exponent);
 }
 
@@ -190,10 +188,9 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	 * settled by then. */
 	for (guint n = 1; sustained > 0; n++) {
 		const gint64 part = MIN(sustained, piece);
-		gint64 took_part;
 
 		advance(power, &now, part / 2, load);
-		took_part = take(power, &now, kind, part);
+		gint64 took_part = take(power, &now, kind, part);
 		took = pipesim_add_capped(took, took_part);
 		sustained -= part;
 		if (sustained > 0)

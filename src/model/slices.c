@@ -3,7 +3,6 @@
 gboolean pipesim_slicing_parse_lengths(
 	PipesimSlicing *slicing, const char *text, const char *what, GError **error)
 {
-	g_auto(GStrv) items = NULL;
 	guint64 sum = 0;
 
 	slicing->how = strcmp(text, "work") == 0   ? PIPESIM_SLICES_WORK
@@ -12,7 +11,7 @@ gboolean pipesim_slicing_parse_lengths(
 	if (slicing->how != PIPESIM_SLICES_EVEN || strcmp(text, "even") == 0)
 		return TRUE;
 	slicing->how = PIPESIM_SLICES_LIST;
-	items = g_strsplit(text, ",", -1);
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	slicing->n = g_strv_length(items);
 	if (slicing->n > PIPESIM_MAX_SLICES)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: %u slices; at most %u",

@@ -44,9 +44,9 @@ static gboolean fit_slices(const PipesimCosts *costs, const PipesimShape *shape,
 gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
-	if (costs->cutter != NULL && !costs->cutter->check(costs->cutter, shape, error))
-		return FALSE;
-	if (costs->op_times != NULL && !pipesim_op_times_fit(costs->op_times, shape, error))
+	if ((costs->cutter != NULL && !costs->cutter->check(costs->cutter, shape, error)) ||
+		(costs->op_times != NULL &&
+			!pipesim_op_times_fit(costs->op_times, shape, error)))
 		return FALSE;
 	if (shape->sliced && !fit_slices(costs, shape, error))
 		return FALSE;
@@ -112,14 +112,13 @@ static void sift_down(Division *d, guint32 at)
 static void count_places(Division *d, guint64 each)
 {
 	const gsize n = (gsize)d->shape->ranks * d->shape->chunks;
-	gsize placed;
 
 	for (gsize at = 0; at < n; at++)
 		if (d->stage_of[at] != G_MAXUINT32)
 			d->first_place[d->stage_of[at] + 1]++;
 	for (guint stage = 0; stage < d->shape->stages; stage++)
 		d->first_place[stage + 1] += d->first_place[stage];
-	placed = d->first_place[d->shape->stages];
+	gsize placed = d->first_place[d->shape->stages];
 	/* The end of each goes down to its begin. */
 	for (gsize at = n; at-- > 0;) {
 		const guint32 stage = d->stage_of[at];
@@ -175,11 +174,6 @@ guint64 *pipesim_split_layers(
 	const guint64 each = costs->model_layers / shape->stages;
 	const gsize n_places = (gsize)shape->ranks * shape->chunks;
 	g_autofree guint32 *own = NULL, *place = NULL, *heap = NULL, *next = NULL;
-	g_autofree gsize *first_place = NULL;
-	g_autofree guint8 *longer = NULL;
-	g_autofree Wide *load = NULL, *key = NULL;
-	guint64 *first;
-	Division d;
 
 	if (!costs->whole_layers || each == 0 || costs->model_layers % shape->stages == 0)
 		return NULL;
@@ -196,11 +190,11 @@ guint64 *pipesim_split_layers(
 	place = g_new(guint32, n_places);
 	heap = g_new(guint32, shape->ranks);
 	next = g_new0(guint32, shape->ranks);
-	first_place = g_new0(gsize, (gsize)shape->stages + 1);
-	longer = g_new0(guint8, shape->stages);
-	load = g_new0(Wide, shape->ranks);
-	key = g_new(Wide, shape->ranks);
-	d = (Division){costs, shape, stage_of, first_place, place, load, key, heap,
+	g_autofree gsize *first_place = g_new0(gsize, (gsize)shape->stages + 1);
+	g_autofree guint8 *longer = g_new0(guint8, shape->stages);
+	g_autofree Wide *load = g_new0(Wide, shape->ranks);
+	g_autofree Wide *key = g_new(Wide, shape->ranks);
+	Division d = (Division){costs, shape, stage_of, first_place, place, load, key, heap,
 		shape->ranks, next};
 	count_places(&d, each);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
@@ -210,7 +204,7 @@ guint64 *pipesim_split_layers(
 	for (guint rank = shape->ranks / 2; rank-- > 0;)
 		sift_down(&d, rank);
 	choose_longer(&d, costs->model_layers % shape->stages, longer);
-	first = g_new(guint64, (gsize)shape->stages + 1);
+	guint64 *first = g_new(guint64, (gsize)shape->stages + 1);
 	first[0] = 0;
 	for (guint stage = 0; stage < shape->stages; stage++)
 		first[stage + 1] = first[stage] + each + longer[stage];
@@ -232,7 +226,6 @@ char *pipesim_split_describe(
 	const guint64 layers = costs->model_layers, each = layers / shape->stages;
 	g_autoptr(GString) words = NULL;
 	PipesimNumber number;
-	gint64 share;
 
 	if (costs->cutter != NULL && costs->cutter->words != NULL)
 		return g_strdup(costs->cutter->words);
@@ -273,7 +266,7 @@ char *pipesim_split_describe(
 		return g_string_free(g_steal_pointer(&words), FALSE);
 	}
 	/* As ms are printed: 2.5, 0.333. */
-	share = pipesim_time_scale(1000000, (gint64)layers, shape->stages);
+	gint64 share = pipesim_time_scale(1000000, (gint64)layers, shape->stages);
 	pipesim_print_ms(number, (share + 500) / 1000 * 1000);
 	g_string_append_printf(words,
 		"%s layers per stage (%" G_GUINT64_FORMAT

@@ -207,7 +207,6 @@ static gboolean read_header(Lines *of, const PipesimCsvRecord *record, GError **
 static gboolean find_twice(const Reader *reader, guint **line_of, GError **error)
 {
 	const guint64 all = (guint64)reader->parts * reader->microbatches;
-	g_autofree guint *lines = NULL;
 
 	/* A number far too high is told as what is missing before it, not as lack of memory. */
 	if (all > PIPESIM_MAX_OP_TIMES)
@@ -215,7 +214,7 @@ static gboolean find_twice(const Reader *reader, guint **line_of, GError **error
 			"%u stages of %u micro-batches; %" G_GUINT64_FORMAT
 			" times of both together are the most",
 			reader->parts, reader->microbatches, PIPESIM_MAX_OP_TIMES);
-	lines = g_try_new0(guint, all);
+	g_autofree guint *lines = g_try_new0(guint, all);
 	if (lines == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"times of %" G_GUINT64_FORMAT " ops do not fit in memory", all);

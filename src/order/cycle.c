@@ -46,11 +46,10 @@ GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from)
 static void append_place(const PipesimWaiting *waiting, guint32 index, GString *out)
 {
 	GError *error = NULL;
-	const PipesimErrorPrivate *place;
 
 	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "-");
 	waiting->locate(waiting->data, index, error);
-	place = pipesim_error_location(error);
+	const PipesimErrorPrivate *place = pipesim_error_location(error);
 	g_string_append_printf(out, "\n%s:%u:%u: ", place->path, place->line, place->column);
 	g_error_free(error);
 }

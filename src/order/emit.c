@@ -21,11 +21,10 @@ static PipesimLoop *last_loop(PipesimEmitter *out)
 /* Room for one more element of @size bytes in @array. */
 static gboolean grow(PipesimEmitter *out, gpointer *array, guint32 n, guint32 *room, gsize size)
 {
-	gpointer grown;
-
 	if (n < *room)
 		return TRUE;
-	grown = n < MAX_VERBS ? g_try_realloc_n(*array, 2 * (gsize)n + 64, size) : NULL;
+	gpointer grown =
+		n < MAX_VERBS ? g_try_realloc_n(*array, 2 * (gsize)n + 64, size) : NULL;
 	if (grown == NULL) {
 		out->too_long = TRUE;
 		return FALSE;
@@ -52,11 +51,10 @@ static void append(PipesimEmitter *out, PipesimOp verb)
 	const gboolean rank_has_loop = order->n_loops > order->rank_begin[out->n_ranks - 1];
 
 	/* Verbs outside of loops gather in one that runs once. */
-	if (!out->in_loop && !(rank_has_loop && last_loop(out)->count == 1) &&
-		!begin_loop(out, 1))
-		return;
-	if (!grow(out, (gpointer *)&order->verbs, order->n_verbs, &out->verbs_size,
-		    sizeof *order->verbs))
+	if ((!out->in_loop && !(rank_has_loop && last_loop(out)->count == 1) &&
+		    !begin_loop(out, 1)) ||
+		!grow(out, (gpointer *)&order->verbs, order->n_verbs, &out->verbs_size,
+			sizeof *order->verbs))
 		return;
 	verb.phase = out->phase;
 	last_loop(out)->n++;

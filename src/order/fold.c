@@ -213,12 +213,11 @@ PipesimOrder *pipesim_order_fold(
 {
 	PipesimShape shape = *asked;
 	Folder folder = {.shape = &shape, .backward = PIPESIM_NEXT};
-	PipesimOrder *order;
 	gboolean ok = TRUE;
 
 	if (pipesim_shape_slices(&shape) > 1 || !find_placement(&shape, stage_of))
 		return NULL;
-	order = g_atomic_rc_box_new0(PipesimOrder);
+	PipesimOrder *order = g_atomic_rc_box_new0(PipesimOrder);
 	order->shape = shape;
 	order->phases = g_ptr_array_new_with_free_func(g_free);
 	g_ptr_array_add(order->phases, g_strdup(""));

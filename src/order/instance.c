@@ -171,13 +171,12 @@ static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
 	const gint64 share = x->shape.copies > 1 ? 1 : x->chunks;
 	gint64 held = of->times->bytes_until_input + of->times->bytes_until_weight;
 	gint64 freed = of->times->bytes_until_input;
-	Wide limit;
 
 	if (held == 0)
 		held = 1;
 	if (of->whole)
 		freed = held;
-	limit = (Wide)held * share * of->max_activations.num / of->max_activations.den;
+	Wide limit = (Wide)held * share * of->max_activations.num / of->max_activations.den;
 	for (guint lane = 0; lane < x->lanes; lane++) {
 		room->held[lane] = held;
 		room->freed[lane] = freed;

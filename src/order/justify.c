@@ -249,13 +249,12 @@ static gboolean turn_over(PipesimJustifier *j, guint rank, PipesimTurnover chang
 {
 	PipesimTurnover *of = &j->turnovers[2 * (gsize)rank * j->x->per_rank];
 	gboolean any = FALSE;
-	guint at;
 
 	for (guint r = 0; r < PIPESIM_MAX_ROOMS; r++)
 		any |= change.change[r] != 0;
 	if (!any)
 		return FALSE;
-	at = j->n_turnovers[rank]++;
+	guint at = j->n_turnovers[rank]++;
 	for (; at > 0 && of[at - 1].at > change.at; at--)
 		of[at] = of[at - 1];
 	of[at] = change;
@@ -389,7 +388,6 @@ gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
 	const gboolean all = draw(j, EVERYWHERE) == 0;
 	const gint64 middle = (gint64)((double)before * draw(j, 1 << 16) / (1 << 16));
 	const gint64 part = before / 100 * (LEAST_PART + draw(j, MOST_PART - LEAST_PART));
-	gint64 makespan;
 
 	/* By when an op ends looking backwards, the later the less; off at random. */
 	for (guint32 op = 0; op < j->n; op++) {
@@ -397,7 +395,7 @@ gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
 		if (noise && off > 0 && (all || ABS(j->start[op] - middle) < part))
 			j->key[op] += off * ((gint64)draw(j, 1 << 11) - (1 << 10)) / (1 << 10);
 	}
-	makespan = put_all(j, TRUE);
+	gint64 makespan = put_all(j, TRUE);
 	if (makespan < 0)
 		return FALSE;
 	for (guint32 op = 0; op < j->n; op++)

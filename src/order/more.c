@@ -52,11 +52,10 @@ static guint place_of(const Linker *linker, guint rank, const PipesimOp *op)
 static void check_behind(const Linker *linker, guint rank, guint32 before, guint32 after)
 {
 	const PipesimProgram *program = linker->program;
-	g_autoptr(GString) text = NULL;
 
 	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP || before < after)
 		return;
-	text = g_string_new(NULL);
+	g_autoptr(GString) text = g_string_new(NULL);
 	pipesim_op_print(program, rank, &program->ops[after], text);
 	g_string_append(text, " does not come behind ");
 	pipesim_op_print(program, rank, &program->ops[before], text);
@@ -74,9 +73,7 @@ static void find_ops(const Linker *linker)
 			i++) {
 			const PipesimOp *op = &program->ops[i];
 			const gsize place = place_of(linker, rank, op);
-			g_autoptr(GString) text = NULL;
 			guint home = rank;
-			guint32 *at;
 
 			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
 				continue;
@@ -84,12 +81,12 @@ static void find_ops(const Linker *linker)
 				home = pipesim_program_rank(program,
 					linker->forward[place * program->shape.microbatches +
 							op->microbatch]);
-			at = slot(linker, op->kind, (guint)place, op->microbatch);
+			guint32 *at = slot(linker, op->kind, (guint)place, op->microbatch);
 			if (home == rank && *at == PIPESIM_NO_OP) {
 				*at = i;
 				continue;
 			}
-			text = g_string_new(NULL);
+			g_autoptr(GString) text = g_string_new(NULL);
 			pipesim_op_print(program, rank, op, text);
 			if (home != rank)
 				pipesim_fault(linker->places, i,

@@ -41,13 +41,12 @@ static gboolean is_copied(const Planner *x, guint rank, guint32 index)
 {
 	const PipesimOffload *how = x->how;
 	const PipesimOp *op = &x->program->ops[index];
-	guint32 f, b;
 
 	if ((!pipesim_op_has_forward(op) && !pipesim_op_has_backward(op)) ||
 		op->chunk >= how->chunks)
 		return FALSE;
-	f = forward_of(x, rank, op);
-	b = backward_of(x, rank, op);
+	guint32 f = forward_of(x, rank, op);
+	guint32 b = backward_of(x, rank, op);
 	if (how->slots)
 		return due(x, b) - how->end[f] > 6 * how->copy;
 	return b - 1 > f && how->start[b - 1] - how->end[f] >= how->copy;
@@ -62,11 +61,10 @@ static void postpone(const Planner *x)
 	for (guint rank = program->shape.ranks; rank-- > 0;) {
 		const guint32 begin = program->rank_begin[rank];
 		guint32 i = begin;
-		gint64 before;
 
 		while (!pipesim_op_has_backward(&program->ops[i]))
 			i++;
-		before = due(x, i);
+		gint64 before = due(x, i);
 		while (i-- > begin) {
 			const PipesimOp *op = &program->ops[i];
 			const gint64 takes = how->end[i] - how->start[i];
@@ -476,13 +474,12 @@ static gboolean keep_delta(const Packing *x, guint rank)
 			pipesim_op_has_backward(op)
 				? &x->parcels[pipesim_op_backward_slot(program, rank, op)]
 				: NULL;
-		gint64 bytes;
 
 		if (parcel == NULL || !parcel->copied)
 			continue;
-		bytes = parcel_bytes(x, op->kind == PIPESIM_FB
-						? pipesim_op_b_stage(program, rank, op)
-						: pipesim_op_stage(program, rank, op));
+		gint64 bytes = parcel_bytes(x, op->kind == PIPESIM_FB
+						       ? pipesim_op_b_stage(program, rank, op)
+						       : pipesim_op_stage(program, rank, op));
 		if (bytes == 0)
 			return FALSE;
 		parcel->copied = FALSE;
@@ -495,11 +492,10 @@ static gboolean keep_delta(const Packing *x, guint rank)
 static Parcel *parcel_of(const Packing *x, guint rank, guint32 index)
 {
 	const PipesimOp *op = index != PIPESIM_NO_OP ? &x->program->ops[index] : NULL;
-	Parcel *parcel;
 
 	if (op == NULL || !pipesim_op_has_backward(op))
 		return NULL;
-	parcel = &x->parcels[pipesim_op_backward_slot(x->program, rank, op)];
+	Parcel *parcel = &x->parcels[pipesim_op_backward_slot(x->program, rank, op)];
 	return parcel->copied ? parcel : NULL;
 }
 

@@ -329,14 +329,13 @@ static void count_loops(Counting *counting, const PipesimLongLoops *loops, guint
 	const PipesimOrder *order = counting->order;
 	guint64 left = pipesim_long_loops_supersteps(loops, order, phase);
 	guint64 done = G_MAXUINT64;
-	gboolean there;
 
 	if (pipesim_long_loops_added(loops, order, phase) == 0)
 		return;
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
 		counting->limit[rank] = pipesim_loop_before(
 			order, rank, loops->loops[(gsize)phase * order->shape.ranks + rank]);
-	there = count_all(counting);
+	gboolean there = count_all(counting);
 	for (gboolean before = FALSE; left > 1 && !(there && before); left--) {
 		if (counting->n_done == done)
 			return;

@@ -141,11 +141,10 @@ guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 
 void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *format, ...)
 {
-	GError *error;
 	va_list args;
 
 	va_start(args, format);
-	error = pipesim_error_new(PIPESIM_ERROR_INCOMPLETE, NULL, 0, 0, format, args);
+	GError *error = pipesim_error_new(PIPESIM_ERROR_INCOMPLETE, NULL, 0, 0, format, args);
 	va_end(args);
 	if (places->locate != NULL)
 		places->locate(places->data, index, error);
@@ -194,15 +193,13 @@ static void check_pairing(Linker *linker, gsize at)
 static void check_place(Linker *linker, guint32 before, guint32 after, guint32 end)
 {
 	const PipesimProgram *program = linker->program;
-	g_autoptr(GString) text = NULL;
-	guint before_rank, after_rank;
 
 	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP ||
 		(after > before && after < end))
 		return;
-	before_rank = pipesim_program_rank(program, before);
-	after_rank = pipesim_program_rank(program, after);
-	text = g_string_new(NULL);
+	guint before_rank = pipesim_program_rank(program, before);
+	guint after_rank = pipesim_program_rank(program, after);
+	g_autoptr(GString) text = g_string_new(NULL);
 	pipesim_op_print(program, after_rank, &program->ops[after], text);
 	if (before_rank != after_rank) {
 		g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ",
@@ -409,14 +406,14 @@ gboolean pipesim_program_has_pairs(const PipesimProgram *program)
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error)
 {
 	const PipesimShape *shape = &program->shape;
-	g_autoptr(PipesimProgram) split = NULL;
 	guint64 n_pairs = 0;
 
 	for (guint32 i = 0; i < program->n_ops; i++)
 		n_pairs += program->ops[i].kind == PIPESIM_FB;
 	if (n_pairs == 0)
 		return pipesim_program_ref(program);
-	split = pipesim_program_new(shape, program->n_ops + n_pairs, error);
+	g_autoptr(PipesimProgram) split =
+		pipesim_program_new(shape, program->n_ops + n_pairs, error);
 	if (split == NULL)
 		return NULL;
 	memcpy(split->stage_of, program->stage_of,

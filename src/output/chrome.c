@@ -232,7 +232,6 @@ static gboolean find_transfers(
 	const PipesimProgram *program = run->step->program;
 	const guint32 *ops = &program->rank_begin[rank];
 	const gsize most = 2 * (gsize)(ops[1] - ops[0]) + 1;
-	Transfer **free_track;
 
 	transfers->list = g_try_new(Transfer, most);
 	transfers->by_end = g_try_new(Transfer *, most);
@@ -282,7 +281,7 @@ static gboolean find_transfers(
 	for (gsize i = 0; i < transfers->n; i++)
 		transfers->by_end[i] = &transfers->list[i];
 	qsort(transfers->by_end, transfers->n, sizeof(Transfer *), compare_ends);
-	free_track = transfers->by_end;
+	Transfer **free_track = transfers->by_end;
 	for (gsize i = 0; i < transfers->n; i++) {
 		Transfer *transfer = &transfers->list[i];
 

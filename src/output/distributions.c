@@ -45,7 +45,6 @@ gboolean pipesim_distributions_write(
 	g_autoptr(GString) tics = g_string_new(NULL);
 	g_autoptr(GString) data = g_string_new(
 		"# place 5% 25% 75% 95% minimum maximum, per cent of the median\n");
-	g_autoptr(PipesimGnuplot) picture = NULL;
 	guint n = 0;
 
 	pipesim_each_in (const PipesimComponent, component, costs->components) {
@@ -54,7 +53,6 @@ gboolean pipesim_distributions_write(
 		const gint64 drawn[] = {quantile[P5], quantile[P25], quantile[P75],
 			quantile[P95], figures->min, figures->max};
 		const double median = (double)figures->median;
-		g_autofree char *label = NULL;
 
 		if (figures->samples <= 1 || figures->median <= 0)
 			continue;
@@ -64,14 +62,15 @@ gboolean pipesim_distributions_write(
 				pipesim_double(
 					100 * (double)(drawn[k] - figures->median) / median));
 		g_string_append_c(data, '\n');
-		label = g_strdup_printf("%s %s  %s ms", component->component, component->phase,
-			pipesim_ms_fixed(figures->median, 3));
+		g_autofree char *label = g_strdup_printf("%s %s  %s ms", component->component,
+			component->phase, pipesim_ms_fixed(figures->median, 3));
 		pipesim_gnuplot_quote(tics, n > 1 ? ", \\\n\t" : " \\\n\t", label, " %u", n);
 	}
 	if (n == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"nothing to draw: no component was measured more than once");
-	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 	if (picture == NULL)
 		return FALSE;
 	g_string_append(picture->data, data->str);

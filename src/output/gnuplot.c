@@ -23,7 +23,6 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 {
 	const char *extension = pipesim_path_extension(path);
 	const PipesimTerminal *terminal = NULL;
-	PipesimGnuplot *picture;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(terminals); i++)
 		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
@@ -31,7 +30,7 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 	if (terminal == NULL)
 		return pipesim_refuse_null(
 			error, "no picture has the extension of '%s'; %s", path, known);
-	picture = g_new(PipesimGnuplot, 1);
+	PipesimGnuplot *picture = g_new(PipesimGnuplot, 1);
 	*picture = (PipesimGnuplot){
 		.path = g_strdup(path),
 		.script_path = pipesim_path_beside(path, "gp"),
@@ -203,9 +202,6 @@ gboolean pipesim_gnuplot_draw(
 	g_autoptr(GMappedFile) bytes = NULL;
 	g_autofree char *joined = NULL;
 	g_autoptr(GError) cause = NULL;
-	const char *text;
-	gsize length;
-	gboolean done;
 
 	if (!pipesim_write_file(picture->data_path, data->str, data->len, error) ||
 		!pipesim_write_file(picture->script_path, script->str, script->len, error))
@@ -214,7 +210,7 @@ gboolean pipesim_gnuplot_draw(
 	if (draft == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
 			"cannot write a temporary file: %s", g_strerror(errno));
-	done = run_gnuplot(picture, gnuplot, draft, error);
+	gboolean done = run_gnuplot(picture, gnuplot, draft, error);
 	/* Read back, so that a picture keeps what pipesim_write_file() promises of a file. */
 	if (done)
 		bytes = g_mapped_file_new_from_fd(fileno(draft), FALSE, &cause);
@@ -226,8 +222,8 @@ gboolean pipesim_gnuplot_draw(
 			picture->path, cause->message);
 	if (g_mapped_file_get_length(bytes) == 0)
 		return fail_gnuplot(picture, "it drew nothing", error);
-	text = g_mapped_file_get_contents(bytes);
-	length = g_mapped_file_get_length(bytes);
+	const char *text = g_mapped_file_get_contents(bytes);
+	gsize length = g_mapped_file_get_length(bytes);
 	if (picture->boxes && g_str_has_prefix(text, "<?xml")) {
 		text = joined = pipesim_svg_compact(text, length);
 		length = strlen(text);

@@ -12,12 +12,11 @@ void pipesim_figure_member(PipesimJson *json, const char *key, const PipesimFigu
 	const PipesimComparison *comparison, const PipesimRun *run, guint index)
 {
 	static const PipesimNumbers exact = {0};
-	PipesimValue value;
 	g_autofree char *link = NULL;
 
 	if (!pipesim_member(json, key, figure->kind))
 		return;
-	value = pipesim_figure_value(figure, comparison, run, index);
+	PipesimValue value = pipesim_figure_value(figure, comparison, run, index);
 	if (figure->kind == PIPESIM_LINK) {
 		link = pipesim_value_print(figure->kind, value, &exact);
 		pipesim_value(json, PIPESIM_TEXT, (PipesimValue){.text = link});

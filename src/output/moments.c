@@ -43,7 +43,6 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 {
 	const PipesimMemory *memory = &run->report->memory;
 	guint ranks = 0, worst = 0;
-	GString *words;
 
 	if (memory->over == NULL || memory->fits)
 		return NULL;
@@ -54,7 +53,7 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 	}
 	g_autofree char *moment = pipesim_moment_words(&memory->over[worst], worst);
 
-	words = g_string_new("out of memory on ");
+	GString *words = g_string_new("out of memory on ");
 	g_string_append_printf(words, "%s; the limit is ", moment);
 	/* Where both read the same, the difference tells. */
 	if (strcmp(pipesim_bytes(limit), pipesim_bytes(memory->over[worst].bytes)) == 0)

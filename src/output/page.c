@@ -83,10 +83,9 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 	void (*sentences)(const PipesimComparison *comparison, guint width, GString *out))
 {
 	g_autoptr(GString) text = g_string_new(NULL);
-	g_auto(GStrv) lines = NULL;
 
 	sentences(comparison, G_MAXUINT, text);
-	lines = g_strsplit(text->str, "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(text->str, "\n", -1);
 	pipesim_json_open_array(json, key);
 	for (char **line = lines; *line != NULL; line++)
 		if (sentences == pipesim_text_legend && **line != '\0') {
@@ -350,12 +349,11 @@ char *pipesim_page_left_out(const PipesimComparison *comparison)
 {
 	g_autofree gboolean *shown = g_new0(gboolean, comparison->runs->len);
 	const guint64 without = choose_timelines(comparison, shown);
-	GString *text;
 	const char *before = "";
 
 	if (without == 0)
 		return NULL;
-	text = g_string_new("the timelines of ");
+	GString *text = g_string_new("the timelines of ");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
@@ -430,11 +428,10 @@ static gboolean write_page(const GString *data, const char *path, GError **error
 	static const char mark[] = "@DATA@";
 	const char *place = strstr(page_template, mark);
 	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
-	GString *out;
 
 	if (sink == NULL)
 		return FALSE;
-	out = pipesim_sink_text(sink);
+	GString *out = pipesim_sink_text(sink);
 	g_string_append_len(out, page_template, place - page_template);
 	/* Within a script element only this may not stand; in JSON it stands in strings alone. */
 	for (const char *p = data->str; *p != '\0'; p++)

@@ -212,7 +212,6 @@ static void append_captions(Legend *legend, const PipesimComparison *comparison)
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
 	const guint letters = (guint)(detail->across / (1.05 * GLYPH * detail->font));
 	g_autoptr(GString) text = g_string_new(NULL);
-	g_auto(GStrv) paragraphs = NULL;
 
 	pipesim_figure_times(text, comparison->costs, ", ");
 	if (pipesim_runtime_waits(runtime))
@@ -245,13 +244,12 @@ static void append_captions(Legend *legend, const PipesimComparison *comparison)
 				text, "; copies and collectives are too thin to be seen");
 	}
 	legend->below += pipesim_detail_pixels(detail, CAPTION_PIXELS - LINE_PIXELS);
-	paragraphs = g_strsplit(text->str, "\n", -1);
+	g_auto(GStrv) paragraphs = g_strsplit(text->str, "\n", -1);
 	for (char **paragraph = paragraphs; *paragraph != NULL; paragraph++) {
 		g_autoptr(GString) wrapped = g_string_new(NULL);
-		g_auto(GStrv) lines = NULL;
 
 		pipesim_wrap(wrapped, *paragraph, 4, 0, letters);
-		lines = g_strsplit(wrapped->str, "\n", -1);
+		g_auto(GStrv) lines = g_strsplit(wrapped->str, "\n", -1);
 		for (char **line = lines; line[1] != NULL; line++) {
 			begin_line(legend);
 			pipesim_gnuplot_quote(legend->out, "set label ", *line,

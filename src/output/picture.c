@@ -423,7 +423,6 @@ static gboolean set_size(Picture *picture, GError **error)
 {
 	const PipesimView *view = picture->view;
 	PipesimDetail *detail = &picture->detail;
-	double fixed;
 
 	pipesim_detail_init(detail, picture->layout, view, 0);
 	if (view->width > 0 && view->width < LEAST_ACROSS + detail->left + detail->right)
@@ -436,8 +435,8 @@ static gboolean set_size(Picture *picture, GError **error)
 		picture->layout, detail, picture->comparison, picture->legend);
 	if (view->height == 0)
 		return TRUE;
-	fixed = (detail->lanes - picture->layout->lanes) * detail->lane + picture->top +
-		picture->bottom + 1;
+	double fixed = (detail->lanes - picture->layout->lanes) * detail->lane + picture->top +
+		       picture->bottom + 1;
 	if (view->height < fixed + LEAST_LANE * picture->layout->lanes)
 		return pipesim_refuse(error,
 			"--size: a height of %u leaves no room for %u lanes; at least %u",
@@ -462,34 +461,30 @@ static gboolean has_boxes(const PipesimLayout *layout, GError **error)
 gboolean pipesim_picture_check(const PipesimComparison *comparison, const char *path,
 	const PipesimView *view, GError **error)
 {
-	g_autoptr(PipesimLayout) layout = NULL;
-
 	if (strcmp(path, "-") == 0 || pipesim_path_is_text(path))
 		return TRUE;
-	layout = pipesim_layout_new(comparison, view, MAX_LANES);
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, view, MAX_LANES);
 	return has_boxes(layout, error);
 }
 
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *program, GError **error)
 {
-	g_autoptr(PipesimGnuplot) gnuplot = NULL;
-	g_autoptr(PipesimLayout) layout = NULL;
 	g_autoptr(GString) text = g_string_new(NULL), legend = g_string_new(NULL);
-	Picture picture;
 
 	if (pipesim_path_is_text(path)) {
 		pipesim_timeline_text(comparison, view, style, text);
 		return pipesim_write_file(path, text->str, text->len, error);
 	}
-	gnuplot = pipesim_gnuplot_new(path, "a timeline is .svg, .png, .pdf or .txt", error);
+	g_autoptr(PipesimGnuplot) gnuplot =
+		pipesim_gnuplot_new(path, "a timeline is .svg, .png, .pdf or .txt", error);
 	if (gnuplot == NULL)
 		return FALSE;
 	gnuplot->boxes = TRUE;
-	layout = pipesim_layout_new(comparison, view, MAX_LANES);
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, view, MAX_LANES);
 	if (!has_boxes(layout, error))
 		return FALSE;
-	picture = (Picture){.comparison = comparison,
+	Picture picture = (Picture){.comparison = comparison,
 		.layout = layout,
 		.view = view,
 		.legend = legend,

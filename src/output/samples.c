@@ -163,13 +163,12 @@ PipesimTable *pipesim_samples_table(
 	const PipesimRun *best =
 		index >= 0 && comparison->runs->len > 1 ? comparison->runs->pdata[index] : NULL;
 	double longest = 0;
-	guint decimals;
 
 	pipesim_each_in (const PipesimRun, run, runs)
 		if (run->samples != NULL)
 			longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
 	/* What two steps differ by should show, and the table keep to a page. */
-	decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
+	guint decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
 	pipesim_each_in (const PipesimRun, run, runs)
 		if (run->samples != NULL)
 			add_row(table, run, decimals, run == best, full);
@@ -182,7 +181,6 @@ void pipesim_samples_text(
 	g_autoptr(GString) meaning =
 		g_string_new("95 % CI: confidence interval of the percentile, from order "
 			     "statistics of the samples");
-	g_autoptr(PipesimTable) table = NULL;
 	gboolean guessed = FALSE;
 	guint n = 0;
 
@@ -197,7 +195,8 @@ void pipesim_samples_text(
 	}
 	pipesim_samples_title(comparison, out);
 	g_string_append(out, "\n\n");
-	table = pipesim_samples_table(comparison, comparison->runs, TRUE);
+	g_autoptr(PipesimTable) table =
+		pipesim_samples_table(comparison, comparison->runs, TRUE);
 	pipesim_table_print(table, TABLE_WIDTH, G_MAXUINT, style, out);
 	g_string_append_c(out, '\n');
 	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");

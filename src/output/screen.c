@@ -1,5 +1,5 @@
-#include "output/figures.h"
 #include "output/screen.h"
+#include "output/figures.h"
 
 #define MOST_NOTES    5
 #define INDENT        2
@@ -173,10 +173,9 @@ static void append_more(
 	GString *out, const PipesimScreen *screen, const PipesimStyle *style, guint left)
 {
 	const char *between = style->unicode ? " \302\267 " : " | ";
-	guint width;
 
 	g_string_append(out, "More: --full");
-	width = (guint)strlen("More: --full");
+	guint width = (guint)strlen("More: --full");
 	if (left > 0) {
 		g_autofree char *words =
 			g_strdup_printf(" (%u more note%s)", left, left == 1 ? "" : "s");

@@ -31,7 +31,6 @@ PipesimTable *pipesim_table_of(const char *titles)
 {
 	char **words = g_strsplit(titles, "|", -1);
 	g_autofree PipesimColumn *columns = g_new(PipesimColumn, g_strv_length(words));
-	PipesimTable *table;
 
 	for (guint c = 0; words[c] != NULL; c++) {
 		const gboolean left = g_str_has_suffix(words[c], "<");
@@ -44,7 +43,7 @@ PipesimTable *pipesim_table_of(const char *titles)
 		columns[c] = (PipesimColumn){
 			colon != NULL ? words[c] : NULL, colon ?: words[c], left};
 	}
-	table = pipesim_table_new(columns, g_strv_length(words));
+	PipesimTable *table = pipesim_table_new(columns, g_strv_length(words));
 	table->titles = words;
 	return table;
 }
@@ -96,14 +95,12 @@ void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells)
 
 void pipesim_table_row(PipesimTable *table, PipesimRowLook look, const char *format, ...)
 {
-	g_autofree char *text = NULL;
-	char **cells;
 	va_list words;
 
 	va_start(words, format);
-	text = g_strdup_vprintf(format, words);
+	g_autofree char *text = g_strdup_vprintf(format, words);
 	va_end(words);
-	cells = g_strsplit(text, "\t", (int)table->n_columns);
+	char **cells = g_strsplit(text, "\t", (int)table->n_columns);
 	for (guint i = 0; i < table->n_columns; i++) {
 		g_assert(cells[i] != NULL);
 		if (*cells[i] == '\0')
@@ -264,19 +261,17 @@ guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
 	const PipesimStyle *style, GString *out)
 {
 	guint rule = pipesim_table_width(table);
-	gsize begin;
 
 	set_look(style, "1", out);
-	begin = out->len;
+	gsize begin = out->len;
 	for (guint from = 0, to; from < table->n_columns; from = to) {
 		const char *group = table->columns[from].group;
-		guint span, title;
 
 		to = group_end(table, from);
-		span = group_width(table, from, to);
+		guint span = group_width(table, from, to);
 		if (span == 0)
 			continue;
-		title = group != NULL ? width_of(group) : 0;
+		guint title = group != NULL ? width_of(group) : 0;
 		pad(out, out->len > begin ? GUTTER : 0);
 		pad(out, to - from > 1 ? (span - title) / 2 : span - title);
 		g_string_append(out, group != NULL ? group : "");

@@ -1,9 +1,9 @@
 /* The table for people: what the columns mean, and what a table cannot say. */
 
+#include "output/text.h"
 #include "output/figures.h"
 #include "output/moments.h"
 #include "output/samples.h"
-#include "output/text.h"
 
 #define MAX_COLUMNS 28
 /* Of more ranks, neighbours that are alike counted once, the table has a summary. */
@@ -51,13 +51,13 @@ static void measure(Text *text)
 		/* What messages cost is rounded to the decimals of the other times. */
 		for (guint k = 0; k < pipesim_n_figures; k++) {
 			const PipesimFigure *figure = &pipesim_figures[k];
-			PipesimValue value;
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
 				figure->of_comm || figure->of_training || figure->of_power ||
 				figure->of_host || figure->of_period || figure->of_copies)
 				continue;
-			value = pipesim_figure_value(figure, text->comparison, run, 0);
+			PipesimValue value =
+				pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))
 				numbers->decimals =
 					MAX(numbers->decimals, decimals_of(value.integer));
@@ -276,7 +276,6 @@ static void append_links(Text *text)
 {
 	const PipesimRun *alone = text->comparison->runs->len == 1 ? get_run(text, 0) : NULL;
 	const PipesimLinkReport *links;
-	g_autofree guint *order = NULL;
 	Figures figures;
 
 	text->numbers.decimals = 3;
@@ -291,7 +290,7 @@ static void append_links(Text *text)
 		return;
 	/* Each link: all of them in order, or the busiest of too many. */
 	links = alone->report->links;
-	order = g_new(guint, links->n);
+	g_autofree guint *order = g_new(guint, links->n);
 	for (guint i = 0; i < links->n; i++)
 		order[i] = i;
 	if (links->n > MAX_LINKS)
@@ -468,7 +467,6 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(&text, i);
-		g_autofree char *over = NULL;
 
 		if (run->error != NULL)
 			continue;
@@ -496,7 +494,8 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			if (note.text != NULL)
 				pipesim_text_note(run->name, note.text, width, out);
 		}
-		over = pipesim_moment_over(run, comparison->scenario.memory_limit);
+		g_autofree char *over =
+			pipesim_moment_over(run, comparison->scenario.memory_limit);
 		if (over != NULL)
 			pipesim_text_note(run->name, over, width, out);
 		pipesim_text_critical(comparison, run, width, out);

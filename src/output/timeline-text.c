@@ -135,12 +135,11 @@ static void print_density(Drawing *drawing, const PipesimPanel *panel, guint lan
 	for (guint i = 0; i < drawing->columns; i++) {
 		const gint64 time = (begin[i + 1] - begin[i]) * ranks;
 		gint64 busy = 0;
-		guint level;
 
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
 			for (guint shade = 0; shade < PIPESIM_SHADES; shade++)
 				busy += drawing->edges.busy[i][kind][shade];
-		level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
+		guint level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
 		/* Neither the least work nor the least idle time goes unseen. */
 		levels[i] = busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);
 		used = levels[i] > 0 ? i + 1 : used;
@@ -216,12 +215,10 @@ static void print_boxes(Drawing *drawing, const PipesimRun *run, guint rank)
 /* The shortest message takes a column. */
 static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, guint8 *marks)
 {
-	guint from, to;
-
 	if (!pipesim_layout_cut(drawing->layout, &start, &end))
 		return;
-	from = MIN(column_of(drawing, start), drawing->columns - 1);
-	to = MAX(column_of(drawing, end), from + 1);
+	guint from = MIN(column_of(drawing, start), drawing->columns - 1);
+	guint to = MAX(column_of(drawing, end), from + 1);
 	for (guint i = from; i < to; i++)
 		marks[i] |= what;
 }

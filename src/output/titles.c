@@ -27,15 +27,14 @@ static void append_factors(GString *out, const char *title, const char *what,
 static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
 {
 	gint64 least = G_MAXINT64, most = 0;
-	const char *low, *high;
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		least = MIN(least, ppm[kind]);
 		most = MAX(most, ppm[kind]);
 	}
 	/* A million ns are printed as 1 ms: a hundred times as many millionths are per cent. */
-	low = pipesim_ms_fixed(100 * least, 0);
-	high = pipesim_ms_fixed(100 * most, 0);
+	const char *low = pipesim_ms_fixed(100 * least, 0);
+	const char *high = pipesim_ms_fixed(100 * most, 0);
 	g_string_append(out, low);
 	if (strcmp(low, high) != 0)
 		g_string_append_printf(out, " to %s", high);

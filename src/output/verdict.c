@@ -171,9 +171,7 @@ static void choose_rows(Verdict *v)
 				beaten |= other != NULL && beats(other, row);
 			beaten &= !comparison->named && row->run != v->base &&
 				  row->run != v->best;
-			if (beaten == (pass == 0))
-				continue;
-			if (join(v, row))
+			if (beaten == (pass == 0) || join(v, row))
 				continue;
 			if (pass == 0)
 				g_ptr_array_add(v->rows, new_row(v, row->run));
@@ -247,7 +245,6 @@ static PipesimTable *make_table(const Verdict *v, guint spared)
 	const PipesimFigure *figures[MOST_COLUMNS] = {NULL};
 	PipesimColumn columns[MOST_COLUMNS] = {{NULL, "  schedule", TRUE}};
 	guint decimals[MOST_COLUMNS];
-	PipesimTable *table;
 
 	for (guint k = 0; k < pipesim_n_figures; k++) {
 		const PipesimFigure *figure = &pipesim_figures[k];
@@ -266,7 +263,7 @@ static PipesimTable *make_table(const Verdict *v, guint spared)
 			pipesim_figure_known(PIPESIM_FIGURE_STEP, v->comparison))
 			columns[place].group = "pipeline";
 	}
-	table = pipesim_table_new(columns, MOST_COLUMNS);
+	PipesimTable *table = pipesim_table_new(columns, MOST_COLUMNS);
 	pipesim_each_in (const Row, row, v->rows) {
 		char *cells[MOST_COLUMNS] = {name_row(v, row)};
 
@@ -358,8 +355,6 @@ static void decide_lighter(const Verdict *v)
 {
 	const double speed = pipesim_throughput(v->comparison, v->best);
 	const PipesimRun *lighter = v->best;
-	g_autofree char *words = NULL;
-	double longer;
 
 	pipesim_each_in (const Row, row, v->rows)
 		if (fits(v, row->run) && row->run != v->base &&
@@ -370,9 +365,10 @@ static void decide_lighter(const Verdict *v)
 			lighter = row->run;
 	if (lighter == v->best)
 		return;
-	longer = 100 * (speed / pipesim_throughput(v->comparison, lighter) - 1);
-	words = longer < 0.05 ? g_strdup("is as fast")
-			      : g_strdup_printf("takes %.1f %% longer", longer);
+	double longer = 100 * (speed / pipesim_throughput(v->comparison, lighter) - 1);
+	g_autofree char *words = longer < 0.05
+					 ? g_strdup("is as fast")
+					 : g_strdup_printf("takes %.1f %% longer", longer);
 	pipesim_screen_say(v->screen->verdict, "%s %s with %.0f %% less %s.", name_of(lighter),
 		words, 100 * (1 - pipesim_run_memory(lighter) / pipesim_run_memory(v->best)),
 		memory_word(v->best));
@@ -384,11 +380,10 @@ static void decide_native(const Verdict *v)
 	const int index = pipesim_comparison_choose(v->comparison, TRUE);
 	const PipesimRun *best = index >= 0 ? v->comparison->runs->pdata[index] : NULL;
 	g_autoptr(GString) words = g_string_new(NULL);
-	double gain;
 
 	if (!v->native || best == NULL || best == v->best || best->native <= 0)
 		return;
-	gain = native_of(v->best) / native_of(best);
+	double gain = native_of(v->best) / native_of(best);
 	if (!v->best->native_hangs && gain < 1 + WORTH)
 		return;
 	g_string_append_printf(words,

@@ -171,13 +171,11 @@ static void run_op(Simulation *s, guint rank)
 	const guint stage = s->stage[rank], to = (rank + 1) % s->ranks->ranks;
 	const PipesimSliceTimes *times = &s->ranks->stages[stage];
 	const gboolean ends = stage == s->stages - 1;
-	Chunk *chunk;
-	gint64 takes;
 
 	if (stage == 0)
 		enter(s, s->start[rank]);
-	chunk = &g_array_index(s->chunks, Chunk, s->next[stage]++);
-	takes = pipesim_slice_time(times, chunk->prefix, chunk->tokens);
+	Chunk *chunk = &g_array_index(s->chunks, Chunk, s->next[stage]++);
+	gint64 takes = pipesim_slice_time(times, chunk->prefix, chunk->tokens);
 	takes += chunk->last && ends ? s->ranks->head : 0;
 	s->run->busy += takes;
 	s->free[rank] = s->start[rank] + takes;
@@ -327,15 +325,13 @@ static PipesimPrefillRun *run_best(const PipesimEngineRanks *ranks,
 
 	pipesim_each (const PipesimPrompt, prompt, prompts) {
 		PipesimSliceTimes least;
-		PipesimSliceAsk ask;
 		gint64 latency, bound;
-		GArray *sizes;
 
 		if (g_hash_table_contains(planned, &prompt->tokens))
 			continue;
-		ask = ask_of(ranks, rule, slowest(ranks, prompt->tokens, &least),
-			prompt->tokens, over);
-		sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
+		PipesimSliceAsk ask = ask_of(ranks, rule,
+			slowest(ranks, prompt->tokens, &least), prompt->tokens, over);
+		GArray *sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
 		g_hash_table_insert(planned, (gpointer)&prompt->tokens, sizes);
 		if (!pipesim_slice_plan(&ask, sizes, &latency, &bound, error))
 			return NULL;
@@ -377,14 +373,14 @@ PipesimPrefillRun *pipesim_prefill_run(const PipesimEngineRanks *ranks,
 	g_autoptr(GHashTable) none = g_hash_table_new(g_int64_hash, g_int64_equal);
 	const PipesimPrompt *asked = (const PipesimPrompt *)prompts->data;
 	const gboolean best = rule->kind == PIPESIM_CHUNKS_BEST;
-	g_autoptr(PipesimPrefillRun) run = NULL;
 	gint64 bound = 0;
 
 	if (best && prompts->len == 1 &&
 		!find_bound(ranks, rule, asked[0].tokens, &bound, error))
 		return NULL;
-	run = best ? find_best(ranks, rule, prompts, error)
-		   : run_planned(ranks, rule, asked, prompts->len, none, error);
+	g_autoptr(PipesimPrefillRun) run =
+		best ? find_best(ranks, rule, prompts, error)
+		     : run_planned(ranks, rule, asked, prompts->len, none, error);
 	if (run == NULL)
 		return NULL;
 	if (run->span == 0)

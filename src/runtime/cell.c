@@ -238,7 +238,6 @@ static const char *action(Parser *parser, const char *at)
 	PipesimCells *file = parser->file;
 	PipesimCell *out = &file->cells[file->n++];
 	const char *end;
-	guint op;
 
 	*out = (PipesimCell){.column = parser->column + (guint)(at - parser->text)};
 	if (G_UNLIKELY(g_ascii_isupper(*at)) && (end = barrier(file, at, out)) != NULL)
@@ -246,7 +245,7 @@ static const char *action(Parser *parser, const char *at)
 	at = number(parser, at, &out->stage, "stage number missing");
 	if (at == NULL)
 		return NULL;
-	op = op_letters[(guint8)*at];
+	guint op = op_letters[(guint8)*at];
 	/* The W of a WAIT is none, nor the F of a word that is not known. */
 	if (op == 0 || G_UNLIKELY(g_ascii_isupper(at[1])))
 		return message(parser, at, out);
@@ -359,13 +358,12 @@ static void read_cut_cell(PipesimCells *file, const PipesimCsvCell *cut)
 {
 	Parser parser = {.file = file, .text = cut->text, .column = cut->column};
 	const guint32 n = file->n;
-	const char *end;
 
 	if (cut->length == 0) {
 		add_idle(file, cut->column);
 		return;
 	}
-	end = cell(&parser, cut->text);
+	const char *end = cell(&parser, cut->text);
 	if (end != NULL && *end != '\0')
 		end = fail(&parser, end, "trailing characters");
 	if (end == NULL)

@@ -243,7 +243,6 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 	g_autoptr(PipesimLowering) exchanged = NULL;
 	PipesimProven proven = PIPESIM_PROVEN_NONE;
 	PipesimFate fate = PIPESIM_FATE_UNKNOWN;
-	gboolean runs;
 
 	if (from_file && (first[0].joined || first[1].joined))
 		return FALSE;
@@ -257,7 +256,7 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 	issuing.communicators = check->communicators;
 	if (!from_file)
 		fate = pipesim_between_play(check->spare, lowering->runtime, &issuing, &proven);
-	runs = fate != PIPESIM_FATE_HANGS && pipesim_program_runs(check->spare);
+	gboolean runs = fate != PIPESIM_FATE_HANGS && pipesim_program_runs(check->spare);
 	if (runs && fate == PIPESIM_FATE_UNKNOWN) {
 		exchanged = from_file ? link_again(lowering, check->spare, PIPESIM_NO_OP)
 				      : pipesim_lower(check->spare, lowering->runtime,
@@ -315,12 +314,11 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 	const PipesimAction *actions = lowering->actions;
 	const guint ranks = lowering->program->shape.ranks;
 	guint64 *last = pipesim_arena_array(arena, guint64, ranks);
-	guint32 *turn, *count;
 
 	if (last != NULL && turns_agree(lowering, last))
 		return TRUE;
-	turn = pipesim_arena_array(arena, guint32, lowering->n_actions);
-	count = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks);
+	guint32 *turn = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	guint32 *count = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
@@ -329,7 +327,6 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
 			const guint other = actions[i].peer_rank;
-			g_autoptr(GString) receive = NULL, send = NULL;
 			guint32 sent;
 
 			if (!pipesim_action_is_message(actions[i].kind) ||
@@ -341,8 +338,8 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 				!pipesim_action_is_send(actions[sent].kind) ||
 				actions[sent].peer_rank != rank || turn[sent] != turn[i];)
 				sent++;
-			receive = g_string_new(NULL);
-			send = g_string_new(NULL);
+			g_autoptr(GString) receive = g_string_new(NULL);
+			g_autoptr(GString) send = g_string_new(NULL);
 			pipesim_action_print(lowering, rank, &actions[i], receive);
 			pipesim_action_print(lowering, other, &actions[sent], send);
 			pipesim_fault(places, lowering->from_file ? i : actions[i].op,
@@ -376,9 +373,6 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 						  : lowering->program->rank_begin,
 		.size = lowering->n_actions,
 	};
-	g_autoptr(GArray) cycle = NULL;
-	g_autofree char *what = NULL;
-	guint32 at;
 	guint rank = 0;
 
 	if (!lowering->runtime->waits)
@@ -393,11 +387,12 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 	/* The first rank that does not come to its end; there is one. */
 	while (check.rules.seats[rank].stop_at == lowering->rank_begin[rank + 1])
 		rank++;
-	at = check.rules.seats[rank].stop_at;
+	guint32 at = check.rules.seats[rank].stop_at;
 	if (pipesim_action_is_message(lowering->actions[at].kind))
 		at = undone(&check, rank, at);
-	cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
-	what = g_strdup_printf("deadlock under %s%s%s", lowering->runtime->name,
+	g_autoptr(GArray) cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
+	g_autofree char *what = g_strdup_printf("deadlock under %s%s%s",
+		lowering->runtime->name,
 		communicators > PIPESIM_COMMUNICATOR_RANK ? " with a channel for each " : "",
 		communicators == PIPESIM_COMMUNICATOR_PAIR   ? "pair of ranks"
 		: communicators == PIPESIM_COMMUNICATOR_EDGE ? "pair of ranks and direction"
@@ -412,21 +407,18 @@ gboolean pipesim_runtime_runs(const PipesimProgram *program, const PipesimRuntim
 	const PipesimIssuing *issuing, PipesimProven *proven, PipesimLocate locate,
 	gpointer data, GError **error)
 {
-	g_autoptr(PipesimLowering) lowering = NULL;
-	PipesimFate fate;
-
 	if (!runtime->waits)
 		return TRUE;
 	if (!program->has_more && pipesim_rounds_apply(runtime, issuing))
 		return pipesim_rounds_check(program->shape.ranks,
 			pipesim_program_has_pairs(program), issuing, error);
-	fate = pipesim_between_play(program, runtime, issuing, proven);
+	PipesimFate fate = pipesim_between_play(program, runtime, issuing, proven);
 	if (fate == PIPESIM_FATE_RUNS)
 		return TRUE;
 	if (fate == PIPESIM_FATE_HANGS && locate == NULL)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_DEADLOCK, "deadlock under %s", runtime->name);
-	lowering = pipesim_lower(program, runtime, issuing, error);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, issuing, error);
 	return lowering != NULL &&
 	       pipesim_lowering_check(lowering, issuing->communicators, locate, data, error);
 }

@@ -91,13 +91,12 @@ static gboolean find_steps(const PipesimProgram *program, guint rank, Steps *ste
 	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
 	const guint own = begin < end ? ops[begin].chunk : 0;
 	guint32 at = begin;
-	guint other;
 
 	while (at < end && is(&ops[at], PIPESIM_F, own))
 		at++;
 	if (at == begin || at == end || ops[at].kind != PIPESIM_F)
 		return FALSE;
-	other = ops[at].chunk;
+	guint other = ops[at].chunk;
 	steps->pairs = --at;
 	while (at + 1 < end && is(&ops[at], PIPESIM_F, own) &&
 		is(&ops[at + 1], PIPESIM_F, other))

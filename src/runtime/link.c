@@ -16,11 +16,10 @@ static void G_GNUC_PRINTF(3, 4)
 	message_fault(Linker *linker, guint32 index, const char *format, ...)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
-	g_autofree char *message = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	g_autofree char *message = g_strdup_vprintf(format, args);
 	va_end(args);
 	pipesim_cell_print(&linker->program->shape, &linker->written[index], text);
 	pipesim_fault(&linker->places, index, "'%s'%s", text->str, message);
@@ -42,8 +41,6 @@ static gboolean find_message(Linker *linker, const PipesimCell *written, guint r
 	const gboolean before = (backward == 1) == pipesim_action_is_send(written->action);
 	const guint32 *ops = backward ? program->backward : program->forward;
 	gsize slot = (gsize)written->stage * shape->microbatches + written->microbatch;
-	guint32 own, other;
-	guint other_rank;
 
 	if (written->stage >= shape->stages || written->microbatch >= shape->microbatches) {
 		message_fault(linker, index,
@@ -57,8 +54,8 @@ static gboolean find_message(Linker *linker, const PipesimCell *written, guint r
 			pipesim_action_is_send(written->action) ? "send" : "receive");
 		return FALSE;
 	}
-	own = ops[slot];
-	other = ops[before ? slot - shape->microbatches : slot + shape->microbatches];
+	guint32 own = ops[slot];
+	guint32 other = ops[before ? slot - shape->microbatches : slot + shape->microbatches];
 	if (!is_on(program, rank, own)) {
 		message_fault(linker, index, " on rank %u, but rank %u runs that stage", rank,
 			pipesim_program_rank(program, own));
@@ -69,7 +66,7 @@ static gboolean find_message(Linker *linker, const PipesimCell *written, guint r
 			", but both stages are on rank %u; nothing moves: leave it out", rank);
 		return FALSE;
 	}
-	other_rank = pipesim_program_rank_near(program, other, rank);
+	guint other_rank = pipesim_program_rank_near(program, other, rank);
 	*message = pipesim_action_is_send(written->action)
 			   ? (PipesimMessage){own, other, rank, other_rank, backward}
 			   : (PipesimMessage){other, own, other_rank, rank, backward};
@@ -81,11 +78,10 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	const PipesimCell *written = &linker->written[index];
 	const gboolean send = pipesim_action_is_send(written->action);
 	PipesimMessage message;
-	guint32 own;
 
 	if (!find_message(linker, written, rank, index, &message))
 		return;
-	own = send ? message.from : message.to;
+	guint32 own = send ? message.from : message.to;
 	if ((send ? linker->lowerer.sends
 		  : linker->lowerer.receives)[2 * (gsize)own + message.backward] > 0) {
 		message_fault(linker, index, " appears twice; each message goes once");
@@ -112,13 +108,11 @@ static void check_message(Linker *linker, const PipesimMessage *message)
 		linker->lowerer.sends[2 * (gsize)message->from + message->backward] > 0;
 	const gboolean received =
 		linker->lowerer.receives[2 * (gsize)message->to + message->backward] > 0;
-	g_autoptr(GString) from = NULL;
-	g_autoptr(GString) to = NULL;
 
 	if (sent && received)
 		return;
-	from = g_string_new(NULL);
-	to = g_string_new(NULL);
+	g_autoptr(GString) from = g_string_new(NULL);
+	g_autoptr(GString) to = g_string_new(NULL);
 	pipesim_op_print(linker->program, message->from_rank,
 		&linker->program->ops[message->from], from);
 	pipesim_op_print(

@@ -29,12 +29,11 @@ enum {
 static void G_GNUC_PRINTF(3, 4)
 	fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
 {
-	g_autofree char *message = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	g_autofree char *message = g_strdup_vprintf(format, args);
 	va_end(args);
 	pipesim_cell_print(checker->shape, cell, text);
 	pipesim_cells_fault(

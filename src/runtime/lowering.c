@@ -145,16 +145,15 @@ PipesimCell pipesim_cell_of(
 	PipesimCell cell = {
 		.action = action->kind, .joined = action->joined, .waited = action->waited};
 	const PipesimOp *op;
-	gsize slot;
 
 	if (pipesim_action_is_sharding(action->kind)) {
 		cell.stage = action->stage;
 		return cell;
 	}
 	op = &lowering->program->ops[action->op];
-	slot = pipesim_action_is_backward(action->kind)
-		       ? pipesim_op_backward_slot(lowering->program, rank, op)
-		       : pipesim_op_forward_slot(lowering->program, rank, op);
+	gsize slot = pipesim_action_is_backward(action->kind)
+			     ? pipesim_op_backward_slot(lowering->program, rank, op)
+			     : pipesim_op_forward_slot(lowering->program, rank, op);
 	cell.stage = (guint32)(slot / m);
 	cell.microbatch = (guint32)(slot % m);
 	return cell;

@@ -233,7 +233,6 @@ static gboolean write_token(
 static gboolean write_rank(const Orders *x, guint rank, GError **error)
 {
 	const GArray *line = x->lines->pdata[rank];
-	g_autofree guint32 *counts = NULL;
 	guint32 most = 0;
 
 	for (guint i = 0; i < line->len; i++) {
@@ -245,7 +244,7 @@ static gboolean write_rank(const Orders *x, guint rank, GError **error)
 				line->len);
 		most = MAX(most, token->microbatch);
 	}
-	counts = g_try_new0(guint32, ((gsize)most + 1) * 4 * N_NAMES);
+	g_autofree guint32 *counts = g_try_new0(guint32, ((gsize)most + 1) * 4 * N_NAMES);
 	if (counts == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%s: %u micro-batches do not fit in memory", x->path, most + 1);
@@ -328,7 +327,6 @@ static gboolean write_list(PipesimPrinted *out, const char *path, const Logged *
 		char *end;
 		const gint64 chunk = g_ascii_strtoll(at, &end, 10);
 		const gpointer key = GINT_TO_POINTER((gint)chunk);
-		guint microbatch;
 
 		if (end == at || chunk == 0 || ABS(chunk) > PIPESIM_MAX_CHUNKS ||
 			strchr(" ,]", *end) == NULL || *end == '\0')
@@ -337,7 +335,7 @@ static gboolean write_list(PipesimPrinted *out, const char *path, const Logged *
 				"no chunk at '%.10s'; a forward in the first is 1, a backward "
 				"-1",
 				at);
-		microbatch = GPOINTER_TO_UINT(g_hash_table_lookup(came, key));
+		guint microbatch = GPOINTER_TO_UINT(g_hash_table_lookup(came, key));
 		g_hash_table_insert(came, key, GUINT_TO_POINTER(microbatch + 1));
 		add_cell(out, (guint32)(at - logged->text) + 1, "%u%s%u",
 			((guint)ABS(chunk) - 1) * ranks + rank, chunk > 0 ? "F" : "B",
@@ -387,7 +385,6 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 {
 	g_autoptr(PipesimInput) taken = input;
 	gboolean (*read)(PipesimPrinted *, const char *, const char *, GError **) = NULL;
-	g_autofree char *text = NULL;
 	char begin[3 * MAX_DIGITS] = ""; /* longer than any token */
 	const char *data;
 	gsize length, blanks = 0;
@@ -409,7 +406,7 @@ PipesimInput *pipesim_printed_open(PipesimPrinted *printed, PipesimInput *input,
 	if (memchr(data, '\0', length) != NULL)
 		return pipesim_fail_null_at(
 			error, pipesim_input_name(input), 1, 1, "a NUL in the file");
-	text = g_strndup(data, length);
+	g_autofree char *text = g_strndup(data, length);
 	printed->text = g_string_new(NULL);
 	printed->columns = g_array_new(FALSE, FALSE, sizeof(guint32));
 	return read(printed, pipesim_input_name(input), text, error)

@@ -81,12 +81,11 @@ typedef struct {
 static void take_message(Lists *lists, guint rank, guint32 from, guint32 to, guint backward)
 {
 	const guint to_rank = pipesim_program_rank_near(lists->program, to, rank);
-	guint32 send, receive;
 
 	if (to_rank == rank)
 		return;
-	send = lists->end[rank]++;
-	receive = lists->end[to_rank]++;
+	guint32 send = lists->end[rank]++;
+	guint32 receive = lists->end[to_rank]++;
 	lists->actions[send] = (PipesimAction){.op = from,
 		.peer = receive,
 		.peer_rank = to_rank,
@@ -132,7 +131,6 @@ static inline gboolean act(gpointer data, guint rank)
 	const PipesimList *todo = &lists->todo[rank];
 	const guint32 index = lists->at[rank];
 	const PipesimOp *op = &program->ops[index];
-	gboolean forward, backward;
 	gsize f_slot = 0, b_slot = 0;
 
 	if (lists->n_done[rank] < todo->n && todo->actions[lists->n_done[rank]].wait == index) {
@@ -144,8 +142,8 @@ static inline gboolean act(gpointer data, guint rank)
 	}
 	if (index == program->rank_begin[rank + 1])
 		return FALSE;
-	forward = pipesim_op_has_forward(op);
-	backward = pipesim_op_has_backward(op);
+	gboolean forward = pipesim_op_has_forward(op);
+	gboolean backward = pipesim_op_has_backward(op);
 	if (forward)
 		f_slot = pipesim_op_forward_slot(program, rank, op);
 	if (backward)
@@ -206,7 +204,6 @@ static gboolean issue_all(
 	const gsize n_slots = (gsize)program->shape.stages * program->shape.microbatches;
 	PipesimArena *arena = lowerer->arena;
 	guint64 *begin = pipesim_arena_array(arena, guint64, (gsize)ranks + 1);
-	g_autoptr(PipesimLowering) lowering = NULL;
 	Lists lists = {.program = program,
 		.rounds = pipesim_rounds_begin(ranks, arena),
 		.waits = lowerer->runtime->waits_for_sends,
@@ -229,7 +226,7 @@ static gboolean issue_all(
 		if (!pipesim_sharding_list(lowerer, rank, &rules, NULL, &todo[rank], error))
 			return FALSE;
 	}
-	lowering = pipesim_lowering_new(
+	g_autoptr(PipesimLowering) lowering = pipesim_lowering_new(
 		program, lowerer->runtime, lay_out(program, todo, lists.waits, begin), error);
 	if (lowering == NULL)
 		return FALSE;
@@ -287,9 +284,8 @@ static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
 		return FALSE;
 	if (issuing->defer_recv)
 		pipesim_pass_defer_receives(lowerer);
-	if (lowerer->no_memory || issuing->max_sends == 0)
-		return TRUE;
-	return pipesim_pass_limit_sends(lowerer, issuing->max_sends, error);
+	return lowerer->no_memory || issuing->max_sends == 0 ||
+	       pipesim_pass_limit_sends(lowerer, issuing->max_sends, error);
 }
 
 const PipesimRuntime pipesim_runtime_pytorch_2_11 = {

@@ -8,7 +8,6 @@ guint32 pipesim_rules_number(const PipesimLowering *lowering,
 	const guint ranks = lowering->program->shape.ranks;
 	/* By key, 2 * the other rank, + 1 for what comes from it where that is a communicator of its own, or 2 * ranks for
 	 * batches, which a communicator of all ranks carries: 1 + the communicator, where that is one of the rank. */
-	guint32 *known;
 	guint32 n = 0;
 
 	*communicator_begin = *communicator_of = NULL;
@@ -16,7 +15,7 @@ guint32 pipesim_rules_number(const PipesimLowering *lowering,
 		communicators = PIPESIM_COMMUNICATOR_EDGE;
 	if (communicators <= PIPESIM_COMMUNICATOR_RANK)
 		return ranks;
-	known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
+	guint32 *known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
 	*communicator_begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
 	*communicator_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
 	for (guint rank = 0; *communicator_of != NULL && rank < ranks; rank++) {

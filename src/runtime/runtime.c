@@ -107,13 +107,12 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRunti
 		.arena = arena};
 	PipesimLowering *lowering;
 	guint64 n = 0;
-	gboolean ok;
 
 	if (runtime->waits && !pipesim_program_check_plain(program, "--runtime", error))
 		return NULL;
 	g_return_val_if_fail(runtime->lower != NULL, NULL);
 	lowerer.lists = g_new0(PipesimList, ranks);
-	ok = runtime->lower(&lowerer, error);
+	gboolean ok = runtime->lower(&lowerer, error);
 	for (guint rank = 0; rank < ranks; rank++)
 		n += lowerer.lists[rank].n;
 	ok = ok && (n == 0 || pipesim_lower_begin(&lowerer, n, error));

@@ -183,7 +183,6 @@ static gboolean walk_windows(Walk *walk, guint32 begin, guint32 end)
 	}
 	for (guint32 i = begin; i <= end; i++) {
 		const PipesimOp *op = &program->ops[i];
-		guint chunk;
 
 		walk->at = i;
 		change_open(walk, &windows[(i - begin) * width]);
@@ -192,7 +191,7 @@ static gboolean walk_windows(Walk *walk, guint32 begin, guint32 end)
 		walk->at = i + 1;
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
-		chunk = pipesim_op_backward_chunk(op);
+		guint chunk = pipesim_op_backward_chunk(op);
 		if (++gradients[chunk] >= pipesim_shape_per_chunk(&program->shape))
 			reduce(walk, chunk);
 	}

@@ -49,8 +49,8 @@ const char pipesim_letters_of_slices[] =
 
 gboolean pipesim_check_limit(const PipesimShape *shape, GError **error)
 {
-	if (shape->max_activations.num >= shape->max_activations.den)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"a rank must hold at least one activation; nearest: --max-activations 1");
+	return shape->max_activations.num >= shape->max_activations.den ||
+	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		       "a rank must hold at least one activation; nearest: --max-activations "
+		       "1");
 }

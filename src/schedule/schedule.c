@@ -82,7 +82,6 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 				      "takes (COPY of --times, or --offload-bandwidth)";
 	const gboolean copies = shape->offload > 0 && times != NULL;
 	g_autoptr(PipesimOrder) plain = order;
-	g_autoptr(PipesimProgram) program = NULL;
 
 	if (shape->offload_part.num > 0)
 		return pipesim_order_offload_part(plain, shape, times, error);
@@ -93,7 +92,7 @@ static PipesimOrder *add_more(const PipesimSchedule *schedule, PipesimOrder *ord
 		plain->note = g_strdup(unknown);
 		return g_steal_pointer(&plain);
 	}
-	program = pipesim_order_expand(plain, error);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(plain, error);
 	if (program != NULL && copies)
 		replace(&program, offload(schedule, program, times, shape->offload, error));
 	/* What lives longest is copied: chunks behind it are recomputed. */

@@ -32,7 +32,6 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times G_GNUC
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	guint now = 2 * ranks + 1 + (ranks % 3 == 0 ? 3 : 0);
 	guint in_period = (3 - (ranks + 2) % 3) % 3;
-	const guint8 *order, *longer;
 
 	/* The slots of micro-batch 0, by the authors' rule: one forward a slot to the turn and
 	 * back, then backwards of two slots each, three of which fill a period. A period is
@@ -48,10 +47,10 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times G_GNUC
 			now += 3;
 		}
 	}
-	order = pipesim_slots_whole(arena, pattern, ranks, fewer, error);
-	longer = order != NULL && more > 0
-			 ? pipesim_slots_whole(arena, pattern, ranks, fewer + 1, error)
-			 : order;
+	const guint8 *order = pipesim_slots_whole(arena, pattern, ranks, fewer, error);
+	const guint8 *longer = order != NULL && more > 0 ? pipesim_slots_whole(arena, pattern,
+								   ranks, fewer + 1, error)
+							 : order;
 	if (longer == NULL)
 		return FALSE;
 	for (guint rank = 0; rank < ranks; rank++) {

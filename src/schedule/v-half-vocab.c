@@ -103,7 +103,6 @@ static gboolean plan(
 	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, shape->ranks);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Layer x = {out, shape->microbatches, shape->ranks / 2 + 1, barriers, NULL};
-	const guint8 *codes;
 	gint64 *starts;
 	guint32 n = 0;
 
@@ -112,7 +111,7 @@ static gboolean plan(
 		pattern[rank].first[PIPESIM_V_I1] += barriers * PIPESIM_SLOT_PERIOD;
 		pattern[rank].first[PIPESIM_V_I0] += barriers * PIPESIM_SLOT_PERIOD;
 	}
-	codes = pipesim_slots_laid(
+	const guint8 *codes = pipesim_slots_laid(
 		arena, pattern, shape->ranks, shape->microbatches, &starts, error);
 	if (codes == NULL)
 		return FALSE;

@@ -29,11 +29,11 @@ static gboolean plan(const PipesimShape *shape,
 	const gsize per_rank = PIPESIM_V_CODES * (gsize)shape->microbatches;
 	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, shape->ranks);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	const guint8 *order;
 
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		lay(shape->ranks, rank, &pattern[rank]);
-	order = pipesim_slots_split(arena, pattern, shape->ranks, shape->microbatches, error);
+	const guint8 *order =
+		pipesim_slots_split(arena, pattern, shape->ranks, shape->microbatches, error);
 	if (order != NULL)
 		pipesim_emit_sequences(out, order, shape->ranks, per_rank, pipesim_v_verbs);
 	return order != NULL;

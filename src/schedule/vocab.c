@@ -180,14 +180,13 @@ static gboolean lay(const PipesimShape *shape, const PipesimTimes *times, guint 
 	PipesimEmitter *out, GError **error)
 {
 	const gint64 f = times->stage[PIPESIM_F][0], b = MAX(times->stage[PIPESIM_B][0], f);
-	g_autofree Seat *seats = NULL;
 
 	if ((guint64)shape->ranks * shape->microbatches > PIPESIM_MAX_OPS / MOST_EACH)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"passes of %u micro-batches over %u ranks do not fit in memory; take "
 			"fewer of either",
 			shape->microbatches, shape->ranks);
-	seats = find_seats(shape->ranks, f, b);
+	g_autofree Seat *seats = find_seats(shape->ranks, f, b);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		Walk x = {
 			.out = out,

@@ -500,14 +500,12 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		.max_activations = shape->max_activations};
 	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, error);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autoptr(GPtrArray) hands = NULL;
 	Search s = {.x = x, .makespan = G_MAXINT64, .by_span = times->post_validation};
-	guint top;
 
 	if (x == NULL || !reserve(&s, arena, error))
 		return FALSE;
-	hands = find_hands(x, shape, times);
-	top = (guint)MIN(x->room[0].limit[0] / s.held, 2 * (gint64)x->count);
+	g_autoptr(GPtrArray) hands = find_hands(x, shape, times);
+	guint top = (guint)MIN(x->room[0].limit[0] / s.held, 2 * (gint64)x->count);
 	search(&s, hands, top);
 	if (!shape->by_rules)
 		search_units(&s, top);

@@ -34,13 +34,12 @@ static const char *append_variable(const char *at, GHashTable *variables, GStrin
 {
 	const gboolean braces = at[1] == '{';
 	const char *begin = at + 1 + braces, *end = begin;
-	const char *value;
 
 	while (g_ascii_isalnum(*end) || *end == '_')
 		end++;
 	g_autofree char *name = g_strndup(begin, (gsize)(end - begin));
 
-	value = g_hash_table_lookup(variables, name);
+	const char *value = g_hash_table_lookup(variables, name);
 	if (braces) {
 		const char *close = strchr(end, '}');
 
@@ -196,7 +195,6 @@ void pipesim_arguments_lines(GArray *all, const char *text, gboolean toml)
 	for (guint i = 0; lines[i] != NULL; i++) {
 		const char *begin = lines[i] + strspn(lines[i], " \t");
 		const char *key = begin, *behind;
-		char *name;
 
 		if (*key == '#' || *key == '\0')
 			continue;
@@ -213,7 +211,7 @@ void pipesim_arguments_lines(GArray *all, const char *text, gboolean toml)
 		key += toml ? 0 : strspn(key, "-\"' ");
 		if (key >= behind)
 			continue;
-		name = g_strndup(key, (gsize)(behind - key));
+		char *name = g_strndup(key, (gsize)(behind - key));
 		g_strdelimit(g_strchomp(name), "\"'", ' ');
 		g_strchomp(name);
 		if (toml) {

@@ -220,7 +220,6 @@ PipesimRun *pipesim_choice_run(
 	const PipesimShape *shape;
 	GError *fault = NULL, *located = NULL;
 	PipesimRun *run;
-	guint width;
 
 	if (choice->schedule != NULL) {
 		pipesim_choice_run_points(
@@ -228,7 +227,7 @@ PipesimRun *pipesim_choice_run(
 		return run;
 	}
 	shape = &file->order->shape;
-	width = at_stages ? shape->stages : shape->ranks;
+	guint width = at_stages ? shape->stages : shape->ranks;
 	if (width != scenario->ranks || pipesim_shape_whole(shape) != scenario->microbatches)
 		pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
 			"%s: the file is for %u %s%s and %u micro-batch%s; compare it at those",

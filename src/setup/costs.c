@@ -274,11 +274,10 @@ static gboolean read_costs(
 			"--pair-time and %s both say what an overlapped pair takes; give one "
 			"of them",
 			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--model-times");
-	if (costs->part == NULL || !*replaced)
-		return TRUE;
-	return pipesim_refuse(error,
-		"--times and %s both give F, I, W or B; give --times only FB and P2P",
-		name_parts(setup));
+	return costs->part == NULL || !*replaced ||
+	       pipesim_refuse(error,
+		       "--times and %s both give F, I, W or B; give --times only FB and P2P",
+		       name_parts(setup));
 }
 
 /* Links ---------------------------------------------------------------------------------- */

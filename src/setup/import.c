@@ -605,14 +605,12 @@ static gboolean needs_device(PipesimSettingId id)
 static void tell(const PipesimSetup *setup, const char *path, const char *what,
 	GPtrArray *words, const char *between)
 {
-	g_autofree char *list = NULL, *line = NULL;
-
 	if (words->len == 0)
 		return;
 	g_ptr_array_add(words, NULL);
-	list = g_strjoinv(between, (char **)words->pdata);
+	g_autofree char *list = g_strjoinv(between, (char **)words->pdata);
 	g_ptr_array_set_size(words, (gint)words->len - 1);
-	line = g_strdup_printf("%s: %s%s", path, what, list);
+	g_autofree char *line = g_strdup_printf("%s: %s%s", path, what, list);
 	pipesim_setup_notice(setup, line);
 }
 

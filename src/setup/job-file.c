@@ -17,11 +17,10 @@ static char *from_folder(const char *folder, const char *path)
 	g_autofree char *here = g_get_current_dir();
 	g_autofree char *begin = g_strconcat(here, "/", NULL);
 	g_autofree char *base = g_canonicalize_filename(folder, NULL);
-	g_autofree char *full = NULL;
 
 	if (g_path_is_absolute(path) || strcmp(path, "-") == 0 || strcmp(base, here) == 0)
 		return g_strdup(path);
-	full = g_canonicalize_filename(path, base);
+	g_autofree char *full = g_canonicalize_filename(path, base);
 	return g_strdup(g_str_has_prefix(full, begin) ? full + strlen(begin) : full);
 }
 
@@ -30,19 +29,16 @@ static char *to_folder(const char *folder, const char *path)
 {
 	g_autofree char *here = g_get_current_dir();
 	g_autofree char *base = g_canonicalize_filename(folder, NULL);
-	g_autofree char *full = NULL;
-	g_auto(GStrv) a = NULL, b = NULL;
-	GString *name;
 	guint same = 0;
 
 	if (g_path_is_absolute(path) || strcmp(path, "-") == 0 || strcmp(base, here) == 0)
 		return g_strdup(path);
-	full = g_canonicalize_filename(path, NULL);
-	a = g_strsplit(base, "/", -1);
-	b = g_strsplit(full, "/", -1);
+	g_autofree char *full = g_canonicalize_filename(path, NULL);
+	g_auto(GStrv) a = g_strsplit(base, "/", -1);
+	g_auto(GStrv) b = g_strsplit(full, "/", -1);
 	while (a[same] != NULL && b[same] != NULL && strcmp(a[same], b[same]) == 0)
 		same++;
-	name = g_string_new(NULL);
+	GString *name = g_string_new(NULL);
 	for (guint i = same; a[i] != NULL; i++)
 		g_string_append(name, "../");
 	for (guint i = same; b[i] != NULL; i++)
@@ -54,8 +50,6 @@ static char *to_folder(const char *folder, const char *path)
 static char *rename_files(const char *text, PipesimSettingPath kind, const char *folder,
 	char *(*name)(const char *folder, const char *path))
 {
-	g_auto(GStrv) items = NULL;
-
 	if (kind == PIPESIM_PATH_NONE ||
 		(kind == PIPESIM_PATH_LAYOUT && !pipesim_setup_layout_is_file(text)) ||
 		((kind == PIPESIM_PATH_MODEL || kind == PIPESIM_PATH_DEVICE) &&
@@ -63,7 +57,7 @@ static char *rename_files(const char *text, PipesimSettingPath kind, const char 
 		return g_strdup(text);
 	if (kind != PIPESIM_PATH_SCHEDULES)
 		return name(folder, text);
-	items = g_strsplit(text, ",", -1);
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	for (char **item = items; *item != NULL; item++) {
 		g_autofree char *before = g_strstrip(*item);
 
@@ -92,7 +86,6 @@ static gboolean read_file(
 
 static void include(Reading *reading, const PipesimIniLine *line)
 {
-	g_autofree char *path = NULL, *full = NULL;
 	g_autoptr(GError) error = NULL;
 	guint depth = 1;
 
@@ -100,8 +93,8 @@ static void include(Reading *reading, const PipesimIniLine *line)
 		pipesim_ini_fault_at(reading->ini, line, "nothing can be included here");
 		return;
 	}
-	path = from_folder(reading->folder, line->value);
-	full = g_canonicalize_filename(path, NULL);
+	g_autofree char *path = from_folder(reading->folder, line->value);
+	g_autofree char *full = g_canonicalize_filename(path, NULL);
 	for (const Reading *at = reading; at != NULL; at = at->around, depth++) {
 		g_autofree char *other = g_canonicalize_filename(at->path, NULL);
 

@@ -17,11 +17,11 @@ static char *find_data(void)
 	g_autofree char *file = library ? g_canonicalize_filename(own.dli_fname, NULL)
 					: g_file_read_link("/proc/self/exe", NULL);
 	g_autofree char *folder = file != NULL ? g_path_get_dirname(file) : NULL;
-	g_autofree char *models = NULL;
 
 	if (folder != NULL && g_str_has_suffix(folder, "/.libs")) /* where it was built */
 		folder[strlen(folder) - strlen("/.libs")] = '\0';
-	models = folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
+	g_autofree char *models =
+		folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
 	return models != NULL && g_file_test(models, G_FILE_TEST_IS_DIR)
 		       ? g_steal_pointer(&folder)
 		       : NULL;
@@ -91,11 +91,10 @@ static char *find_shipped(
 {
 	g_autofree char *path = pipesim_setup_shipped(setup, kind, name);
 	g_autofree char *folder = shipped_folder(setup, kind);
-	g_autofree char *known = NULL;
 
 	if (pipesim_setup_is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
 		return g_steal_pointer(&path);
-	known = list_shipped(folder);
+	g_autofree char *known = list_shipped(folder);
 	pipesim_refuse(error,
 		"no %s '%.64s'; there are: %s; a file goes by its path, with a slash, .ini%s",
 		kind == PIPESIM_PATH_DEVICE ? "device" : "model", name,
@@ -107,7 +106,6 @@ static char *find_shipped(
 gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 {
 	const char *name = setup->text[PIPESIM_SET_MODEL];
-	g_autofree char *path = NULL;
 
 	if (setup->model != NULL || name == NULL)
 		return TRUE;
@@ -116,7 +114,7 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 			setup->described, strlen(setup->described), name, error);
 		return setup->model != NULL;
 	}
-	path = find_shipped(setup, PIPESIM_PATH_MODEL, name, error);
+	g_autofree char *path = find_shipped(setup, PIPESIM_PATH_MODEL, name, error);
 	setup->model = path != NULL ? pipesim_transformer_read(path, error) : NULL;
 	return setup->model != NULL;
 }
@@ -125,11 +123,10 @@ gboolean pipesim_setup_load_device(PipesimSetup *setup, const char *otherwise, G
 {
 	const char *given = setup->text[PIPESIM_SET_DEVICE];
 	const char *name = given != NULL ? given : otherwise;
-	g_autofree char *path = NULL;
 
 	if (setup->device != NULL || name == NULL)
 		return TRUE;
-	path = find_shipped(setup, PIPESIM_PATH_DEVICE, name, error);
+	g_autofree char *path = find_shipped(setup, PIPESIM_PATH_DEVICE, name, error);
 	setup->device = path != NULL ? pipesim_device_read(path, name, error) : NULL;
 	return setup->device != NULL;
 }
@@ -306,13 +303,11 @@ static PipesimCutter *make_cutter(
 	const gboolean timed = name != NULL || setup->list[PIPESIM_SET_TRACE] != NULL;
 	PipesimStages *layout = NULL;
 	PipesimTraining training;
-	PipesimCutter *cutter;
 	PipesimRates rates = {0};
 
 	if (!pipesim_setup_training(setup, &training, error) ||
-		!pipesim_setup_load_model(setup, error))
-		return NULL;
-	if (!place_encoder(setup, &training, error))
+		!pipesim_setup_load_model(setup, error) ||
+		!place_encoder(setup, &training, error))
 		return NULL;
 	if (setup->scenario.recompute_ops && !training.full && training.recompute == 0)
 		return pipesim_refuse_null(error, "--recompute-as-ops: nothing is recomputed; "
@@ -325,9 +320,7 @@ static PipesimCutter *make_cutter(
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
 		training.seq = MIN(training.seq, setup->model->positions);
 	if (!pipesim_training_check(setup->model, &training, error) ||
-		!check_device(setup, error))
-		return NULL;
-	if (!pipesim_setup_load_device(setup, NULL, error))
+		!check_device(setup, error) || !pipesim_setup_load_device(setup, NULL, error))
 		return NULL;
 	if (setup->device != NULL) {
 		pipesim_setup_train_on(setup, &training);
@@ -353,8 +346,8 @@ static PipesimCutter *make_cutter(
 			return NULL;
 	}
 	training.again_as_ops = setup->scenario.recompute_ops;
-	cutter = pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
-		timed ? &rates : NULL);
+	PipesimCutter *cutter = pipesim_cutter_new(pipesim_transformer_copy(setup->model),
+		&training, layout, timed ? &rates : NULL);
 	if (automatic)
 		pipesim_cutter_set_search(cutter);
 	return cutter;
@@ -407,7 +400,6 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 {
 	const gboolean model = setup->text[PIPESIM_SET_MODEL] != NULL;
 	const guint ranks = MAX(setup->scenario.ranks, 1u);
-	PipesimCutter *cutter;
 
 	/* Settings that say what --model says, and those that nothing is without it. */
 	if (model && !pipesim_setup_without(setup, error,
@@ -417,7 +409,7 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 		return FALSE;
 	if (!pipesim_setup_check_modelled(setup, error))
 		return FALSE;
-	cutter = model ? make_cutter(setup, costs, error) : NULL;
+	PipesimCutter *cutter = model ? make_cutter(setup, costs, error) : NULL;
 	if (cutter == NULL)
 		return !model;
 	if (setup->device != NULL)

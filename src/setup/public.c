@@ -32,11 +32,8 @@ static PipesimSettingId find_setting(const char *option)
 gboolean pipesim_setup_set(
 	PipesimSetup *setup, const char *option, const char *value, GError **error)
 {
-	PipesimSettingId id;
-	char *before;
-
 	g_return_val_if_fail(setup != NULL && option != NULL, FALSE);
-	id = find_setting(option);
+	PipesimSettingId id = find_setting(option);
 	if (id == PIPESIM_SET_NONE)
 		return pipesim_refuse(error,
 			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
@@ -67,7 +64,7 @@ gboolean pipesim_setup_set(
 		setup->flag[id] = was;
 		return FALSE;
 	}
-	before = setup->text[id];
+	char *before = setup->text[id];
 	setup->text[id] = g_strdup(value);
 	if (pipesim_setup_read(setup, error)) {
 		g_free(before);
@@ -95,7 +92,6 @@ gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n, const gint64 *fo
 		n == 0 || (forward != NULL && input != NULL && weight != NULL), FALSE);
 	for (guint i = 0; i < n; i++) {
 		const gint64 times[] = {forward[i], input[i], weight[i], 0};
-		gint64 backward;
 
 		for (guint kind = PIPESIM_F; kind <= PIPESIM_W; kind++)
 			if (times[kind] < 0 || times[kind] > PIPESIM_MAX_TIME_NS)
@@ -104,7 +100,7 @@ gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n, const gint64 *fo
 					" ns; from 0 to %" G_GINT64_FORMAT,
 					pipesim_kind_letter(kind), i, times[kind],
 					PIPESIM_MAX_TIME_NS);
-		backward = input[i] + weight[i];
+		gint64 backward = input[i] + weight[i];
 		g_array_append_vals(stages, times, PIPESIM_B);
 		g_array_append_val(stages, backward);
 	}
@@ -118,7 +114,6 @@ PipesimRun *pipesim_setup_run(
 	PipesimSetup *setup, const char *schedule, PipesimWant want, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-	PipesimRun *run;
 
 	g_return_val_if_fail(setup != NULL && schedule != NULL, NULL);
 	if (!pipesim_choices_add(choices, schedule, error) ||
@@ -129,7 +124,8 @@ PipesimRun *pipesim_setup_run(
 		return NULL;
 	setup->scenario.keep =
 		want == PIPESIM_WANT_FIGURES ? PIPESIM_KEEP_NOTHING : PIPESIM_KEEP_OPS;
-	run = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
+	PipesimRun *run = pipesim_choice_run(
+		g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
 	if (pipesim_run_check(run, error))
 		return run;
 	pipesim_run_free(run);

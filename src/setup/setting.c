@@ -154,7 +154,6 @@ READER(ahead)
 {
 	PipesimSetup *setup = to->setup;
 	PipesimIssuing *issuing = &setup->scenario.issuing;
-	g_auto(GStrv) items = NULL;
 
 	if (strcmp(text, "full") == 0)
 		return TRUE;
@@ -162,7 +161,7 @@ READER(ahead)
 		issuing->ahead = PIPESIM_AHEAD_AUTO;
 		return TRUE;
 	}
-	items = g_strsplit(text, ",", -1);
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	issuing->ahead = PIPESIM_AHEAD_LIST;
 	issuing->n_ahead = g_strv_length(items);
 	g_free(setup->ahead);

@@ -47,10 +47,9 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 
 gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error)
 {
-	if (setup->scenario.ranks != 0 && setup->scenario.microbatches != 0)
-		return TRUE;
-	return pipesim_refuse(error, "%s is missing; for example --pp 8 --microbatches 20",
-		setup->scenario.ranks == 0 ? "--pp" : "--microbatches");
+	return (setup->scenario.ranks != 0 && setup->scenario.microbatches != 0) ||
+	       pipesim_refuse(error, "%s is missing; for example --pp 8 --microbatches 20",
+		       setup->scenario.ranks == 0 ? "--pp" : "--microbatches");
 }
 
 /* Who uses @setting, as messages call them. */

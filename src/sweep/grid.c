@@ -263,7 +263,6 @@ const char *pipesim_grid_value(const PipesimGrid *grid, guint64 point, guint axi
 char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point)
 {
 	const Option *option = NULL;
-	GString *text;
 
 	for (guint i = 0; i < grid->options->len && option == NULL; i++) {
 		option = g_ptr_array_index(grid->options, i);
@@ -272,7 +271,7 @@ char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point
 	}
 	if (option == NULL)
 		return NULL;
-	text = g_string_new(option->texts->pdata[0]);
+	GString *text = g_string_new(option->texts->pdata[0]);
 	for (guint i = 1; i < option->texts->len; i++) {
 		g_string_append(text, pipesim_grid_value(grid, point, option->first + i - 1));
 		g_string_append(text, option->texts->pdata[i]);

@@ -210,14 +210,14 @@ static Winner find_winner(const Drawing *drawing, guint64 point)
 	const int best = results != NULL ? pipesim_rows_best(drawing->titles, results) : -1;
 	const int next = pipesim_rows_next(drawing->titles, results, best);
 	const char *const *names = drawing->titles->names;
-	double ahead;
 
 	if (best < 0)
 		return (Winner){best, 0, g_strdup("none fits"), g_strdup("")};
 	Winner winner = {best, (guint)best,
 		pipesim_printable(pipesim_series(names, (guint)best).name), NULL};
 	g_strdelimit(winner.name, "\"", '\'');
-	ahead = next < 0 ? 0
+	double ahead =
+		next < 0 ? 0
 			 : pipesim_rows_ahead(drawing->titles, &results[best], &results[next]);
 	if (next < 0) {
 		winner.lead = g_strdup("alone");
@@ -539,10 +539,9 @@ static gboolean is_geometric(const Drawing *drawing, guint axis)
 		const double before = g_ascii_strtod(axis_text(drawing, axis, i - 1), NULL);
 		const double value = g_ascii_strtod(axis_text(drawing, axis, i), NULL);
 
-		if (before <= 0 || value <= before)
-			return FALSE;
-		if (ratio > 0 &&
-			(value / before > ratio * 1.01 || value / before < ratio / 1.01))
+		if (before <= 0 || value <= before ||
+			(ratio > 0 && (value / before > ratio * 1.01 ||
+					      value / before < ratio / 1.01)))
 			return FALSE;
 		ratio = value / before;
 	}
@@ -625,12 +624,12 @@ gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweep
 		[PIPESIM_SWEEP_LINES] = draw_lines,
 		[PIPESIM_SWEEP_WINNERS] = draw_winners,
 	};
-	g_autoptr(PipesimGnuplot) picture = NULL;
 	Drawing drawing;
 
 	if (path == NULL)
 		return TRUE;
-	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 	if (picture == NULL)
 		return FALSE;
 	drawing_init(&drawing, kind, titles);

@@ -80,17 +80,14 @@ static gpointer run_thread(gpointer data)
 	pipesim_keep_heap();
 	g_mutex_lock(&pool->lock);
 	for (;;) {
-		PipesimSweepBlock *block;
-		guint64 own;
-
 		while (!pool->closing && pool->next_begun < pool->n_own &&
 			pool->next_begun - pool->next_taken >= pool->window)
 			g_cond_wait(&pool->changed, &pool->lock);
 		if (pool->closing || pool->next_begun == pool->n_own || stopped(pool))
 			break;
-		own = pool->next_begun++;
+		guint64 own = pool->next_begun++;
 		g_mutex_unlock(&pool->lock);
-		block = solve(pool, own, &batch);
+		PipesimSweepBlock *block = solve(pool, own, &batch);
 		g_mutex_lock(&pool->lock);
 		pool->done[own % pool->window] = block;
 		g_cond_broadcast(&pool->changed);
@@ -119,11 +116,8 @@ PipesimPool *pipesim_pool_new(const PipesimSweepWork *work)
 
 PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 {
-	PipesimSweepBlock *block;
-	guint slot;
-
 	g_mutex_lock(&pool->lock);
-	slot = (guint)(pool->next_taken % pool->window);
+	guint slot = (guint)(pool->next_taken % pool->window);
 	while (pool->done[slot] == NULL) {
 		/* A stop is a signal, which wakes nobody here. */
 		const gint64 soon = g_get_monotonic_time() + LONGEST_WAIT;
@@ -134,7 +128,7 @@ PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 			break;
 		g_cond_wait_until(&pool->changed, &pool->lock, soon);
 	}
-	block = g_steal_pointer(&pool->done[slot]);
+	PipesimSweepBlock *block = g_steal_pointer(&pool->done[slot]);
 	if (block != NULL) {
 		pool->next_taken++;
 		g_cond_broadcast(&pool->changed);

@@ -358,12 +358,11 @@ static PipesimTable *make_table(
 	PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(double));
 	g_autoptr(GString) columns = g_string_new(NULL);
-	PipesimTable *table;
 
 	pipesim_each_in (const PipesimAxis, axis, titles->grid->axes)
 		g_string_append_printf(columns, "%s|", axis->column);
 	g_string_append(columns, COLUMNS);
-	table = pipesim_table_of(columns->str);
+	PipesimTable *table = pipesim_table_of(columns->str);
 	pipesim_each_in (const PipesimSweepBlock, block, blocks)
 		for (guint k = 0; k < block->n_points; k++) {
 			const PipesimSweepResult *results =

@@ -10,13 +10,11 @@ typedef struct {
 GByteArray *pipesim_wire_pack(const PipesimSweepBlock *block)
 {
 	GByteArray *bytes = g_byte_array_new();
-	gsize n;
-	Head head;
 
 	if (block == NULL)
 		return bytes;
-	head = (Head){block->first, block->n_points, block->width};
-	n = (gsize)head.n_points * head.width;
+	Head head = (Head){block->first, block->n_points, block->width};
+	gsize n = (gsize)head.n_points * head.width;
 	g_byte_array_append(bytes, (const guint8 *)&head, sizeof head);
 	g_byte_array_append(
 		bytes, (const guint8 *)block->results, (guint)(n * sizeof *block->results));

@@ -148,7 +148,6 @@ static gboolean is_fold(const PipesimInstance *x)
 PipesimFold *pipesim_fold_new(const PipesimInstance *x)
 {
 	const guint n_codes = 2 * x->kinds;
-	PipesimFold *f;
 	Circle circle = {{0}, {0}};
 	guint circles = 1;
 
@@ -156,7 +155,7 @@ PipesimFold *pipesim_fold_new(const PipesimInstance *x)
 		return NULL;
 	for (guint i = 2; i < n_codes; i++)
 		circles *= i;
-	f = g_new0(PipesimFold, 1);
+	PipesimFold *f = g_new0(PipesimFold, 1);
 	f->x = x;
 	f->n_codes = n_codes;
 	f->end_code[DOWN_F] = F;
@@ -347,16 +346,13 @@ static void add_states(const Step *s)
 	}
 	for (guint a = 0; a <= (guint)more[F_TO_F]; a++)
 		for (guint c = 0; c <= (guint)more[I_TO_F]; c++) {
-			gint64 by_f, by_i, first;
-			gboolean later;
-
 			turn[UP_F] = (gint32)(turns[F_TO_F] + a);
 			turn[UP_I] = last ? 0 : (gint32)(turn[UP_F] - turns[I_TO_F] - c);
-			by_f = last ? G_MININT32 : turns[F_TO_I];
-			by_i = turn[UP_I] + turns[I_TO_I];
-			first = MAX(by_f, by_i);
-			later = (by_f == first && more[F_TO_I]) ||
-				(by_i == first && more[I_TO_I]);
+			gint64 by_f = last ? G_MININT32 : turns[F_TO_I];
+			gint64 by_i = turn[UP_I] + turns[I_TO_I];
+			gint64 first = MAX(by_f, by_i);
+			gboolean later = (by_f == first && more[F_TO_I]) ||
+					 (by_i == first && more[I_TO_I]);
 			for (guint b = 0; b <= (guint)later; b++) {
 				turn[DOWN_I] = (gint32)(first + b);
 				add_state(s, turn);

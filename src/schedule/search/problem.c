@@ -56,7 +56,6 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 	const guint64 ops =
 		PIPESIM_PROBLEM_KINDS * (guint64)shape->stages * shape->microbatches;
 	const PipesimFraction *most = &shape->max_activations;
-	__extension__ __int128 limit;
 
 	*problem = (PipesimProblem){
 		.ranks = shape->ranks,
@@ -70,7 +69,7 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 			"search takes; take fewer of either",
 			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
 	divide_memory(problem, times);
-	limit = problem->held;
+	__extension__ __int128 limit = problem->held;
 	limit = limit * most->num / most->den;
 	problem->limit = (gint64)MIN(limit, MOST_TIME);
 	problem->time =
@@ -101,15 +100,14 @@ static gint64 find_rung(const PipesimProblem *problem, gint64 limit, gint64 step
 	const gint64 whole = problem->held;
 	const gint64 usual = whole * problem->ranks;
 	const gint64 most = MAX(whole * problem->microbatches, usual);
-	gint64 halves, rung;
 
 	if (limit >= most)
 		return most;
 	/* The most that, rounded down to units of memory, are within the limit. */
-	halves = (gint64)((2 * (Wide)limit + 1) / whole);
+	gint64 halves = (gint64)((2 * (Wide)limit + 1) / whole);
 	while (halves / step > G_MAXUINT8)
 		step *= 2;
-	rung = (gint64)((Wide)(halves - halves % step) * whole / 2);
+	gint64 rung = (gint64)((Wide)(halves - halves % step) * whole / 2);
 	return usual <= limit ? MAX(rung, usual) : rung;
 }
 

@@ -264,14 +264,13 @@ static void move_ops(Table *t)
 		for (guint rank = 0; rank < t->ranks; rank++) {
 			guint kind = cells_of(t, rank)[s], to = s;
 			guint32 *count = t->count + (gsize)rank * KINDS;
-			guint32 k;
 
 			if (kind == FREE)
 				continue;
 			t->after[(gsize)rank * t->width + s] = s + 1;
 			if (t->whole && kind == W)
 				continue;
-			k = count[kind]++;
+			guint32 k = count[kind]++;
 			if (kind == I0 && rank == 0 && part == BEGINNING)
 				part = STEADY;
 			if (part == STEADY) {
@@ -304,11 +303,10 @@ static void squeeze(Table *t)
 		for (guint rank = 0; rank < t->ranks; rank++) {
 			guint8 *cells = cells_of(t, rank);
 			guint kind = cells[s], to;
-			guint32 k;
 
 			if (kind == FREE)
 				continue;
-			k = t->count[(gsize)rank * KINDS + kind]++;
+			guint32 k = t->count[(gsize)rank * KINDS + kind]++;
 			to = t->next[rank];
 			if (kind != W) {
 				guint inputs = earliest(t, rank, kind, k);
@@ -353,7 +351,6 @@ static gboolean table_init(Table *t, PipesimArena *arena, const PipesimSlotPatte
 	guint ranks, guint m, GError **error)
 {
 	guint32 last = 0;
-	gsize cells;
 
 	if ((guint64)ranks * m * PIPESIM_V_CODES > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -366,7 +363,7 @@ static gboolean table_init(Table *t, PipesimArena *arena, const PipesimSlotPatte
 	t->ranks = ranks;
 	t->m = m;
 	t->width = last + (PIPESIM_SLOT_PERIOD + 2) * m + 1;
-	cells = (gsize)ranks * t->width;
+	gsize cells = (gsize)ranks * t->width;
 	t->cells = pipesim_arena_array(arena, guint8, cells);
 	t->slots = pipesim_arena_array(arena, guint32, PIPESIM_V_CODES * (gsize)ranks * m);
 	t->after = pipesim_arena_array(arena, guint32, cells + 1);
@@ -446,14 +443,13 @@ const guint8 *pipesim_slots_laid(PipesimArena *arena, const PipesimSlotPattern *
 	guint ranks, guint microbatches, gint64 **starts, GError **error)
 {
 	Table t = {.whole = FALSE};
-	gint64 *ends, *free;
 
 	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
 		return NULL;
 	*starts = pipesim_arena_array(
 		arena, gint64, PIPESIM_V_CODES * (gsize)ranks * microbatches);
-	ends = pipesim_arena_array(arena, gint64, W * (gsize)ranks * microbatches);
-	free = pipesim_arena_array(arena, gint64, ranks);
+	gint64 *ends = pipesim_arena_array(arena, gint64, W * (gsize)ranks * microbatches);
+	gint64 *free = pipesim_arena_array(arena, gint64, ranks);
 	if (!pipesim_arena_check(arena, error, "%u micro-batches", microbatches))
 		return NULL;
 	lay_pattern(&t, pattern);

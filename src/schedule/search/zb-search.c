@@ -273,13 +273,12 @@ static gboolean run_forwards(Search *s, const Rounds *way)
 {
 	for (guint j = 0; j < s->p; j++) {
 		Lane *lane = &s->lanes[j];
-		gint64 ready;
 
 		if (!lane->wanted || (j > 0 && lane[-1].done[F] == lane->done[F]))
 			continue;
 		while (missing_room(s, lane) > 0)
 			run_weight(s, lane);
-		ready = forward_ready(s, j);
+		gint64 ready = forward_ready(s, j);
 		fill_gap(s, way, lane, ready);
 		run_forward(s, lane, ready);
 		if (!within_allowed(s, lane))
