@@ -39,12 +39,10 @@ typedef struct {
  * both in the same order, of each rank from its first on. */
 guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b);
 
-/**
- * pipesim_difference_new: compares @a and @b, which both have results.
- *
- * Returns: (transfer full): for pipesim_difference_free(); NULL with PIPESIM_ERROR_CONSTRAINT
- * where ranks or micro-batches are not the same, or PIPESIM_ERROR_LIMIT.
- */
+/** pipesim_difference_new: compares @a and @b, which both have results.
+ * Returns: (transfer full): for pipesim_difference_free(); NULL with
+ * PIPESIM_ERROR_CONSTRAINT where ranks or micro-batches are not the same, or
+ * PIPESIM_ERROR_LIMIT. */
 PipesimDifference *pipesim_difference_new(
 	const PipesimRun *a, const PipesimRun *b, GError **error);
 void pipesim_difference_free(PipesimDifference *difference);

@@ -20,10 +20,9 @@ typedef struct {
 	gint64 slowing;
 } PipesimLinkReport;
 
-/* What waiting for messages costs where a runtime's rules are simulated (--runtime). The idle
- * time of a rank is what data dependencies force, its bubble at P2P = 0 without such rules,
- * plus
- * @moves, plus @rules, plus @sharding. */
+/* What waiting for messages costs where a runtime's rules are simulated (--runtime). The
+ * idle time of a rank is what data dependencies force, its bubble at P2P = 0 without such
+ * rules, plus @moves, plus @rules, plus @sharding. */
 typedef struct {
 	const PipesimRuntime *runtime; /* never async, nor native */
 	/* Makespan minus that where gathering and reducing stages (FSDP) take no time, ns; 0
@@ -228,12 +227,9 @@ typedef struct {
 	gboolean checks; /* what checks of steps without a barrier cost is, too */
 } PipesimSubject;
 
-/**
- * pipesim_report_new: of a step without ops, what needs single ops is left out; every other
+/** pipesim_report_new: of a step without ops, what needs single ops is left out; every other
  * figure is the same.
- *
- * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT.
- */
+ * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT. */
 PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error);
 void pipesim_report_free(PipesimReport *report);
 

@@ -154,7 +154,6 @@ void pipesim_comparison_finish(PipesimComparison *comparison);
 /** pipesim_comparison_layers: what is to be said of the layers of stages, once for all runs of
  * which it is true: "zb-v, hanayo: 80 layers in 32 stages ...".
  * @existing: only of runs that exist (pipesim_run_exists())
- *
  * Returns: (transfer full): of char *. */
 GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison, gboolean existing);
 

@@ -33,13 +33,10 @@ typedef struct {
 	guint wins; /* samples in which no other schedule of the comparison is faster */
 } PipesimSamples;
 
-/**
- * pipesim_samples_new: scenario->samples times @step, which has ops, drawn from the normal
+/** pipesim_samples_new: scenario->samples times @step, which has ops, drawn from the normal
  * distribution of scenario->jitter, or else from what @costs has measured.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE where @costs has no distributions, or
- *   PIPESIM_ERROR_LIMIT.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE where @costs has no distributions,
+ *   or PIPESIM_ERROR_LIMIT. */
 PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts *costs,
 	const PipesimScenario *scenario, GError **error);
 void pipesim_samples_free(PipesimSamples *samples);

@@ -12,6 +12,5 @@ typedef struct {
 /** pipesim_message_stays: of the receives and sends of @rank, of a step that has ops, each from
  * when it is issued until its message begins to move: stretches apart and ascending, cut where
  * ops begin and end.
- *
  * Returns: (transfer full): of PipesimStay; empty where no message waits for another. */
 GArray *pipesim_message_stays(const PipesimStep *step, guint rank);

@@ -25,17 +25,15 @@ typedef struct {
 	PipesimFraction ratio;
 } PipesimSteadyState;
 
-/**
- * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P or links, and the rules of its
- * runtime.
+/** pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P or links,
+ * and the rules of its runtime.
  * @scenario: microbatches 0 = a number that the schedule takes and that is long enough; where
  *   nothing can be proven, over links or where an order names its micro-batches one by one,
  *   growth is then measured
- *
- * Returns: (transfer full): for pipesim_steady_state_free(). NULL with PIPESIM_ERROR_CONSTRAINT
- * where the schedule refuses the shape, nothing repeats within the micro-batches that were
- * given, or growth is not constant; PIPESIM_ERROR_LIMIT. Messages begin "NAME: ".
- */
+ * Returns: (transfer full): for pipesim_steady_state_free(). NULL with
+ *   PIPESIM_ERROR_CONSTRAINT where the schedule refuses the shape, nothing repeats within
+ *   the micro-batches that were given, or growth is not constant; PIPESIM_ERROR_LIMIT.
+ *   Messages begin "NAME: ". */
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);
 void pipesim_steady_state_free(PipesimSteadyState *state);

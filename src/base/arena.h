@@ -8,14 +8,10 @@ typedef struct _PipesimArena PipesimArena;
 PipesimArena *pipesim_arena_new(void);
 void pipesim_arena_free(PipesimArena *arena);
 
-/**
- * pipesim_arena_take: room for @n elements of @size bytes, all 0, aligned to 64 bytes. Also
- * where
- * @n is 0.
- *
- * Returns: NULL where memory does not suffice, and from then on always: so whoever takes many
- * arrays may look once, at the last of them, or ask pipesim_arena_check().
- */
+/** pipesim_arena_take: room for @n elements of @size bytes, all 0, aligned to 64 bytes. Also
+ * where @n is 0.
+ * Returns: NULL where memory does not suffice, and from then on always: so whoever takes
+ * many arrays may look once, at the last of them, or ask pipesim_arena_check(). */
 gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size);
 
 /** pipesim_arena_array: the same as @n elements of @type. */

@@ -38,16 +38,13 @@ void pipesim_csv_free(PipesimCsv *csv);
 /** pipesim_csv_path: how messages call it; owned by @csv. */
 const char *pipesim_csv_path(const PipesimCsv *csv);
 
-/**
- * pipesim_csv_next: the next record.
+/** pipesim_csv_next: the next record.
  * @split: FALSE: a line without quotes comes as @plain, without cells: for who scans many cells
  *   a line
- *
- * Returns: (transfer none): NULL at the end, @error unset; NULL with
- *   PIPESIM_ERROR_PARSE: a NUL, bytes that are not UTF-8, a carriage return inside a line, an
- * open quote or text beside one; the next call then goes on with the next line; G_FILE_ERROR,
- * PIPESIM_ERROR_LIMIT: as for pipesim_input_peek(); the next call says the end.
- */
+ * Returns: (transfer none): NULL at the end, @error unset; NULL with PIPESIM_ERROR_PARSE: a
+ *   NUL, bytes that are not UTF-8, a carriage return inside a line, an open quote or text
+ *   beside one; the next call then goes on with the next line; G_FILE_ERROR,
+ *   PIPESIM_ERROR_LIMIT: as for pipesim_input_peek(); the next call says the end. */
 const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, gboolean split, GError **error);
 
 /** pipesim_csv_column: where @cell stands, or, where that is NULL, its line. */

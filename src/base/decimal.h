@@ -20,14 +20,11 @@ gsize pipesim_decimal_read(const char *text, gsize length, PipesimDecimal *out);
  * and @max below 2^62. */
 gboolean pipesim_decimal_scale(const PipesimDecimal *in, gint64 unit, gint64 max, gint64 *out);
 
-/**
- * pipesim_decimal_scan: both of them: the number at the front of @text.
+/** pipesim_decimal_scan: both of them: the number at the front of @text.
  * @decimals: the result is the value times 10^@decimals, at most 18; what is finer is rounded
  * half away from zero
  * @used: (out): bytes read
- *
- * Returns: NULL and @out, or why not: "not a number", "out of range". Both are literals.
- */
+ * Returns: NULL and @out, or why not: "not a number", "out of range". Both are literals. */
 const char *pipesim_decimal_scan(
 	const char *text, gsize length, guint decimals, gint64 *out, gsize *used);
 

@@ -25,23 +25,17 @@ typedef struct {
 	GHashTable *last; /* "group\nkey" or "group" -> its last line */
 } PipesimIni;
 
-/**
- * pipesim_ini_parse: the lines of @length bytes at @text.
+/** pipesim_ini_parse: the lines of @length bytes at @text.
  * @path: for messages
- *
- * Returns: (transfer full): for pipesim_ini_free(). NULL with PIPESIM_ERROR_PARSE where it is
- *   not text in UTF-8.
- */
+ * Returns: (transfer full): for pipesim_ini_free(). NULL with PIPESIM_ERROR_PARSE where it
+ *   is not text in UTF-8. */
 PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, GError **error);
 
-/**
- * pipesim_ini_read: the same of the file @path, "-" for standard input.
+/** pipesim_ini_read: the same of the file @path, "-" for standard input.
  * @most: bytes that it may have, at most PIPESIM_MAX_PEEK
  * @kind: which it is to be
- *
  * Returns: also NULL with PIPESIM_ERROR_LIMIT where it is larger, and the errors of
- *   pipesim_input_open_as().
- */
+ *   pipesim_input_open_as(). */
 PipesimIni *pipesim_ini_read(
 	const char *path, gsize most, PipesimFileKind kind, GError **error);
 void pipesim_ini_free(PipesimIni *ini);
@@ -56,13 +50,12 @@ const PipesimIniLine *pipesim_ini_find(
 gconstpointer pipesim_ini_find_row(
 	gconstpointer rows, gsize n, gsize size, const char *group, const char *key);
 
-/**
- * pipesim_ini_take: the row that says how @line is read, a key's, as pipesim_ini_find_row() finds it;
- * NULL where it is no key, or one that was noted as a fault: keys and groups of no row, keys ahead of
- * a group, what is neither. A key that is given twice is a fault, and read.
+/** pipesim_ini_take: the row that says how @line is read, a key's, as pipesim_ini_find_row()
+ * finds it; NULL where it is no key, or one that was noted as a fault: keys and groups of no
+ * row, keys ahead of a group, what is neither. A key that is given twice is a fault, and read.
  * @groups: all there are: "[a] and [b] are known"
- * @what: what the file is to be: "a model's description"; it begins with the group of the first row
- */
+ * @what: what the file is to be: "a model's description"; it begins with the group of the
+ * first row */
 gconstpointer pipesim_ini_take(PipesimIni *ini, const PipesimIniLine *line, gconstpointer rows,
 	gsize n, gsize size, const char *groups, const char *what);
 

@@ -8,14 +8,11 @@ typedef struct _PipesimInput PipesimInput;
  */
 #define PIPESIM_MAX_PEEK ((gsize)64 << 20)
 
-/**
- * pipesim_input_open: @path for reading; "-" is standard input, called "<stdin>" in messages. A
- * file that begins with 1f 8b is unpacked while it is read, whatever its name.
- *
- * Returns: (transfer full): for pipesim_input_free(), behind its byte order mark, if it has one; NULL with
- * G_FILE_ERROR, whose message begins with the path, or PIPESIM_ERROR_PARSE where its first bytes are those
- * of no text.
- */
+/** pipesim_input_open: @path for reading; "-" is standard input, called "<stdin>" in messages.
+ * A file that begins with 1f 8b is unpacked while it is read, whatever its name.
+ * Returns: (transfer full): for pipesim_input_free(), behind its byte order mark, if it has
+ * one; NULL with G_FILE_ERROR, whose message begins with the path, or PIPESIM_ERROR_PARSE
+ * where its first bytes are those of no text. */
 PipesimInput *pipesim_input_open(const char *path, GError **error);
 
 /** pipesim_input_new_memory: @length bytes at @data, which stay the caller's and must outlive
@@ -26,13 +23,11 @@ void pipesim_input_free(PipesimInput *input);
 /** pipesim_input_name: how messages call it; owned by @input. */
 const char *pipesim_input_name(const PipesimInput *input);
 
-/**
- * pipesim_input_peek: the next bytes, not consumed: at least @want of them unless the end comes
- * first, perhaps more. @data is valid until the next call of any function of @input.
- *
- * Returns: FALSE with G_FILE_ERROR where reading failed, PIPESIM_ERROR_PARSE where the packed
- * file is damaged or truncated, PIPESIM_ERROR_LIMIT where @want exceeds PIPESIM_MAX_PEEK.
- */
+/** pipesim_input_peek: the next bytes, not consumed: at least @want of them unless the end
+ * comes first, perhaps more. @data is valid until the next call of any function of @input.
+ * Returns: FALSE with G_FILE_ERROR where reading failed, PIPESIM_ERROR_PARSE where the
+ * packed file is damaged or truncated, PIPESIM_ERROR_LIMIT where @want exceeds
+ * PIPESIM_MAX_PEEK. */
 gboolean pipesim_input_peek(
 	PipesimInput *input, gsize want, const char **data, gsize *length, GError **error);
 

@@ -22,12 +22,9 @@ typedef struct _PipesimJsonReader PipesimJsonReader;
 PipesimJsonReader *pipesim_json_reader_new(PipesimInput *input);
 void pipesim_json_reader_free(PipesimJsonReader *reader);
 
-/**
- * pipesim_json_next: the next token. After a key comes its value.
- *
+/** pipesim_json_next: the next token. After a key comes its value.
  * Returns: PIPESIM_JSON_ERROR with PIPESIM_ERROR_PARSE (path, line and column of what is no
- * JSON) or an error of pipesim_input_peek(). Afterwards only PIPESIM_JSON_END.
- */
+ * JSON) or an error of pipesim_input_peek(). Afterwards only PIPESIM_JSON_END. */
 PipesimJsonToken pipesim_json_next(PipesimJsonReader *reader, GError **error);
 
 /** pipesim_json_skip: the rest of the value that began with @token; FALSE with @error. */

@@ -30,10 +30,7 @@ typedef enum {
 /** pipesim_file_kind_name: with its article: "a costs file"; NULL of PIPESIM_FILE_UNKNOWN. */
 const char *pipesim_file_kind_name(PipesimFileKind kind);
 
-/**
- * pipesim_input_open_as: pipesim_input_open() of a file that is to be of the kind @wanted.
- *
- * Returns: (transfer full): also NULL with PIPESIM_ERROR_PARSE at 1:1 where it is known to be
- * of another, or what pipesim_input_peek() gives.
- */
+/** pipesim_input_open_as: pipesim_input_open() of a file that is to be of the kind @wanted.
+ * Returns: (transfer full): also NULL with PIPESIM_ERROR_PARSE at 1:1 where it is known to
+ * be of another, or what pipesim_input_peek() gives. */
 PipesimInput *pipesim_input_open_as(const char *path, PipesimFileKind wanted, GError **error);

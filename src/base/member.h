@@ -85,10 +85,9 @@ typedef union {
 		pipesim_json_close(json);                                     \
 	} while (0)
 
-/** PIPESIM_EACH: an array of objects, each by @put(json, @of, i); @of may be an expression over
- * i, as may
- * @has, without which there is none of that i. @how: object, or line: one that stays on a
- * line. */
+/** PIPESIM_EACH: an array of objects, each by @put(json, @of, i); @of may be an expression
+ * over i, as may @has, without which there is none of that i. @how: object, or line: one
+ * that stays on a line. */
 #define PIPESIM_EACH(json, key, how, n, has, put, of)                              \
 	do {                                                                       \
 		const gboolean names_ = pipesim_json_names(json);                  \

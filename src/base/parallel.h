@@ -15,14 +15,11 @@ typedef struct {
 	gpointer data;
 } PipesimParallel;
 
-/**
- * pipesim_parallel: every item of @work, on the caller's thread and others, whose number
+/** pipesim_parallel: every item of @work, on the caller's thread and others, whose number
  * changes nothing: items are begun in their order, and a thread that cannot be had, or that
  * does not get what it needs for itself, leaves its items to the others.
- *
- * Returns: FALSE with the error of the first item, by number, that failed: some after it were
- * then never begun. Also where the caller's own begin() fails: none was begun.
- */
+ * Returns: FALSE with the error of the first item, by number, that failed: some after it
+ * were then never begun. Also where the caller's own begin() fails: none was begun. */
 gboolean pipesim_parallel(const PipesimParallel *work, GError **error);
 
 /* Processes that all do the same and share its work. */

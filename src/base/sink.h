@@ -4,13 +4,10 @@
 
 typedef struct _PipesimSink PipesimSink;
 
-/**
- * pipesim_sink_open: writes to a temporary file beside @path that pipesim_sink_close() renames
+/** pipesim_sink_open: writes to a temporary file beside @path that pipesim_sink_close() renames
  * over it, so that a full disk loses nothing that was there. "-" is standard output; a device
  * or pipe is written in place.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_WRITE, or as pipesim_check_unread().
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_WRITE, or as pipesim_check_unread(). */
 PipesimSink *pipesim_sink_open(const char *path, GError **error);
 
 /** pipesim_check_writable: whether pipesim_sink_open() of @path would succeed now, for who works long before it

@@ -47,11 +47,10 @@ gboolean pipesim_holds_little(const PipesimChoice *choice, const PipesimScenario
 void pipesim_say_gap(
 	GPtrArray *verdict, const char *what, const char *where, gint64 makespan, gint64 bound);
 
-/** pipesim_ordered_new: the best order of the micro-batches of @setup, whose costs have times of each, in each of
- * @choices, of one schedule at least, and the best of these.
- *
- * Returns: (transfer full): for pipesim_ordered_free(); NULL with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_CONSTRAINT where
- *   no schedule can be run so, or PIPESIM_ERROR_LIMIT. */
+/** pipesim_ordered_new: the best order of the micro-batches of @setup, whose costs have times
+ * of each, in each of @choices, of one schedule at least, and the best of these.
+ * Returns: (transfer full): for pipesim_ordered_free(); NULL with PIPESIM_ERROR_USAGE,
+ *   PIPESIM_ERROR_CONSTRAINT where no schedule can be run so, or PIPESIM_ERROR_LIMIT. */
 PipesimOrdered *pipesim_ordered_new(
 	PipesimSetup *setup, const GPtrArray *choices, guint64 moves, GError **error);
 

@@ -25,15 +25,13 @@ typedef struct {
 	GStringChunk *strings; /* theirs */
 } PipesimContentionFit;
 
-/**
- * pipesim_contention_fit: from the rows of series resident and moving of @traces that are of status ok: the ratio of
- * the median beside something to the median alone, on each rank and of each stage by itself. Alone of a stage's op beside a
- * receive is its sustained time, of rows without a series, where there are such: costs carry that.
+/** pipesim_contention_fit: from the rows of series resident and moving of @traces that are of
+ * status ok: the ratio of the median beside something to the median alone, on each rank and of
+ * each stage by itself. Alone of a stage's op beside a receive is its sustained time, of rows
+ * without a series, where there are such: costs carry that.
  * @bytes: of a pipeline message; PIPESIM_UNKNOWN = the largest
  * @sms: the receive counts that is nearest to so many; 0 = as above
- *
- * Returns: (transfer full): for pipesim_contention_fit_free().
- */
+ * Returns: (transfer full): for pipesim_contention_fit_free(). */
 PipesimContentionFit *pipesim_contention_fit(
 	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms);
 void pipesim_contention_fit_free(PipesimContentionFit *fit);

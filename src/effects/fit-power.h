@@ -45,23 +45,21 @@ typedef struct {
 	GStringChunk *strings; /* theirs */
 } PipesimPowerFit;
 
-/**
- * pipesim_power_fit: to @histories, by least squares over all ops: of each sort a + b u, where
- * u = clamp((x - threshold) / (1 - threshold), 0, 1), x the running load in the middle of the op. The line begins at the
- * mean of the ops that had rested most, which ran at full clock, and, where sustained times are means, ends at
- * the one that rows of no series tell of the same op: both were seen, and no form moves them. Time constant
- * and threshold are searched on a grid, then refined on a lattice; loads by kind are other than 1 only where
- * bursts that the fit did not see are told better by them (each half of the bursts in turn; Thue-Morse sequence).
- * Loads are such that they average to 1 over the time of a micro-batch.
- *
- * Tuned on the steps of docs/accuracy.md, mean and largest error of H200s and of an H100: 0.74 %, 1.5 % and 1.03 %, 2.4 %.
- * With a second, slower mean 0.72 %, 1.5 % and 2.21 %, 6.4 %; without loads by kind 0.69 %, 1.7 % and 1.99 %, 4.9 %; without
- * ends that were seen 0.81 %, 2.4 % and 0.69 %, 1.4 %; with slow outliers 0.75 %, 1.5 % and 1.32 %, 3.8 %.
+/** pipesim_power_fit: to @histories, by least squares over all ops: of each sort a + b u, where
+ * u = clamp((x - threshold) / (1 - threshold), 0, 1), x the running load in the middle of the
+ * op. The line begins at the mean of the ops that had rested most, which ran at full clock,
+ * and, where sustained times are means, ends at the one that rows of no series tell of the same
+ * op: both were seen, and no form moves them. Time constant and threshold are searched on a
+ * grid, then refined on a lattice; loads by kind are other than 1 only where bursts that the
+ * fit did not see are told better by them (each half of the bursts in turn; Thue-Morse
+ * sequence). Loads are such that they average to 1 over the time of a micro-batch.
+ * Tuned on the steps of docs/accuracy.md, mean and largest error of H200s and of an H100: 0.74
+ * %, 1.5 % and 1.03 %, 2.4 %. With a second, slower mean 0.72 %, 1.5 % and 2.21 %, 6.4 %;
+ * without loads by kind 0.69 %, 1.7 % and 1.99 %, 4.9 %; without ends that were seen 0.81 %,
+ * 2.4 % and 0.69 %, 1.4 %; with slow outliers 0.75 %, 1.5 % and 1.32 %, 3.8 %.
  * @means: sustained times are means, as those of costs
  * @whole: component whose phases are a micro-batch, as "layer"; NULL: all of them are
- *
- * Returns: (transfer full): for pipesim_power_fit_free().
- */
+ * Returns: (transfer full): for pipesim_power_fit_free(). */
 PipesimPowerFit *pipesim_power_fit(
 	const PipesimHistories *histories, gboolean means, const char *whole);
 void pipesim_power_fit_free(PipesimPowerFit *fit);

@@ -45,15 +45,14 @@ typedef struct {
 	guint ranks;               /* (trace, rank) that have one */
 } PipesimHistories;
 
-/**
- * pipesim_histories_new: the rows of series governor and waiting of @traces. Ops are fitted unless they are not of
- * status ok, wait, begin a burst or the first 300 ms of a run, whose state nobody knows, or are
- * outliers: more than a quarter off the median of the ops of their sort around them. A chip that has rested
- * is up to a sixth faster than one that has not, so that closer ones may be as they should.
- *
- * Returns: (transfer full): without runs where there is no such row. NULL with PIPESIM_ERROR_PARSE
- *   where ops of one run_id and rank overlap, or a run lasts longer than PIPESIM_MAX_TIME_NS.
- */
+/** pipesim_histories_new: the rows of series governor and waiting of @traces. Ops are fitted
+ * unless they are not of status ok, wait, begin a burst or the first 300 ms of a run, whose
+ * state nobody knows, or are outliers: more than a quarter off the median of the ops of their
+ * sort around them. A chip that has rested is up to a sixth faster than one that has not, so
+ * that closer ones may be as they should.
+ * Returns: (transfer full): without runs where there is no such row. NULL with
+ *   PIPESIM_ERROR_PARSE where ops of one run_id and rank overlap, or a run lasts longer than
+ *   PIPESIM_MAX_TIME_NS. */
 PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GError **error);
 void pipesim_histories_free(PipesimHistories *histories);
 

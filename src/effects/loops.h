@@ -11,20 +11,17 @@ typedef struct {
 	gint64 slowdown[PIPESIM_N_KINDS]; /* beside a receive, at the same clock, ppm */
 } PipesimLoops;
 
-/**
- * pipesim_loops_calibrate: from @traces, with @costs as the other series made them:
- *
- * - exchange: B, I and W of blocks that exchange messages beside each F, against the same of blocks that do not: what
- *   messages cost chips at their power limit, in the power of @costs.
- * - resident, of load mode steady: ops of one loop beside a waiting receive and alone, in turns. The chip draws
- *   less beside it, so that it is faster than in a loop without: the load that tells the ops alone best, least
- *   squares over whole percents; then what ops beside it take longer at the same clock. Into power and contention.
- *   Rows of load mode rested are short bursts after pauses, at full clock beside the receive and alone: their ratio is
- *   what ops take longer, and then all ops of the loop tell the load.
- * - step: the first backward of each stage against a later one, what scales gradients, and the begin. Into step of
- *   @costs, where there are as many stages as times.
- *
- * What is missing is left as it is; @notices say what cannot be.
- */
+/** pipesim_loops_calibrate: from @traces, with @costs as the other series made them:
+ * - exchange: B, I and W of blocks that exchange messages beside each F, against the same of
+ *   blocks that do not: what messages cost chips at their power limit, in the power of @costs.
+ * - resident, of load mode steady: ops of one loop beside a waiting receive and alone, in
+ *   turns. The chip draws less beside it, so that it is faster than in a loop without: the load
+ *   that tells the ops alone best, least squares over whole percents; then what ops beside it
+ *   take longer at the same clock. Into power and contention. Rows of load mode rested are
+ *   short bursts after pauses, at full clock beside the receive and alone: their ratio is what
+ *   ops take longer, and then all ops of the loop tell the load.
+ * - step: the first backward of each stage against a later one, what scales gradients, and the
+ *   begin. Into step of @costs, where there are as many stages as times.
+ * What is missing is left as it is; @notices say what cannot be. */
 void pipesim_loops_calibrate(PipesimTrace *const *traces, guint n, PipesimCosts *costs,
 	GPtrArray *notices, PipesimLoops *loops);

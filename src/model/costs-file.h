@@ -12,11 +12,9 @@ void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
 
 /** pipesim_costs_read_ini: the costs that @taken says; pipesim_costs_read() opens the file.
  * @taken: (transfer full): a costs file, or NULL with @error set
- *
  * F, I and W must be there; what else is missing follows: B = I + W, FB = F + B, the rest
  * unknown. A group or key that is not of the format is refused, so that a misspelt one is not
  * passed over.
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: [group] key:
  * ..."). */
 PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
@@ -33,7 +31,6 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
  * averages as the times of one of @ranks shares of it. FB stays in the proportion to F + B that
  * @costs has.
  * @taken: (transfer full): such a file, or NULL with @error set
- *
  * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...") or PIPESIM_ERROR_LIMIT;
  * @costs is then unchanged. */
 gboolean pipesim_costs_read_stages(

@@ -268,7 +268,6 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
  * @what: how messages call @text, as for pipesim_parse_count()
  * @ranks: where not 0 the times are those of the whole model: F, I, W, B and FB of one of
  * @ranks are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W
- *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged. */
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
@@ -281,7 +280,6 @@ gboolean pipesim_costs_parse_scale(
 /** pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after
  * the other, as the times of stages, and their averages as the times of one of @ranks shares of
  * it. FB stays in the proportion to F + B that @costs has. @parts: NULL = those of @costs.
- *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then
  * unchanged. */
 gboolean pipesim_costs_set_parts(

@@ -44,7 +44,6 @@ PipesimJitter *pipesim_jitter_normal(PipesimFraction sd);
 gboolean pipesim_jitter_can_draw(const PipesimCosts *costs);
 
 /** pipesim_jitter_measured: the distributions of @costs for the chunks of @shape.
- *
  * An op of a chunk is the sum of its components over its layers, a layer's after the layer
  * before, each a chain as above with its own quantiles and lag-1 autocorrelation. Mean,
  * standard deviation and autocorrelation of that sum are exact; its form between is that of
@@ -53,7 +52,6 @@ gboolean pipesim_jitter_can_draw(const PipesimCosts *costs);
  * slow ranks scale it. A B or FB that was not measured spreads as the I and W or F and B that
  * it is made of, an I or W that was not measured as the B. Where ranks were told apart, what
  * they differ by is taken off the variance of every component alike.
- *
  * Returns: (transfer full): for g_free(). NULL with PIPESIM_ERROR_USAGE where nothing was
  * measured. */
 PipesimJitter *pipesim_jitter_measured(

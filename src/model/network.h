@@ -54,13 +54,10 @@ PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network);
 void pipesim_network_free(PipesimNetwork *network);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimNetwork, pipesim_network_free)
 
-/**
- * pipesim_network_read_ini: the network that @taken describes, as docs/formats.md says.
+/** pipesim_network_read_ini: the network that @taken describes, as docs/formats.md says.
  * @taken: (transfer full): a topology file, or NULL with @error set
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE, up to 20 faults at once, each with
- *   its place.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE, up to 20 faults at once, each
+ *   with its place. */
 PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error);
 
 /* The file at @path ("-" = standard input); also errors of pipesim_ini_read(). */

@@ -38,15 +38,14 @@ typedef struct {
 	gint64 start, end;
 } PipesimNodeOp;
 
-/**
- * pipesim_phases_new: a forward of @forward layers beside a backward of @backward, as Megatron-LM issues them (combined 1F1B,
- * core/models/common/model_chunk_schedule_plan.py): the forward of layer i beside the backward of layer backward - 1 - i, what is
- * left over by itself. Each stream runs its ops in this order; one also waits for the one before of its chain, forward or
- * backward; weight gradients wait for their stream alone.
- * @early: the backward of attention comes before the forward's experts, so that its memory goes early
- *
- * Returns: (transfer full): of PipesimNodeOp, in the order in which they are issued.
- */
+/** pipesim_phases_new: a forward of @forward layers beside a backward of @backward, as
+ * Megatron-LM issues them (combined 1F1B, core/models/common/model_chunk_schedule_plan.py): the
+ * forward of layer i beside the backward of layer backward - 1 - i, what is left over by
+ * itself. Each stream runs its ops in this order; one also waits for the one before of its
+ * chain, forward or backward; weight gradients wait for their stream alone.
+ * @early: the backward of attention comes before the forward's experts, so that its memory goes
+ * early
+ * Returns: (transfer full): of PipesimNodeOp, in the order in which they are issued. */
 GArray *pipesim_phases_new(
 	const PipesimNodeTimes *times, guint forward, guint backward, gboolean early);
 

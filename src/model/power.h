@@ -1,10 +1,9 @@
-/* What the chip of a rank does to the times of its ops. A chip that works at its power limit runs an
- * op faster after it has idled: it keeps a running mean of its load, and slows its clock down as that
- * comes near to the load of a rank that never idles. And a receive that waits for its sender holds
- * part of the chip, so that what runs beside it takes longer.
- *
- * Loads, weights and factors are whole millionths (ppm), times ns; nothing here computes with
- * floating point, so that every machine finds the same. */
+/* What the chip of a rank does to the times of its ops. A chip that works at its power limit
+ * runs an op faster after it has idled: it keeps a running mean of its load, and slows its
+ * clock down as that comes near to the load of a rank that never idles. And a receive that
+ * waits for its sender holds part of the chip, so that what runs beside it takes longer.
+ * Loads, weights and factors are whole millionths (ppm), times ns; nothing here computes
+ * with floating point, so that every machine finds the same. */
 #pragma once
 #include "base/base.h"
 
@@ -15,12 +14,11 @@
 #define PIPESIM_LOAD_MOST (2 * PIPESIM_LOAD_ONE)
 
 /* How a chip under its power limit clocks, as it was measured.
- *
- * A rank's load is @load of the kind of op that runs, @waiting_load while nothing runs and a receive
- * waits, else 0. Each running mean follows it exponentially: after dt at a load L it is
- * L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op
- * takes what costs say, its sustained time, times full + (sustained - full) u, where
- * u = clamp((x - threshold) / (1 - threshold), 0, 1) over the op, full is @full_speed of its kind, and
+ * A rank's load is @load of the kind of op that runs, @waiting_load while nothing runs and a
+ * receive waits, else 0. Each running mean follows it exponentially: after dt at a load L it
+ * is L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op takes
+ * what costs say, its sustained time, times full + (sustained - full) u, where u = clamp((x
+ * - threshold) / (1 - threshold), 0, 1) over the op, full is @full_speed of its kind, and
  * @sustained 1. */
 typedef struct {
 	char *device;      /* that was measured; NULL = not told */
@@ -72,17 +70,15 @@ PipesimPower *pipesim_power_copy(const PipesimPower *power);
 void pipesim_power_free(PipesimPower *power);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPower, pipesim_power_free)
 
-/**
- * pipesim_power_set_limit: as the chip would do with a power limit of @watts, from what was measured at its
- * own. Assumes that what it draws goes as load x speed^e: then the threshold, which is the load that
- * full clock can bear, goes as the limit, and sustained speed as its e-th root. Where full is full_speed of a
- * kind, threshold = full^e: e was measured for each kind. Its own limit changes nothing.
+/** pipesim_power_set_limit: as the chip would do with a power limit of @watts, from what was
+ * measured at its own. Assumes that what it draws goes as load x speed^e: then the threshold,
+ * which is the load that full clock can bear, goes as the limit, and sustained speed as its
+ * e-th root. Where full is full_speed of a kind, threshold = full^e: e was measured for each
+ * kind. Its own limit changes nothing.
  * @what: how messages call the limit
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE where the limit that was measured is not known, or no op depends on
- *   the load, or the threshold is 0, or @watts is below a quarter of it, or an op would be more than 16 times
- *   slower; @power is then unchanged.
- */
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where the limit that was measured is not known, or
+ *   no op depends on the load, or the threshold is 0, or @watts is below a quarter of it, or
+ *   an op would be more than 16 times slower; @power is then unchanged. */
 gboolean pipesim_power_set_limit(
 	PipesimPower *power, gint64 watts, const char *what, GError **error);
 

@@ -51,7 +51,6 @@ typedef struct {
 
 /** pipesim_shape_init: fills @shape with what @scenario asks for.
  * @chunks: per rank: 2 for V, even for bidirectional
- *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where ranks * chunks is more than are simulated. */
 gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,
 	PipesimPlacement placement, GError **error);

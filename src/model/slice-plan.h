@@ -46,20 +46,16 @@ typedef struct {
 	guint over;
 } PipesimSliceAsk;
 
-/**
- * pipesim_slice_plan: the lengths of least sum of times + hops / over times the longest slice with its message. With over = 1 that
- * is when the last slice has passed all stages: a flow shop whose jobs take the same on all machines (Pinedo,
- * Scheduling, section 6.1).
- *
- * TeraPipe looks at each time that a slice may have as the longest, by dynamic programming. Here slices that
- * begin as early as a longest time lets them have the least sum, and stretches of longest times that cannot
- * beat the best are left out.
- *
+/** pipesim_slice_plan: the lengths of least sum of times + hops / over times the longest slice
+ * with its message. With over = 1 that is when the last slice has passed all stages: a flow
+ * shop whose jobs take the same on all machines (Pinedo, Scheduling, section 6.1).
+ * TeraPipe looks at each time that a slice may have as the longest, by dynamic programming.
+ * Here slices that begin as early as a longest time lets them have the least sum, and stretches
+ * of longest times that cannot beat the best are left out.
  * @slices: (out caller-allocates): gint64 of each slice, in order
- * @bound: (out): no lengths take less; @latency unless there are more places to cut than can be looked at
- *
- * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where gamma is more than b and send_token: then a longer slice may take less, or
- * PIPESIM_ERROR_LIMIT.
- */
+ * @bound: (out): no lengths take less; @latency unless there are more places to cut than can be
+ * looked at
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where gamma is more than b and send_token:
+ * then a longer slice may take less, or PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_slice_plan(const PipesimSliceAsk *ask, GArray *slices, gint64 *latency,
 	gint64 *bound, GError **error);

@@ -59,7 +59,6 @@ typedef gboolean (*PipesimPlan)(const PipesimShape *shape, const PipesimTimes *t
 	PipesimEmitter *out, GError **error);
 
 /** pipesim_order_generate: runs @generate for every rank.
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimOrder *pipesim_order_generate(
 	const PipesimShape *shape, PipesimGenerate generate, GError **error);
@@ -73,7 +72,6 @@ PipesimOrder *pipesim_order_plan(
  * that did not; of a pair one half may be left. Its micro-batches are named one by one. The
  * order is of counted verbs, its weights pipesim_weight(). Time grows with what is left, not
  * with the padding.
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimOrder *pipesim_order_trim(
 	const PipesimOrder *padded, const PipesimShape *shape, GError **error);

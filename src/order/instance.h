@@ -146,13 +146,10 @@ typedef struct {
 	gint64 memory_limit; /* bytes a rank, its parameters among them; 0: no such limit */
 } PipesimInstanceOf;
 
-/**
- * pipesim_instance_new: for pipesim_instance_free().
- *
- * Returns: NULL with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add up, and
- * PIPESIM_ERROR_CONSTRAINT where a rank has no room for what any order holds; that says the least
- * that works.
- */
+/** pipesim_instance_new: for pipesim_instance_free().
+ * Returns: NULL with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to
+ * add up, and PIPESIM_ERROR_CONSTRAINT where a rank has no room for what any order holds;
+ * that says the least that works. */
 PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error);
 void pipesim_instance_free(PipesimInstance *instance);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimInstance, pipesim_instance_free)
@@ -225,13 +222,10 @@ PipesimInstance pipesim_instance_with_count(const PipesimInstance *instance, gui
 PipesimOrder *pipesim_instance_order(
 	const PipesimInstance *instance, const guint8 *codes, GError **error);
 
-/**
- * pipesim_instance_codes: the other way round: FALSE where @program, of the same shape, is no order of
- * such codes. Full backwards are taken as their halves where backwards are split and that is no longer and
- * holds no more;
- * pairs as a forward and then a backward where that is no longer. So are, whatever they take, those before
- * which a micro-batch waits for its W.
- * @codes: room for ranks * per_rank
- */
+/** pipesim_instance_codes: the other way round: FALSE where @program, of the same shape, is no
+ * order of such codes. Full backwards are taken as their halves where backwards are split and
+ * that is no longer and holds no more; pairs as a forward and then a backward where that is no
+ * longer. So are, whatever they take, those before which a micro-batch waits for its W.
+ * @codes: room for ranks * per_rank */
 gboolean pipesim_instance_codes(
 	const PipesimInstance *instance, const PipesimProgram *program, guint8 *codes);

@@ -14,19 +14,16 @@ typedef struct {
 	gboolean slots;
 } PipesimOffload;
 
-/**
- * pipesim_program_offload: @program, of whole micro-batches without pairs, with copies.
- *
- * Slots: a rank has one engine, whose slots go out, in, out, in. Forwards of the warm-up are taken as late as
- * what needs them allows (@how->start and @how->end change). From the first rank's first F on, each F takes the
- * next free slot out, and from the end back each backward the last free slot in that ends as long before it as
- * it takes; what both have less than six copies between them stays on the device. Ranks 2i and 2i + 1 share a link: the
- * slots of the second are half a period later, and each has a barrier where the other begins a copy. Before the
- * first copy back there are no gaps, and a copy takes 0.7 of one beside another.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where a copy could not be back in time, or
- *   PIPESIM_ERROR_LIMIT.
- */
+/** pipesim_program_offload: @program, of whole micro-batches without pairs, with copies.
+ * Slots: a rank has one engine, whose slots go out, in, out, in. Forwards of the warm-up are
+ * taken as late as what needs them allows (@how->start and @how->end change). From the first
+ * rank's first F on, each F takes the next free slot out, and from the end back each backward
+ * the last free slot in that ends as long before it as it takes; what both have less than six
+ * copies between them stays on the device. Ranks 2i and 2i + 1 share a link: the slots of the
+ * second are half a period later, and each has a barrier where the other begins a copy. Before
+ * the first copy back there are no gaps, and a copy takes 0.7 of one beside another.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where a copy could not be
+ *   back in time, or PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_program_offload(
 	const PipesimProgram *program, const PipesimOffload *how, GError **error);
 

@@ -58,12 +58,9 @@ PipesimOrder *pipesim_order_fold(
 /** pipesim_order_runs: whether some execution of the closed @order, without slices, reaches the end. */
 gboolean pipesim_order_runs(const PipesimOrder *order);
 
-/**
- * pipesim_order_expand: every op of @order, one by one, linked; shared where it was given so.
- *
+/** pipesim_order_expand: every op of @order, one by one, linked; shared where it was given so.
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE where the order asks for a
- *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT.
- */
+ *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
 
 /** pipesim_order_has_pairs: whether @order has overlapped pairs. */

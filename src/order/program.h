@@ -19,7 +19,6 @@ G_STATIC_ASSERT(sizeof(PipesimOp) == 12);
 /* Complete: each (stage, micro-batch) has exactly one F and either one B or one I and one W,
  * all on one rank, in an order that its rank can run. Rank r runs ops[rank_begin[r]] to
  * ops[rank_begin[r + 1] - 1] in that order.
- *
  * Once it is linked nobody changes it: it is shared by reference. */
 typedef struct {
 	PipesimShape shape;
@@ -138,7 +137,6 @@ static inline gsize pipesim_op_forward_slot(
 /** pipesim_program_inputs: the ops of other stages whose results @op of @rank needs: of the
  * forward half the stage before, of the backward half the stage after. What it needs of its own
  * stage (B needs F, W needs I) comes before it on its rank.
- *
  * Returns: how many: 0 to 2. */
 static inline guint pipesim_program_inputs(
 	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 inputs[2])
@@ -258,7 +256,6 @@ void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *
 /** pipesim_program_link: checks completeness and finds forward and backward ops. Chunks and
  * micro-batches of all ops must be within the shape.
  * @locate: (nullable): for programs read from a file
- *
  * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, which names up to 20 ops that are missing,
  * appear twice, run on another rank than their forward or before it; or PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_program_link(
@@ -266,17 +263,15 @@ gboolean pipesim_program_link(
 
 /** pipesim_program_check_order: whether some execution of the linked @program reaches the end.
  * @locate: (nullable): for programs read from a file; told the ops of the cycle
- *
  * Returns: FALSE with PIPESIM_ERROR_DEADLOCK; the message goes once round a cycle, op by op.
- * With @locate every op stands on a line of its own behind its place, and so does the swap of
- * two neighbours on one rank that repairs it, where there is one. */
+ * With @locate every op stands on a line of its own behind its place, and so does the swap
+ * of two neighbours on one rank that repairs it, where there is one. */
 gboolean pipesim_program_check_order(
 	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error);
 
 /** pipesim_program_sequence: the ops of the linked @program in an order in which they could run
  * one after the other: each after its inputs and after what comes before it on its rank.
  * @sequence: (nullable): room for n_ops indices
- *
  * Returns: how many ops come to run: n_ops but for an order with a cycle. G_MAXUINT32 with
  * PIPESIM_ERROR_LIMIT where memory does not suffice. */
 guint32 pipesim_program_sequence(
@@ -293,7 +288,6 @@ gboolean pipesim_program_has_pairs(const PipesimProgram *program);
 /** pipesim_program_split_pairs: @program with every overlapped pair as its forward and then its
  * full backward: how a runtime without overlap runs it. An op of @program that comes after n
  * pairs has an index n higher.
- *
  * Returns: (transfer full): linked; NULL with PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error);
 

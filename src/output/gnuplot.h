@@ -52,11 +52,9 @@ void pipesim_gnuplot_quote(GString *out, const char *before, const char *text,
 /** pipesim_gnuplot_keep: whether files for gnuplot stay beside pictures that this thread draws. Not, to begin with. */
 void pipesim_gnuplot_keep(gboolean keep);
 
-/** pipesim_gnuplot_draw: writes data and script and lets @gnuplot draw them. They stay where it could not, and where they
- * are to be kept.
- *
+/** pipesim_gnuplot_draw: writes data and script and lets @gnuplot draw them. They stay where it
+ * could not, and where they are to be kept.
  * Returns: FALSE with PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails, or
- * PIPESIM_ERROR_WRITE; the picture that was there stays.
- */
+ * PIPESIM_ERROR_WRITE; the picture that was there stays. */
 gboolean pipesim_gnuplot_draw(
 	const PipesimGnuplot *picture, const char *gnuplot, GError **error);

@@ -42,19 +42,16 @@ const char *pipesim_output_names(void);
 gboolean pipesim_picture_check(const PipesimComparison *comparison, const char *path,
 	const PipesimView *view, GError **error);
 
-/**
- * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis,
- * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
+/** pipesim_picture_write: the timeline of every run that has a result, stacked on one time
+ * axis, in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
  * written beside it and stay; so is an .rgb where there are more ops than can be told apart);
  * txt, or "-" for standard output, as text.
  * @view: what of it; checked by pipesim_layout_check()
  * @gnuplot: program to call
- *
  * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension or a size that is too small,
- * PIPESIM_ERROR_CONSTRAINT where no run has a result or no op takes time, PIPESIM_ERROR_LIMIT
- * where memory does not suffice, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the
- * .gp and .dat stay), PIPESIM_ERROR_WRITE.
- */
+ * PIPESIM_ERROR_CONSTRAINT where no run has a result or no op takes time,
+ * PIPESIM_ERROR_LIMIT where memory does not suffice, PIPESIM_ERROR_EXTERNAL where gnuplot is
+ * missing or fails (the .gp and .dat stay), PIPESIM_ERROR_WRITE. */
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *gnuplot,
 	GError **error);
@@ -89,15 +86,12 @@ gboolean pipesim_page_answer(
  * all are. For g_free(). */
 char *pipesim_page_left_out(const PipesimComparison *comparison);
 
-/**
- * pipesim_distributions_write: a box for each component and phase of @costs that was measured
+/** pipesim_distributions_write: a box for each component and phase of @costs that was measured
  * more than once: quarters (the box), 5 % and 95 % (the line), median, minimum and maximum,
  * against its median, so that long and short components compare. Through @gnuplot to @path:
  * svg, png or pdf; its .gp and .dat stay beside it.
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where
- * nothing was measured twice, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails,
- * PIPESIM_ERROR_WRITE.
- */
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT
+ * where nothing was measured twice, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or
+ * fails, PIPESIM_ERROR_WRITE. */
 gboolean pipesim_distributions_write(
 	const PipesimCosts *costs, const char *path, const char *gnuplot, GError **error);

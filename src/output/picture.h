@@ -101,8 +101,6 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 /** pipesim_raster_paint: a raster of @detail's size over all of the drawing: red, green and
  * blue of each pixel, lines from the top. In each column of pixels of a lane the height of a
  * colour is its share of the time, idle time is as the paper and on top.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 guint8 *pipesim_raster_paint(
 	const PipesimLayout *layout, const PipesimDetail *detail, GError **error);

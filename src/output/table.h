@@ -35,10 +35,8 @@ PipesimTable *pipesim_table_of(const char *titles);
 void pipesim_table_row(PipesimTable *table, PipesimRowLook look, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
 
-/**
- * pipesim_table_add: a row of @n_columns cells, which become the table's. NULL is a blank; a
- * column without any cell is not shown.
- */
+/** pipesim_table_add: a row of @n_columns cells, which become the table's. NULL is a blank;
+ * a column without any cell is not shown. */
 void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells);
 
 /** pipesim_table_add_text: a row of one cell and @text, wrapped over the width of the others.
@@ -63,11 +61,9 @@ void pipesim_table_json(const PipesimTable *table, const char *key, PipesimJson 
 guint pipesim_table_print(const PipesimTable *table, guint width, guint most,
 	const PipesimStyle *style, GString *out);
 
-/**
- * pipesim_wrap: appends @text as lines, broken at blanks before column @width.
+/** pipesim_wrap: appends @text as lines, broken at blanks before column @width.
  * @indent: blanks before each line but the first
- * @column: where the first line already stands
- */
+ * @column: where the first line already stands */
 void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width);
 
 /** pipesim_wrap_all: the same of each of @lines (nullable), of char *, which go on two columns in. */

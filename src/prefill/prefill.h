@@ -28,12 +28,11 @@ typedef struct {
 /** pipesim_chunk_rule: what @kind does by itself for a first chunk of @chunk tokens. */
 PipesimChunkRule pipesim_chunk_rule(PipesimChunking kind, gint64 chunk);
 
-/**
- * pipesim_chunk_next: tokens of the chunk behind @prefix of a prompt of @tokens; not of the best.
- *
- * SGLang, vLLM: x where a x^2 + (2 a L + b) x = a C^2 + b C, smoothed, at least @rule->least, rounded down. ATOM: the same of
- * a C^2 + b C - gamma L; C where that is not above 0, or @crowded: another prompt waits or takes turns. None is above C.
- */
+/** pipesim_chunk_next: tokens of the chunk behind @prefix of a prompt of @tokens; not of the
+ * best.
+ * SGLang, vLLM: x where a x^2 + (2 a L + b) x = a C^2 + b C, smoothed, at least
+ * @rule->least, rounded down. ATOM: the same of a C^2 + b C - gamma L; C where that is not
+ * above 0, or @crowded: another prompt waits or takes turns. None is above C. */
 gint64 pipesim_chunk_next(const PipesimChunkRule *rule, const PipesimSliceTimes *times,
 	gint64 prefix, gint64 tokens, gboolean crowded);
 
@@ -64,14 +63,13 @@ void pipesim_engine_ranks_free(PipesimEngineRanks *ranks);
 /** pipesim_engine_ranks_rank: what a chunk takes on all stages of @rank. */
 PipesimSliceTimes pipesim_engine_ranks_rank(const PipesimEngineRanks *ranks, guint rank);
 
-/**
- * pipesim_prefill_describe: fills stages, head and apart of @ranks with forwards of one sequence: layers of @model spread evenly,
- * divided over TP and EP ranks as @training says. FALSE with PIPESIM_ERROR_CONSTRAINT.
- *
- * a is that of the attention kernels at @tokens, gamma what projects keys and values of latent attention up once more; b and c
- * fit the other kernels of each layer between a quarter and five quarters of @chunk tokens. Messages carry hidden states and
- * residual, as SGLang and vLLM send both; the head is of one token.
- */
+/** pipesim_prefill_describe: fills stages, head and apart of @ranks with forwards of one
+ * sequence: layers of @model spread evenly, divided over TP and EP ranks as @training says.
+ * FALSE with PIPESIM_ERROR_CONSTRAINT.
+ * a is that of the attention kernels at @tokens, gamma what projects keys and values of
+ * latent attention up once more; b and c fit the other kernels of each layer between a
+ * quarter and five quarters of @chunk tokens. Messages carry hidden states and residual, as
+ * SGLang and vLLM send both; the head is of one token. */
 gboolean pipesim_prefill_describe(PipesimEngineRanks *ranks, const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimRates *rates, gint64 tokens, gint64 chunk,
 	GError **error);
@@ -93,13 +91,12 @@ typedef struct {
 	gint64 bound; /* of one prompt with the best sizes: none cut at such places are sooner; else 0 */
 } PipesimPrefillRun;
 
-/**
- * pipesim_prefill_run: @prompts (PipesimPrompt, by arrival) through @ranks. A rank that is free runs the chunk that entered first
- * of those that have come; into the first stage the prompts that came first take turns. Best sizes of several prompts
- * are the best found, by the mean from arrival to first token.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, also where all take 0 ns, or errors of pipesim_slice_plan().
- */
+/** pipesim_prefill_run: @prompts (PipesimPrompt, by arrival) through @ranks. A rank that is
+ * free runs the chunk that entered first of those that have come; into the first stage the
+ * prompts that came first take turns. Best sizes of several prompts are the best found, by the
+ * mean from arrival to first token.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, also where all take 0 ns, or
+ * errors of pipesim_slice_plan(). */
 PipesimPrefillRun *pipesim_prefill_run(const PipesimEngineRanks *ranks,
 	const PipesimChunkRule *rule, const GArray *prompts, GError **error);
 void pipesim_prefill_run_free(PipesimPrefillRun *run);

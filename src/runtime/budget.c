@@ -3,10 +3,9 @@
  * to send. So all lists are one graph: each action before the next one of its rank, a send
  * before its receive, and that before what comes after the wait for the send. Waits are no
  * nodes of it.
- *
- * A topological order of the graph bounds each search for a path: only what stands between its
- * ends in that order can be on it. A new edge against it moves those alone that stand between its ends and hang on
- * them (Pearce and Kelly, doi:10.1145/1187436.1210590). */
+ * A topological order of the graph bounds each search for a path: only what stands between
+ * its ends in that order can be on it. A new edge against it moves those alone that stand
+ * between its ends and hang on them (Pearce and Kelly, doi:10.1145/1187436.1210590). */
 #include "runtime/passes.h"
 
 #define NONE G_MAXUINT32

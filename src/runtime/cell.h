@@ -69,12 +69,11 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
 }
 
 /** pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2",
- * "(0F7;7B13)OVERLAP_F_B", "0F7.1" of a slice, "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD",
- * "0RESHARD", "0REDUCE_GRAD", since PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3",
+ * "(0F7;7B13)OVERLAP_F_B", "0F7.1" of a slice, "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3",
+ * "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", since PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3",
  * "0WAIT_REDUCE_GRAD", and of pipesim's own waits for receives, "1WAIT_RECV_F7", and messages
  * that go as one: "(0SEND_F7;0RECV_B3)GROUP".
  * @file: whose path is set; to be cleared whatever comes back
- *
  * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an
  * error of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error);
@@ -88,8 +87,7 @@ void pipesim_cell_print(const PipesimShape *shape, const PipesimCell *cell, GStr
 PipesimCell pipesim_cell_of(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action);
 
-/**
- * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that
+/** pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that
  * issues such lists: Megatron's where it waits for receives, PyTorch 2.15's for sends, else
  * 2.11's.
  * @program: linked, with the ops of the file
@@ -97,11 +95,9 @@ PipesimCell pipesim_cell_of(
  *   it is one counts, not its second half; a wait comes after its message
  * @rank_begin: of @written; ranks + 1 entries; copied, as is @written
  * @locate: (nullable): told an index of @written, not an op
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, appear twice, connect no two ranks, leave before the op that they come from
- * or arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20
+ *   messages that are missing, appear twice, connect no two ranks, leave before the op that
+ *   they come from or arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT. */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
 	gpointer data, GError **error);

@@ -1,27 +1,23 @@
 /* What a runtime issues: for every rank one list of ops, sends, receives and what belongs to
  * them, in the order in which the rank issues them under its rules.
- *
  * The rules that such a list is run by (pipesim_lowering_check() does so without times):
- *
  * - What a rank computes runs one after the other, in the order of its list: its ops, and what
- *   makes them wait, which takes no time: the WAITs, and the end of a group with `waited` set.
- *   These are the stops of the list.
+ * makes them wait, which takes no time: the WAITs, and the end of a group with `waited` set.
+ * These are the stops of the list.
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
- *   message is a group of its own. Every message of a rank belongs to one of its communicators
- *   (PipesimCommunicators), each a queue. Messages of a group that share a communicator are issued
- *   together, when every stop before them in the list is done and so is what comes before them
- *   in the communicator.
+ * message is a group of its own. Every message of a rank belongs to one of its communicators
+ * (PipesimCommunicators), each a queue. Messages of a group that share a communicator are
+ * issued together, when every stop before them in the list is done and so is what comes before
+ * them in the communicator.
  * - A message moves when both of its ends have been issued (rendezvous). What was issued
- *   together is done when all of it has moved.
+ * together is done when all of it has moved.
  * - Where it is asked for (PipesimIssuing.delay_wgrad) the last part of an overlapped pair runs
- *   behind its sends: what stands behind the pair and before the next stop is issued before
- *   that part, the next stop waits for it.
+ * behind its sends: what stands behind the pair and before the next stop is issued before that
+ * part, the next stop waits for it.
  * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end
- *   of a waited group for all of that group.
- *
+ * of a waited group for all of that group.
  * What is done to whole stages takes no time unless costs say so; engine/shards.h has the rules
  * then.
- *
  * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
 #include "order/program.h"
@@ -126,16 +122,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 /** pipesim_lowering_check: whether @lowering runs to its end over @communicators, whatever its
  * times, and whether the right messages meet.
  * @locate: (nullable): told an op, or an action where the lowering is from a file
- *
  * Messages between two ranks are matched by their order, not by name: where the sends of the
  * one and the receives of the other name them in different orders, each of these receives takes
  * what is meant for another, without an error.
- *
  * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE where that is so: up to 20 receives that take
  * the wrong message, each on a line of its own behind its place; with PIPESIM_ERROR_DEADLOCK
  * where it does not run to its end: the message goes once round the cycle, action by action.
- * With @locate every action stands on a line of its own behind its place, and so does the swap
- * of two neighbours on one rank that repairs it, where there is one. */
+ * With @locate every action stands on a line of its own behind its place, and so does the
+ * swap of two neighbours on one rank that repairs it, where there is one. */
 gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 	PipesimCommunicators communicators, PipesimLocate locate, gpointer data,
 	GError **error);

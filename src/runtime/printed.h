@@ -8,9 +8,8 @@ typedef struct {
 	GArray *columns; /* guint32: where what a cell is of stands; a line a rank, as in @text */
 } PipesimPrinted;
 
-/**
- * pipesim_printed_open: @input, which it takes over, as a schedule file. Where it begins as what one of
- * these prints it is read whole:
+/** pipesim_printed_open: @input, which it takes over, as a schedule file. Where it begins as
+ * what one of these prints it is read whole:
  *
  *   zero-bubble's repository, a line a rank: "f0 f1 b0 F0 w0", small letters of a rank's first chunk. Who
  *   sends and receives what, and post-validation, is passed over. Chunks of a micro-batch, and slices, are
@@ -19,9 +18,8 @@ typedef struct {
  *   Megatron-LM's log, of each rank a line "Rank 0: ORDER [1, 1, 2, -2]", its chunks from 1, backwards
  *   below 0; other lines are passed over.
  *
- * Returns: (transfer full): of no other life than @printed and @input; NULL where @input is NULL, or with
- * PIPESIM_ERROR_PARSE at its place, or what pipesim_input_peek() gives.
- */
+ * Returns: (transfer full): of no other life than @printed and @input; NULL where @input is
+ *   NULL, or with PIPESIM_ERROR_PARSE at its place, or what pipesim_input_peek() gives. */
 PipesimInput *pipesim_printed_open(
 	PipesimPrinted *printed, PipesimInput *input, GError **error);
 void pipesim_printed_clear(PipesimPrinted *printed);

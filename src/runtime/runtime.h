@@ -132,14 +132,11 @@ static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
 	return runtime != NULL && runtime->waits;
 }
 
-/**
- * pipesim_lower: derives the messages of @program, which must be linked and have passed
+/** pipesim_lower: derives the messages of @program, which must be linked and have passed
  * pipesim_program_check_order(), as @runtime issues them; not native.
  * @issuing: (nullable): what is asked of it; of that what @runtime takes
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, or with PIPESIM_ERROR_CONSTRAINT where
- * @issuing cannot be followed.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, or with PIPESIM_ERROR_CONSTRAINT
+ * where @issuing cannot be followed. */
 PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, GError **error);
 

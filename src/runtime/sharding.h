@@ -36,13 +36,12 @@ static inline gboolean pipesim_sharding_keeps_all(
 	return shape->chunks <= rules->active && rules->ahead == rules->active;
 }
 
-/** pipesim_sharding_list: appends to @out what is done to the stages of @rank, in `wait` of each the op before which
- * that is, or the end of its ops, as _add_unshard_reshard and _add_reduce_grad do: before each op the next `active` stages of the
- * rank stay, others are resharded, and of those the next `ahead` are unsharded; behind the last
- * W or B of a stage its gradients are reduced. A pair that is reached with one stage to go
- * brings both of its stages.
+/** pipesim_sharding_list: appends to @out what is done to the stages of @rank, in `wait` of
+ * each the op before which that is, or the end of its ops, as _add_unshard_reshard and
+ * _add_reduce_grad do: before each op the next `active` stages of the rank stay, others are
+ * resharded, and of those the next `ahead` are unsharded; behind the last W or B of a stage its
+ * gradients are reduced. A pair that is reached with one stage to go brings both of its stages.
  * @uses: (nullable): its chunks, where all stay: the ops are then not looked at
- *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 gboolean pipesim_sharding_list(PipesimLowerer *lowerer, guint rank,
 	const PipesimShardingRules *rules, const PipesimChunkUses *uses, PipesimList *out,

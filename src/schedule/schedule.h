@@ -160,7 +160,6 @@ static inline gboolean pipesim_schedule_is_plain(const PipesimSchedule *schedule
 #undef SCHEDULE
 
 /** pipesim_schedule_shape: the shape that @schedule has in @scenario.
- *
  * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or
  * PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
@@ -176,9 +175,8 @@ const char *pipesim_schedule_extension(
 	const PipesimSchedule *schedule, const PipesimShape *shape);
 
 /** pipesim_schedule_order: the order at @shape; of a search what it finds itself.
- * @times: of @shape; what schedules with a plan go by, and copies to the host; others do not look. NULL: without
- *   copies
- *
+ * @times: of @shape; what schedules with a plan go by, and copies to the host; others do not
+ *   look. NULL: without copies
  * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: "). */
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);

@@ -33,13 +33,10 @@ typedef struct {
 	GPtrArray *parts; /* of char *: "F=24", of --times */
 } PipesimJobFile;
 
-/**
- * pipesim_job_file_read: the job file @path, "-" for standard input, with what it includes.
- *
- * Returns: (transfer full): NULL with the errors of pipesim_ini_read(), or PIPESIM_ERROR_PARSE: groups, keys and
- *   options that there are none of, what is said twice in a file, flags that are neither yes nor no, files that
- *   include themselves.
- */
+/** pipesim_job_file_read: the job file @path, "-" for standard input, with what it includes.
+ * Returns: (transfer full): NULL with the errors of pipesim_ini_read(), or
+ *   PIPESIM_ERROR_PARSE: groups, keys and options that there are none of, what is said twice
+ *   in a file, flags that are neither yes nor no, files that include themselves. */
 PipesimJobFile *pipesim_job_file_read(const char *path, GError **error);
 
 /** pipesim_job_file_parse: the same of @length bytes at @text, which may include nothing. */

@@ -181,7 +181,6 @@ static inline gboolean pipesim_setup_scales_trace(const PipesimSetup *setup)
 
 /** pipesim_setup_base: what a costs file or traces say, else F = I = W = 1 ms. Takes long where
  * there are many traces.
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE or what reading a file gives. */
 PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
 

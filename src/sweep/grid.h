@@ -23,7 +23,6 @@ typedef struct {
 /** pipesim_range_expand: appends the numbers that @text stands for to @values, as text: "3",
  * "4:64:*2", "1:2:0.25". At most 9 decimals; at most 1,000,000 numbers.
  * @what: how messages call it
- *
  * Returns: FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_range_expand(
 	const char *text, const char *what, GPtrArray *values, GError **error);
@@ -38,14 +37,11 @@ typedef struct {
 PipesimGrid *pipesim_grid_new(void);
 void pipesim_grid_free(PipesimGrid *grid);
 
-/**
- * pipesim_grid_add: adds option @option ("--times") with @text, in the order in which points
+/** pipesim_grid_add: adds option @option ("--times") with @text, in the order in which points
  * vary: what is added first varies slowest.
  * @plain: the value is one number, so that a comma separates values too; it is an axis even
  *   where it has one value only
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE; also where all combinations are more than 2^40.
- */
+ * Returns: FALSE with PIPESIM_ERROR_USAGE; also where all combinations are more than 2^40. */
 gboolean pipesim_grid_add(PipesimGrid *grid, const char *option, const char *text,
 	gboolean plain, GError **error);
 

@@ -20,8 +20,7 @@ typedef enum {
 gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
 	const char *path, GError **error);
 
-/** pipesim_sweep_picture_draw: what was checked. @blocks: of PipesimSweepBlock. @metric: what is drawn of a
- * result, by the words of --metric. Errors as
- * pipesim_gnuplot_draw(). */
+/** pipesim_sweep_picture_draw: what was checked. @blocks: of PipesimSweepBlock. @metric:
+ * what is drawn of a result, by the words of --metric. Errors as pipesim_gnuplot_draw(). */
 gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
 	const GPtrArray *blocks, guint metric, const char *path, GError **error);

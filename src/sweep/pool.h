@@ -49,9 +49,8 @@ typedef struct _PipesimPool PipesimPool;
 PipesimPool *pipesim_pool_new(const PipesimSweepWork *work);
 
 /** pipesim_pool_next: waits for the next block of this part.
- *
- * Returns: (transfer full): NULL after the last, or where it was stopped: a block that was cut
- * short holds the points that were done. */
+ * Returns: (transfer full): NULL after the last, or where it was stopped: a block that was
+ * cut short holds the points that were done. */
 PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool);
 
 /** pipesim_pool_free: waits for the threads, which begin nothing more. */

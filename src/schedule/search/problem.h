@@ -25,9 +25,8 @@ typedef struct {
 
 /** pipesim_problem_init: fills @problem, whose times live in @arena.
  * @shape: its max_activations hold one activation at least
- *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add
- * up. */
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to
+ * add up. */
 gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 	const PipesimShape *shape, const PipesimTimes *times, GError **error);
 
@@ -41,17 +40,14 @@ typedef struct {
 	guint64 effort; /* that all but the first may cost, in ops */
 } PipesimRungs;
 
-/**
- * pipesim_problem_tighten: makes @problem's limit the next one to search with: the largest rung
- * within it, then the one below. More room is not always used well, so a search also tries less,
- * by rungs that are the same whatever the limit: what it finds is then no worse with more memory.
- * Rungs are halves of an activation up to 128, whole ones up to 256, and from there as fine as a
- * number of 8 bits; all but the first, from 16 ranks on, PP / 32 to PP / 16 activations
- * apart. With them PP, and the larger of PP and M, above which nothing is held.
+/** pipesim_problem_tighten: makes @problem's limit the next one to search with: the largest
+ * rung within it, then the one below. More room is not always used well, so a search also tries
+ * less, by rungs that are the same whatever the limit: what it finds is then no worse with more
+ * memory. Rungs are halves of an activation up to 128, whole ones up to 256, and from there as
+ * fine as a number of 8 bits; all but the first, from 16 ranks on, PP / 32 to PP / 16
+ * activations apart. With them PP, and the larger of PP and M, above which nothing is held.
  * @placed: ops of all attempts so far
- *
- * Returns: FALSE where there is none that has room for a forward, or the effort is over.
- */
+ * Returns: FALSE where there is none that has room for a forward, or the effort is over. */
 gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed);
 
 __extension__ typedef __int128 PipesimWide;

@@ -34,10 +34,8 @@ void pipesim_sort_steps(PipesimStepVerb *steps, guint n);
 /** pipesim_emit_verb: W is that of the oldest I of the verb's chunk that has none yet. */
 void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb);
 
-/**
- * pipesim_emit_sequences: writes the orders of all ranks: that of rank r is @verbs[@codes[r * @n]]
- * to @verbs[@codes[(r + 1) * @n - 1]]. What repeats becomes a loop. Phases: warm-up until the
- * first I, steady until the last F, cool-down.
- */
+/** pipesim_emit_sequences: writes the orders of all ranks: that of rank r is @verbs[@codes[r
+ * * @n]] to @verbs[@codes[(r + 1) * @n - 1]]. What repeats becomes a loop. Phases: warm-up
+ * until the first I, steady until the last F, cool-down. */
 void pipesim_emit_sequences(PipesimEmitter *out, const guint8 *codes, guint ranks, gsize n,
 	const PipesimVerb *verbs);

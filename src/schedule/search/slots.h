@@ -13,15 +13,12 @@ typedef struct {
 /** pipesim_v_half_block: the pattern of V-Half on @rank of @ranks (v-memory.c). */
 void pipesim_v_half_block(guint ranks, guint rank, PipesimSlotPattern *out);
 
-/**
- * pipesim_slots_split, pipesim_slots_whole: the order that @pattern, of @ranks ranks, becomes; with
- * W in whatever slot is free, or with full backwards, which take the slot of their I and the one
- * after it.
- *
- * Returns: PipesimVCode of each rank in turn, 6 * @microbatches split, 4 * @microbatches whole, of
- * which I stand for full backwards; in @arena. NULL with PIPESIM_ERROR_LIMIT where memory does
- * not suffice.
- */
+/** pipesim_slots_split, pipesim_slots_whole: the order that @pattern, of @ranks ranks, becomes;
+ * with W in whatever slot is free, or with full backwards, which take the slot of their I and
+ * the one after it.
+ * Returns: PipesimVCode of each rank in turn, 6 * @microbatches split, 4 * @microbatches
+ * whole, of which I stand for full backwards; in @arena. NULL with PIPESIM_ERROR_LIMIT where
+ * memory does not suffice. */
 const guint8 *pipesim_slots_split(PipesimArena *arena, const PipesimSlotPattern *pattern,
 	guint ranks, guint microbatches, GError **error);
 const guint8 *pipesim_slots_whole(PipesimArena *arena, const PipesimSlotPattern *pattern,

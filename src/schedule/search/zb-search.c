@@ -143,10 +143,9 @@ static gint64 input_ready(const Search *s, guint j)
 }
 
 /* Rounds --------------------------------------------------------------------------------------
- *
- * After a warm-up every lane runs at most one F and exactly one I a round. All F of a round come
- * first, from the first lane to the last, then all I, from the last to the first: an input is
- * always known when its op is placed. */
+ * After a warm-up every lane runs at most one F and exactly one I a round. All F of a round
+ * come first, from the first lane to the last, then all I, from the last to the first: an
+ * input is always known when its op is placed. */
 
 /* One way to fill rounds of one F and one I a lane. */
 typedef struct {
@@ -328,9 +327,8 @@ static gboolean try_rounds(Search *s, const Rounds *way)
 }
 
 /* In the order of time ------------------------------------------------------------------------
- *
- * Whichever lane can start an op first does. Where memory is short, forwards come in bursts that
- * rounds do not make. */
+ * Whichever lane can start an op first does. Where memory is short, forwards come in bursts
+ * that rounds do not make. */
 
 typedef struct {
 	gboolean prefers_input; /* of an F and an I that could start at once */
@@ -415,9 +413,8 @@ static gboolean try_in_time(Search *s, const InTime *way)
 }
 
 /* Bounds --------------------------------------------------------------------------------------
- *
- * @trip: between the end of an F of a lane and the start of its I the micro-batch goes through
- * all later lanes and back. */
+ * @trip: between the end of an F of a lane and the start of its I the micro-batch goes
+ * through all later lanes and back. */
 
 static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 {
