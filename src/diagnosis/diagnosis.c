@@ -184,11 +184,10 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 		set_op(doctor, level - 1, i);
 	for (guint rank = 0; rank < ranks; rank++) {
 		const guint32 *ops = &program->rank_begin[rank];
-		gint64 cost;
 
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			set_op(doctor, level, i);
-		cost = replay(doctor, FALSE) - doctor->makespan[level - 1];
+		gint64 cost = replay(doctor, FALSE) - doctor->makespan[level - 1];
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			set_op(doctor, level - 1, i);
 		if (cost > most) {
@@ -230,11 +229,10 @@ static gint64 find_gain(PipesimDoctor *doctor, PipesimLevel level)
 static gint64 step_without(PipesimDoctor *doctor, PipesimLevel level)
 {
 	const PipesimDiagnosis *out = doctor->out;
-	gint64 gain;
 
 	for (guint32 i = 0; i < out->program->n_ops; i++)
 		set_without(doctor, level, i);
-	gain = find_gain(doctor, level);
+	gint64 gain = find_gain(doctor, level);
 	return gain == G_MININT64 ? -1 : out->measured - gain;
 }
 

@@ -50,7 +50,6 @@ gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *ste
 	GError **error)
 {
 	PipesimTimes times = *doctor->times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
 	g_autofree gint64 *split =
 		step->split ? split_durations(doctor, step, durations) : NULL;
 	gint64 makespan;
@@ -59,7 +58,7 @@ gint64 pipesim_doctor_replay(const PipesimDoctor *doctor, const PipesimStep *ste
 	if (!contend)
 		times.contention = NULL;
 	times.p2p = p2p;
-	timeline = pipesim_step_again(step, &times, 0, error);
+	g_autoptr(PipesimTimeline) timeline = pipesim_step_again(step, &times, 0, error);
 	if (timeline == NULL)
 		return -1;
 	makespan = timeline->makespan;
@@ -182,7 +181,6 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 {
 	const PipesimRecordPipeline *pipeline = pipesim_record_slowest(doctor->record, s);
 	const PipesimProgram *program = doctor->out->program;
-	gint64 makespan;
 
 	*out = -1;
 	if (!pipesim_executed_same(doctor->record, doctor->out->pipeline, pipeline))
@@ -202,8 +200,8 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 					begin->start - begin->ready -
 					pipesim_doctor_waited(doctor, pipeline, rank, i, begin);
 		}
-	makespan = pipesim_doctor_replay(doctor, step, doctor->trial, doctor->out->message,
-		step == doctor->rules, timeline, error);
+	gint64 makespan = pipesim_doctor_replay(doctor, step, doctor->trial,
+		doctor->out->message, step == doctor->rules, timeline, error);
 	if (makespan < 0)
 		return FALSE;
 	*out = makespan + pipesim_record_length(doctor->record, s) -

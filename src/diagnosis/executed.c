@@ -53,19 +53,17 @@ PipesimProgram *pipesim_executed_program(
 	};
 	Places places = {.pipeline = pipeline,
 		.step = pipesim_record_step(record, pipeline->step)->number};
-	g_autoptr(PipesimProgram) program = NULL;
-	g_autofree guint *n = NULL;
 
 	if (joined->chunks > PIPESIM_MAX_CHUNKS)
 		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u stages on a rank; at most %u", joined->chunks, PIPESIM_MAX_CHUNKS);
-	program = pipesim_program_new(&shape, n_ops, error);
+	g_autoptr(PipesimProgram) program = pipesim_program_new(&shape, n_ops, error);
 	if (program == NULL)
 		return NULL;
 	/* The stages of each rank as its chunks, in order. */
 	for (guint i = 0; i < joined->ranks * joined->chunks; i++)
 		program->stage_of[i] = PIPESIM_NO_OP;
-	n = g_new0(guint, joined->ranks);
+	g_autofree guint *n = g_new0(guint, joined->ranks);
 	pipesim_each (const PipesimStagePlace, held, joined->held)
 		program->stage_of[(gsize)held->rank * joined->chunks + n[held->rank]++] =
 			held->stage;
@@ -119,14 +117,13 @@ gboolean pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScena
 	own.samples = 0;
 	for (; *all != NULL && !out->exact; all++) {
 		const guint parts = MAX((*all)->parts, 1u);
-		PipesimRun *run;
 		guint32 same;
 
 		/* What was recorded are the parts. */
 		if (scenario->microbatches % parts != 0 || !pipesim_schedule_is_plain(*all))
 			continue;
 		own.microbatches = scenario->microbatches / parts;
-		run = pipesim_run_schedule(*all, &own, costs);
+		PipesimRun *run = pipesim_run_schedule(*all, &own, costs);
 		if (g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
 			g_propagate_error(error, g_steal_pointer(&run->error));
 			pipesim_run_free(run);

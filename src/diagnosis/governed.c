@@ -55,22 +55,22 @@ static void pace_rank(const PipesimPower *power, const PipesimRecordPipeline *pi
 		const gint64 idle_load =
 			pipesim_time_scale(power->waiting_load, waited, MAX(until - now, 1));
 		PipesimPower here = *power;
-		gint64 less, alone, most;
 
 		pipesim_power_advance(power, state, until - now, idle_load);
 		if (last)
 			break;
 		now = MAX(op->end, until);
-		less = pipesim_time_scale(PIPESIM_PPM - power->beside_load,
+		gint64 less = pipesim_time_scale(PIPESIM_PPM - power->beside_load,
 			pipesim_beside_covered(messages, until, now), MAX(now - until, 1));
 		here.load[op->kind] = pipesim_time_scale(
 			power->load[op->kind], PIPESIM_PPM - less, PIPESIM_PPM);
 		op->idle_load = (guint32)idle_load;
 		op->load = (guint32)here.load[op->kind];
-		alone = pipesim_record_alone(op);
+		gint64 alone = pipesim_record_alone(op);
 		/* At full clock it took less than usual. */
-		most = pipesim_time_scale(usual->usual[op->stage * PIPESIM_N_KINDS + op->kind],
-			PIPESIM_PPM, power->full_speed[op->kind]);
+		gint64 most =
+			pipesim_time_scale(usual->usual[op->stage * PIPESIM_N_KINDS + op->kind],
+				PIPESIM_PPM, power->full_speed[op->kind]);
 		here.load[op->kind] =
 			draw(draw(op->load, most, alone), PIPESIM_PPM, usual->held[rank]);
 		op->sustained = sustain(&here, state, op->kind, alone);
@@ -174,11 +174,10 @@ static gboolean clock_rank(const PipesimDoctor *doctor, const PipesimTimeline *t
 		const gint64 beside = MIN(op->beside, what->rest[i]);
 		const gint64 begin = MAX(timeline->start[i] + what->rest[i] - beside, now);
 		PipesimPower here = *power;
-		gint64 took;
 
 		here.load[op->kind] = draw(op->load, what->usual[i], what->work[i]);
 		pipesim_power_advance(power, state, begin - now, op->idle_load);
-		took = pipesim_power_duration(&here, state, op->kind, what->work[i]);
+		gint64 took = pipesim_power_duration(&here, state, op->kind, what->work[i]);
 		pipesim_power_advance(power, state, took + beside, here.load[op->kind]);
 		now = begin + took + beside;
 		same &= ABS(took + what->rest[i] - what->took[i]) <= AGREES;

@@ -99,7 +99,6 @@ static gboolean is_laden(const PipesimMedians *medians, const PipesimRecord *rec
 	const PipesimJoined *joined = &record->joined;
 	g_autofree gint64 *work = g_new0(gint64, joined->ranks), *sorted = NULL;
 	guint slowest = 0;
-	double more, slower;
 
 	for (guint i = 0; i < joined->stages * PIPESIM_N_KINDS; i++)
 		if (medians->stage[i] > 0 && i % PIPESIM_N_KINDS != PIPESIM_FB) {
@@ -113,8 +112,9 @@ static gboolean is_laden(const PipesimMedians *medians, const PipesimRecord *rec
 	for (guint rank = 0; rank < joined->ranks; rank++)
 		if (record->speed[rank] > record->speed[slowest])
 			slowest = rank;
-	more = (double)work[slowest] / (double)MAX(sorted[(joined->ranks - 1) / 2], 1) - 1;
-	slower = (double)record->speed[slowest] / PIPESIM_PPM - 1;
+	double more =
+		(double)work[slowest] / (double)MAX(sorted[(joined->ranks - 1) / 2], 1) - 1;
+	double slower = (double)record->speed[slowest] / PIPESIM_PPM - 1;
 	return more >= 0.1 && slower <= 0.8 * more;
 }
 

@@ -166,12 +166,11 @@ static guint name_weights(
 {
 	const PipesimProgram *program = naming->program;
 	const guint first = *next, n = count_alike(program, rank, k, PIPESIM_W);
-	guint pieces;
 
 	/* A stage without a gradient for input has all of its backward in one. */
 	while (*next < trace->segments->len && is_crumb(segment_at(trace, *next)))
 		(*next)++;
-	pieces = *next - first;
+	guint pieces = *next - first;
 	if (pieces < 2 * n) {
 		*next = first;
 		for (guint i = 0; i < n; i++) {
@@ -261,7 +260,6 @@ static gboolean name_backward(
 {
 	const PipesimProgram *program = naming->program;
 	const guint at = end_of_forwards(trace, *next), behind = at + 1;
-	PipesimTraceSegment all;
 	guint first = at; /* of what is joined */
 
 	for (guint i = *next; i < at; i++)
@@ -271,7 +269,7 @@ static gboolean name_backward(
 		}
 	if (at == trace->segments->len)
 		return FALSE;
-	all = *segment_at(trace, at);
+	PipesimTraceSegment all = *segment_at(trace, at);
 	while (first > *next && !segment_at(trace, first)->apart)
 		join_piece(&all, segment_at(trace, --first));
 	for (; *next < first; (*next)++)
@@ -452,8 +450,6 @@ static PipesimProgram *make_program(
 	const PipesimSchedule *schedule = naming->schedule;
 	const PipesimScenario scenario = {
 		.ranks = ranks, .microbatches = microbatches, .chunks = naming->chunks};
-	g_autoptr(PipesimOrder) order = NULL;
-	g_autoptr(PipesimProgram) program = NULL;
 	PipesimShape shape;
 
 	if (schedule->plan != NULL)
@@ -463,8 +459,9 @@ static PipesimProgram *make_program(
 			schedule->name);
 	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
 		return NULL;
-	order = pipesim_schedule_order(schedule, &shape, NULL, error);
-	program = order != NULL ? pipesim_order_expand(order, error) : NULL;
+	g_autoptr(PipesimOrder) order = pipesim_schedule_order(schedule, &shape, NULL, error);
+	g_autoptr(PipesimProgram) program =
+		order != NULL ? pipesim_order_expand(order, error) : NULL;
 	if (program == NULL || !check_told(schedule, program, error))
 		return NULL;
 	return g_steal_pointer(&program);

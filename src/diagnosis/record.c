@@ -35,14 +35,13 @@ static Found *found_at(const GArray *found, guint i)
 static gint64 count_occurrence(GHashTable *seen, const PipesimTraceRow *row)
 {
 	g_autofree gint64 *key = g_new(gint64, 1);
-	gint64 count;
 
 	/* Stages, kinds and micro-batches are few enough for their product. */
 	*key = ((row->what.stage * PIPESIM_N_KINDS + row->what.phase) * (1 << 13) +
 		       MAX(row->replica, 0)) *
 		       (1 << 20) +
 	       row->microbatch;
-	count = GPOINTER_TO_INT(g_hash_table_lookup(seen, key));
+	gint64 count = GPOINTER_TO_INT(g_hash_table_lookup(seen, key));
 	g_hash_table_insert(seen, g_steal_pointer(&key), GINT_TO_POINTER((gint)count + 1));
 	return count;
 }
@@ -282,7 +281,6 @@ static gboolean add_step(
 	while (*next < found->len && found_at(found, *next)->number == number) {
 		const guint first = *next;
 		const guint32 replica = found_at(found, first)->replica;
-		PipesimRecordPipeline *pipeline;
 		g_autofree char *missing = NULL;
 
 		while (*next < found->len && found_at(found, *next)->number == number &&
@@ -290,7 +288,7 @@ static gboolean add_step(
 			(*next)++;
 		if (!check_ops(building, first, *next, &missing, error))
 			return FALSE;
-		pipeline = new_pipeline(building, first, *next, error);
+		PipesimRecordPipeline *pipeline = new_pipeline(building, first, *next, error);
 		if (pipeline == NULL)
 			return FALSE;
 		g_ptr_array_add(pipelines, pipeline);
@@ -441,11 +439,9 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 		if (held->rank < joined->ranks)
 			seen[held->rank] = TRUE;
 	for (guint stage = 0; stage < joined->stages; stage++) {
-		g_autofree char *missing = NULL;
-
 		if (joined->rank_of[stage] < joined->ranks)
 			continue;
-		missing = pipesim_joined_missing(joined);
+		g_autofree char *missing = pipesim_joined_missing(joined);
 		return pipesim_refuse(error,
 			"no op of stage %u: the trace of %s is missing; diagnose needs those "
 			"of all ranks of the pipeline",

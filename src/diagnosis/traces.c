@@ -63,13 +63,12 @@ static gboolean begin(const PipesimSetup *setup, PipesimTraceFiles *files,
 GPtrArray *pipesim_setup_traces(const PipesimSetup *setup, const PipesimPeers *peers,
 	PipesimRangeRules **rules, GError **error)
 {
-	g_autoptr(GPtrArray) traces = NULL;
 	PipesimTraceFiles files;
 
 	if (!begin(setup, &files, rules, error))
 		return NULL;
 	files.peers = peers;
-	traces = pipesim_traces_read(&files, error);
+	g_autoptr(GPtrArray) traces = pipesim_traces_read(&files, error);
 	if (traces == NULL || !name_ops(setup, setup->text[PIPESIM_SET_AS], traces, error))
 		return NULL;
 	return g_steal_pointer(&traces);
@@ -78,7 +77,6 @@ GPtrArray *pipesim_setup_traces(const PipesimSetup *setup, const PipesimPeers *p
 gboolean pipesim_setup_part(const PipesimSetup *setup, GString *out, GError **error)
 {
 	g_autoptr(PipesimRangeRules) rules = NULL;
-	g_autoptr(GPtrArray) traces = NULL;
 	PipesimTraceFiles files;
 	guint64 first, end;
 
@@ -91,7 +89,7 @@ gboolean pipesim_setup_part(const PipesimSetup *setup, GString *out, GError **er
 		return FALSE;
 	files.first = first;
 	files.end = end;
-	traces = pipesim_traces_read_each(&files, error);
+	g_autoptr(GPtrArray) traces = pipesim_traces_read_each(&files, error);
 	if (traces != NULL)
 		pipesim_part_write((PipesimTrace *const *)traces->pdata, traces->len, out);
 	return traces != NULL;

@@ -164,12 +164,11 @@ static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, 
 
 	pipesim_each (const Seen, seen, all) {
 		const gint64 at = seen->seq >= 0 ? seen->seq : n[seen->type];
-		gsize place;
 
 		n[seen->type]++;
 		if (at >= count_of(graph, stage, seen->type))
 			return FALSE;
-		place = place_of(graph, pipeline->step, pipeline->replica,
+		gsize place = place_of(graph, pipeline->step, pipeline->replica,
 			node_of(graph, stage, seen->type, (guint32)at));
 		graph->start[place] = seen->start;
 		graph->real[place] = seen->end;

@@ -89,11 +89,10 @@ static inline void end_after(Engine *engine, guint rank, gint64 duration)
 static void change_waits(Engine *engine, guint rank, gboolean more)
 {
 	Rank *here = &engine->ranks[rank];
-	gint64 end;
 
 	if (!engine->counts_waits)
 		return;
-	end = pipesim_pace_wait(&engine->pace[rank], &engine->paces, engine->now, more);
+	gint64 end = pipesim_pace_wait(&engine->pace[rank], &engine->paces, engine->now, more);
 	if (!here->busy || here->host || end == here->end)
 		return;
 	here->end = end;
@@ -663,7 +662,6 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,
 		.cause = PIPESIM_NO_CAUSE};
-	gboolean ok;
 	guint32 n_pairs = 0;
 
 	if (network != NULL)
@@ -676,10 +674,10 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	for (guint32 op = 0; op < program->n_ops; op++)
 		n_pairs += program->ops[op].kind == PIPESIM_FB;
 	timeline->n_ops = program->n_ops + (engine.split ? n_pairs : 0);
-	ok = engine.no_memory ? pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-					"%u ranks do not fit in memory", ranks)
-			      : lay_out(&engine, n_pairs, arena, error) &&
-					allocate(&engine, arena, error);
+	gboolean ok = engine.no_memory ? pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+						 "%u ranks do not fit in memory", ranks)
+				       : lay_out(&engine, n_pairs, arena, error) &&
+						 allocate(&engine, arena, error);
 	if (ok) {
 		run_events(&engine);
 		ok = finish(&engine, error);

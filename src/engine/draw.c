@@ -23,8 +23,6 @@ static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
 		const gint64 ns =
 			pipesim_op_duration(program, times, draw->lanes->example_rank[i], op);
 		gint64 key = ns * PIPESIM_N_KINDS + op->kind, knot[PARTS + 1], widest = 0;
-		const PipesimSpread *spread;
-		PipesimDrawTable *table;
 		gpointer found;
 
 		if (g_hash_table_lookup_extended(known, &key, NULL, &found)) {
@@ -33,8 +31,8 @@ static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
 		}
 		table_of[i] = n;
 		g_hash_table_insert(known, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(n));
-		spread = &jitter->kind[op->kind];
-		table = &draw->tables[n++];
+		const PipesimSpread *spread = &jitter->kind[op->kind];
+		PipesimDrawTable *table = &draw->tables[n++];
 		for (guint part = 0; part <= PARTS; part++)
 			knot[part] = pipesim_time_scale(ns, spread->knot[part],
 				G_GINT64_CONSTANT(1) << PIPESIM_SPREAD_BITS);
@@ -64,8 +62,6 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error)
 {
 	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
-	g_autofree guint32 *table_of = NULL;
-	g_autofree Chain *chains = NULL;
 	gint64 longest = 0, slowest = 1 << PIPESIM_SPEED_BITS;
 	gsize n_tables;
 
@@ -73,8 +69,8 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	draw->times = times;
 	draw->lanes = lanes;
 	n_tables = MAX(draw->lanes->n_tables, 1u);
-	table_of = g_try_new(guint32, n_tables);
-	chains = g_try_new0(Chain, draw->lanes->n_chains);
+	g_autofree guint32 *table_of = g_try_new(guint32, n_tables);
+	g_autofree Chain *chains = g_try_new0(Chain, draw->lanes->n_chains);
 	draw->tables = g_try_new0(PipesimDrawTable, n_tables);
 	if (table_of == NULL || chains == NULL || draw->tables == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -151,7 +147,6 @@ void pipesim_draw_durations(
 		const PipesimDrawTable *table = &draw->tables[op->table];
 		guint32 at = op->place, left = op->microbatch, mirror = 0;
 		guint32 x = pipesim_random(key, at), part, place;
-		guint64 units;
 
 		/* The number of the last micro-batch, up to this one, that was drawn anew. */
 		for (; left > 0 && (x & ((1u << PIPESIM_STAY_BITS) - 1)) < table->stay;
@@ -163,7 +158,8 @@ void pipesim_draw_durations(
 		x ^= mirror;
 		part = x >> PART_SHIFT;
 		place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
-		units = (table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
+		guint64 units =
+			(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
 		units += table->base[part];
 		if (draw->n_speeds > 0)
 			units = (units * speed_of(draw, key, op->rank) +

@@ -8,12 +8,11 @@ static gint64 ask(PipesimDurations *durations, guint rank, PipesimOp op)
 {
 	const guint32 *stage_of =
 		&durations->program->stage_of[(gsize)rank * durations->chunks];
-	gint64 ns;
 
 	if (stage_of[op.chunk] == PIPESIM_NO_OP ||
 		(op.kind == PIPESIM_FB && stage_of[op.b_chunk] == PIPESIM_NO_OP))
 		return 0;
-	ns = pipesim_op_duration(durations->program, durations->times, rank, &op);
+	gint64 ns = pipesim_op_duration(durations->program, durations->times, rank, &op);
 	durations->longest = MAX(durations->longest, ns);
 	return ns;
 }

@@ -198,11 +198,10 @@ static void run_events(Engine *engine)
 static guint32 find_way(const Loader *loader, Seen *seen, guint32 op)
 {
 	const PipesimProgram *program = loader->engine->program;
-	guint to;
 
 	if (op - seen->begin < seen->end - seen->begin)
 		return seen->way;
-	to = pipesim_program_rank(program, op);
+	guint to = pipesim_program_rank(program, op);
 	seen->begin = program->rank_begin[to];
 	seen->end = program->rank_begin[to + 1];
 	seen->way = to == loader->rank

@@ -207,10 +207,9 @@ PipesimTimeline *pipesim_fast_run(
 		.nothing = program->n_ops};
 	PipesimTimes by_stage = *times;
 	guint32 left = 0;
-	gboolean ok;
 
 	by_stage.drawn = by_stage.each = NULL;
-	ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
+	gboolean ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
 	fast.careful = times->drawn != NULL || times->each != NULL || times->released != NULL ||
 		       !pipesim_durations_fit(&fast.durations, program->n_ops);
 	ok = ok && allocate(&fast, timeline, error);

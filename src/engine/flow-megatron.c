@@ -97,14 +97,13 @@ static inline PipesimMoment *message_of(
 	const Teller_run *t, const Member *member, guint kind, guint32 k)
 {
 	const guint backward = pipesim_action_is_backward(kind);
-	const PipesimMegatronOp *op;
-	PipesimMoment *first;
 
 	if (k == PIPESIM_NONE)
 		return NULL;
-	op = &t->all->ops[backward][k];
-	first = pipesim_action_is_send(kind) ? member->places[op->chunk].out[backward]
-					     : member->places[op->chunk].in[backward];
+	const PipesimMegatronOp *op = &t->all->ops[backward][k];
+	PipesimMoment *first = pipesim_action_is_send(kind)
+				       ? member->places[op->chunk].out[backward]
+				       : member->places[op->chunk].in[backward];
 	return first != NULL ? first + (op->microbatch & t->flow->mask) : NULL;
 }
 
@@ -222,12 +221,11 @@ static gboolean read_order(PipesimFlow *flow, PipesimMegatron *all)
 				const guint8 chunk =
 					back ? pipesim_op_backward_chunk(op) : op->chunk;
 				PipesimPlace *place = &flow->places[chunk];
-				guint32 number;
 
 				if (back ? !pipesim_op_has_backward(op)
 					 : !pipesim_op_has_forward(op))
 					continue;
-				number = pipesim_flow_number(flow, place, back,
+				guint32 number = pipesim_flow_number(flow, place, back,
 					back ? pipesim_op_backward_microbatch(op)
 					     : op->microbatch);
 				if (n[back] == all->n || number >= all->m)
@@ -371,7 +369,6 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 		pipesim_arena_array(flow->arena, Communicator, 2 * (gsize)ranks);
 	PipesimMegatron whole; /* with what was cut away */
 	PipesimChunkUses uses;
-	PipesimLeap *leap;
 	Teller_run t = {.flow = flow,
 		.all = &all,
 		.communicators = communicators,
@@ -399,11 +396,12 @@ gboolean pipesim_flow_megatron(PipesimFlow *flow, gboolean *done, GError **error
 	if (!pipesim_flow_lay(flow, pipesim_megatron_ahead(&all) + SLACK))
 		return TRUE;
 	sit_down(&t, edges, communicators);
-	leap = pipesim_leap_new(flow, (PipesimLeapState){.visit = visit,
-					      .data = &t,
-					      .limits = TRUE,
-					      .ahead = pipesim_megatron_ahead(&all) + 1,
-					      .behind = 3});
+	PipesimLeap *leap =
+		pipesim_leap_new(flow, (PipesimLeapState){.visit = visit,
+					       .data = &t,
+					       .limits = TRUE,
+					       .ahead = pipesim_megatron_ahead(&all) + 1,
+					       .behind = 3});
 	for (gboolean goes = leap != NULL || !flow->leaps; goes;
 		goes = pipesim_leap_next(leap)) {
 		pipesim_rounds_call_all(&t.rounds);

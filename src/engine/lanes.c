@@ -33,12 +33,11 @@ static gboolean sort_by_level(Builder *b)
 {
 	const PipesimLaneGraph *graph = b->graph;
 	const guint32 n_ops = graph->program->n_ops;
-	g_autofree guint32 *begin = NULL;
 	guint32 highest = 0;
 
 	for (guint32 i = 1; i < graph->n_nodes; i++)
 		highest = MAX(highest, graph->nodes[i].level);
-	begin = g_try_new0(guint32, 2 * ((gsize)highest + 2));
+	g_autofree guint32 *begin = g_try_new0(guint32, 2 * ((gsize)highest + 2));
 	if (begin == NULL)
 		return FALSE;
 #define PLACE(i) (2 * (gsize)graph->nodes[i].level + ((i) <= n_ops))
@@ -253,13 +252,12 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 	PipesimLaneGraph graph = {.program = program,
 		.nodes = pipesim_arena_array(scratch, PipesimLaneNode, n + 1),
 		.n_nodes = program->n_ops + 1};
-	guint32 done;
 
 	if (graph.nodes == NULL) {
 		fail_memory(program->n_ops, error);
 		return NULL;
 	}
-	done = pipesim_program_sequence(program, order, error);
+	guint32 done = pipesim_program_sequence(program, order, error);
 	if (done == G_MAXUINT32)
 		return NULL;
 	if (done < program->n_ops) {
@@ -287,14 +285,13 @@ void pipesim_lanes_free(PipesimLanes *lanes)
 static gint64 span_at(const PipesimLanes *lanes, const PipesimTimes *times, guint span)
 {
 	const guint stages = lanes->program->shape.stages;
-	const gint64 *of;
 
 	if (span < PIPESIM_SPAN_SHARDS)
 		return span == PIPESIM_SPAN_P2P    ? times->p2p
 		       : span == PIPESIM_SPAN_HOST ? lanes->host
 						   : 0;
 	span -= PIPESIM_SPAN_SHARDS;
-	of = span < stages ? times->unshard : times->reduce;
+	const gint64 *of = span < stages ? times->unshard : times->reduce;
 	return of != NULL ? of[span % stages] : 0;
 }
 
@@ -490,13 +487,12 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 		return FALSE;
 	/* Sums that might not fit are left to the engine that notices where they do not. */
 	for (gsize i = 0; i < n; i++) {
-		g_autoptr(PipesimTimes) times = NULL;
-		g_autoptr(PipesimTimeline) timeline = NULL;
-
 		if (!too_long[i])
 			continue;
-		times = pipesim_times_new(costs[i], &lanes->program->shape);
-		timeline = pipesim_fast_run(lanes->program, times, error);
+		g_autoptr(PipesimTimes) times =
+			pipesim_times_new(costs[i], &lanes->program->shape);
+		g_autoptr(PipesimTimeline) timeline =
+			pipesim_fast_run(lanes->program, times, error);
 		if (timeline == NULL)
 			return FALSE;
 		pipesim_lane_result_of(&results[i], lanes->program, timeline);

@@ -66,7 +66,6 @@ static gboolean init(Chain *c, GError **error)
 /* When the ranks are done with a step that they begin at @begin: c->end. */
 static gboolean run(Chain *c, const gint64 *begin, GError **error)
 {
-	g_autoptr(PipesimTimeline) timeline = NULL;
 	PipesimRuledFigures figures = {
 		.busy = c->busy, .first_start = c->first, .last_end = c->end};
 	gboolean done = FALSE;
@@ -76,7 +75,7 @@ static gboolean run(Chain *c, const gint64 *begin, GError **error)
 		return pipesim_ruled_figures(c->ruled, &c->times, &figures, &done, error) &&
 		       (done || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 					"steps take too long to follow one another"));
-	timeline = pipesim_fast_run(c->program, &c->times, error);
+	g_autoptr(PipesimTimeline) timeline = pipesim_fast_run(c->program, &c->times, error);
 	for (guint rank = 0; timeline != NULL && rank < c->ranks; rank++) {
 		const guint32 last = c->program->rank_begin[rank + 1];
 

@@ -99,7 +99,6 @@ static guint32 later_of(Recorder *r, guint32 a, guint32 b)
 static guint32 come_behind(Recorder *r, guint32 node, guint32 span)
 {
 	guint32 a = node, b = 0;
-	PipesimLaneNode *op;
 
 	if (r->room == 0)
 		return 0;
@@ -110,7 +109,7 @@ static guint32 come_behind(Recorder *r, guint32 node, guint32 span)
 	if (span < STEP)
 		return add_move(r, a, b, span - SPAN);
 	span -= STEP;
-	op = &r->graph.nodes[span];
+	PipesimLaneNode *op = &r->graph.nodes[span];
 	op->inputs[0] = comes_behind(r, r->before[span], a) ? 0 : a;
 	op->inputs[1] = comes_behind(r, r->before[span], b) ? 0 : b;
 	for (guint k = 0; k < 2; k++)

@@ -10,13 +10,12 @@ void pipesim_ruled_look_up(const PipesimRuledTimes *times, const PipesimRuled *r
 		.kind = PIPESIM_F, .chunk = op->chunk, .microbatch = op->microbatch};
 	const PipesimOp backward = {
 		.kind = PIPESIM_B, .chunk = op->b_chunk, .microbatch = op->b_microbatch};
-	gint64 alone;
 
 	if (half != PIPESIM_FB)
 		op = half == PIPESIM_F ? &forward : &backward;
-	alone = times->times->drawn != NULL
-			? times->times->drawn[step]
-			: pipesim_op_duration(program, times->times, rank, op);
+	gint64 alone = times->times->drawn != NULL
+			       ? times->times->drawn[step]
+			       : pipesim_op_duration(program, times->times, rank, op);
 	*took = pipesim_edges_add(&times->edges, rank, index, half, alone);
 	if (ruled->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
 		const guint stage = pipesim_op_b_stage(program, rank, op);

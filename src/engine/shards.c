@@ -128,11 +128,10 @@ void pipesim_shards_issue(PipesimShards *shards, guint rank, guint32 at, gint64 
 guint32 pipesim_shards_start(PipesimShards *shards, guint rank, gint64 now, guint64 cause)
 {
 	PipesimShardSeat *seat = &shards->seats[rank];
-	PipesimShard *shard;
 
 	if (seat->started > seat->done || seat->started == seat->issued)
 		return PIPESIM_NO_OP;
-	shard = shard_of(shards, rank, seat->started);
+	PipesimShard *shard = shard_of(shards, rank, seat->started);
 	shard->start = now;
 	shard->cause = cause;
 	return shards->timeline->shard_begin[rank] + seat->started++;

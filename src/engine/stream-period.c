@@ -139,9 +139,7 @@ static guint32 find_input(Period *p, gsize at, guint half)
 {
 	const gsize n = p->tape->n, op = at % n;
 	const guint32 turn = (guint32)(at / n), in = verb_of(p, op)->in[half];
-	const Step *source;
 	guint32 back, slot;
-	gsize maker;
 
 	if (in == PIPESIM_NO_COMMUNICATOR)
 		return p->s->order->shape.ranks;
@@ -153,8 +151,9 @@ static guint32 find_input(Period *p, gsize at, guint half)
 		};
 		return (guint32)p->n_state++;
 	}
-	maker = maker_of(p, op, half, &back);
-	source = &p->steps[(turn + (back > turn ? p->unroll : 0) - back) * n + maker];
+	gsize maker = maker_of(p, op, half, &back);
+	const Step *source =
+		&p->steps[(turn + (back > turn ? p->unroll : 0) - back) * n + maker];
 	slot = source->out[source->n == 2 ? half : 0];
 	if (back > turn)
 		p->carried[p->n_carried++] = (Carried){
@@ -618,8 +617,6 @@ gboolean pipesim_period_run(
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Period period = {.s = s, .tape = tape, .arena = arena};
 	Leaper leaper = {.period = &period};
-	gboolean found;
-	guint64 passes;
 
 	if (!compile(&period))
 		return TRUE;
@@ -632,7 +629,7 @@ gboolean pipesim_period_run(
 			supersteps = MIN(
 				supersteps, pipesim_communicator_waiting(&s->communicators[i]) /
 						    period.taken[i]);
-	passes = supersteps / period.unroll;
+	guint64 passes = supersteps / period.unroll;
 	if (leaper.grown == NULL || passes == 0)
 		return TRUE;
 	for (gsize i = 0; i < period.n_state; i++)
@@ -640,7 +637,7 @@ gboolean pipesim_period_run(
 	for (gsize i = 0; i < period.n_carried; i++)
 		period.state[period.carried[i].slot] =
 			*find_carried(&period, &period.carried[i]);
-	found = jump(&leaper, passes, steady);
+	gboolean found = jump(&leaper, passes, steady);
 	g_free(leaper.logged);
 	if (!found)
 		return FALSE;

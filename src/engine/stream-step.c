@@ -86,7 +86,6 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	guint32 *next = pipesim_arena_array(scratch, guint32, n);
 	guint32 *before = pipesim_arena_array(scratch, guint32, n);
 	guint32 *where = pipesim_arena_array(scratch, guint32, n_stages);
-	gboolean ok;
 
 	*s = (PipesimStreaming){
 		.order = order,
@@ -103,7 +102,7 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	if (s->places == NULL ||
 		!pipesim_durations_init(&s->durations, s->places, times, error))
 		return FALSE;
-	ok = where != NULL && s->communicators != NULL;
+	gboolean ok = where != NULL && s->communicators != NULL;
 	for (guint i = 0; ok && i < 2 * n; i++) {
 		s->communicators[i].mask = FIRST_ROOM - 1;
 		s->communicators[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
@@ -181,13 +180,12 @@ void pipesim_communicator_skip(PipesimCommunicator *communicator, guint32 n)
 		PipesimStretch *stretch = communicator->stretch;
 		const guint32 before =
 			stretch != NULL ? MIN(n, stretch->at - communicator->consumed) : n;
-		guint32 inside;
 
 		communicator->consumed += before;
 		n -= before;
 		if (n == 0)
 			break;
-		inside = MIN(n, stretch->length - stretch->taken);
+		guint32 inside = MIN(n, stretch->length - stretch->taken);
 		stretch->taken += inside;
 		n -= inside;
 		if (stretch->taken == stretch->length)
@@ -225,11 +223,9 @@ static inline void put(PipesimCommunicator *communicator, gint64 time)
 
 static inline gint64 take(PipesimCommunicator *communicator)
 {
-	gint64 time;
-
 	if (communicator->stretch == NULL)
 		return communicator->ring[communicator->consumed++ & communicator->mask];
-	time = pipesim_communicator_peek(communicator, 0);
+	gint64 time = pipesim_communicator_peek(communicator, 0);
 	pipesim_communicator_skip(communicator, 1);
 	return time;
 }

@@ -234,11 +234,9 @@ static void run_few(Runner *run)
 			 run->s.order->loops[run->s.ranks[rank].long_loop].n;
 	while (later == 0 && n_ops >= (guint64)ranks * MIN_OPS_EACH &&
 		supersteps_left(run) > 2) {
-		g_autoptr(GArray) now = NULL;
-
 		memcpy(done, run->s.done, size);
 		superstep(run);
-		now = note_moments(run);
+		g_autoptr(GArray) now = note_moments(run);
 		if (repeats(run) && run->equal && then != NULL && now != NULL)
 			later = later_by(then, now);
 		g_clear_pointer(&then, g_array_unref);
@@ -267,12 +265,11 @@ static void record_and_run(Runner *run)
 	const guint64 before = begun(run);
 	PipesimTape tape = {0};
 	PipesimSteady found = {0};
-	guint64 after;
 
 	run->s.tape = &tape;
 	superstep(run);
 	run->s.tape = NULL;
-	after = begun(run);
+	guint64 after = begun(run);
 	if (repeats(run) && supersteps_left(run) >= MIN_PASSES)
 		run->too_long =
 			!pipesim_period_run(&run->s, &tape, supersteps_left(run), &found);
@@ -370,17 +367,14 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 	const PipesimDurations *durations, GError **error)
 {
 	const gint64 most = MAX(MAX(durations->longest, times->p2p), 1);
-	g_autoptr(PipesimTimes) units = NULL;
-	g_autoptr(PipesimCosts) ones = NULL;
 	Runner path = {0};
-	gboolean fits;
 
 	if (pipesim_durations_fit(durations, order->n_ops))
 		return TRUE;
-	ones = pipesim_costs_new(1, 1, 1, 1, 1, error);
+	g_autoptr(PipesimCosts) ones = pipesim_costs_new(1, 1, 1, 1, 1, error);
 	if (ones == NULL)
 		return FALSE;
-	units = pipesim_times_new(ones, &order->shape);
+	g_autoptr(PipesimTimes) units = pipesim_times_new(ones, &order->shape);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		units->chunk[kind] = 1;
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
@@ -388,7 +382,7 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 			units->stage[kind][stage] = 1;
 	if (!run_order(&path, order, units, FALSE, error))
 		return FALSE;
-	fits = last_end(&path) < PIPESIM_MAX_END / most;
+	gboolean fits = last_end(&path) < PIPESIM_MAX_END / most;
 	pipesim_streaming_clear(&path.s);
 	return fits || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			       "the step may take longer than 146 years; give shorter times or "

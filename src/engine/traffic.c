@@ -39,15 +39,13 @@ static guint32 find_way(PipesimTraffic *traffic, guint from, guint to)
 {
 	const guint64 key = (guint64)from << 32 | to;
 	const guint32 index = find_or_add(traffic->way_of, key, traffic->ways->len);
-	PipesimRoute route;
-	PipesimPath way;
 
 	if (index < traffic->ways->len)
 		return index;
 	/* What a rank gathers comes from nowhere among these. */
-	route = from == to ? pipesim_network_shard_route(traffic->network, from, 0)
-			   : pipesim_network_route(traffic->network, from, to);
-	way = (PipesimPath){.from = from,
+	PipesimRoute route = from == to ? pipesim_network_shard_route(traffic->network, from, 0)
+					: pipesim_network_route(traffic->network, from, to);
+	PipesimPath way = (PipesimPath){.from = from,
 		.to = to,
 		.n_links = route.n_links,
 		.hold = route.hold,

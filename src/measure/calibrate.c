@@ -653,7 +653,6 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	g_autoptr(PipesimCalibration) result = g_new0(PipesimCalibration, 1);
 	g_auto(PipesimJoined) joined = {0};
 	Calibrating c = {.traces = traces, .n_traces = n, .joined = &joined, .out = result};
-	gboolean ok;
 
 	result->chosen = c.chosen = g_ptr_array_new();
 	result->costs = c.costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
@@ -690,7 +689,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		pipesim_each_in (const char, notice, trace->coverage)
 			pipesim_notice(c.notices, "%s", notice);
 	}
-	ok = run(&c, error);
+	gboolean ok = run(&c, error);
 	result->stages = c.parts != NULL ? joined.stages : 0;
 	result->ranks = joined.ranks;
 	result->message_bytes = message_bytes(&c);

@@ -88,7 +88,6 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 	guint trace, guint *dropped)
 {
 	PipesimMeasured key = row->what; /* what makes rows repetitions of each other */
-	PipesimTraceGroup *group;
 
 	if (!g_str_equal(key.component, "chunk"))
 		key.chunk = "";
@@ -101,7 +100,7 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		dropped[PIPESIM_STATUS_OK]++;
 		return;
 	}
-	group = g_hash_table_lookup(found, &key);
+	PipesimTraceGroup *group = g_hash_table_lookup(found, &key);
 	if (group == NULL) {
 		group = g_new0(PipesimTraceGroup, 1);
 		group->what = key;
@@ -230,13 +229,12 @@ gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group)
 double pipesim_mean_of_usual(GArray *times)
 {
 	double sum = 0;
-	gint64 median;
 	guint kept = 0;
 
 	if (times->len == 0)
 		return 0;
 	g_array_sort(times, pipesim_compare_int64);
-	median = g_array_index(times, gint64, times->len / 2);
+	gint64 median = g_array_index(times, gint64, times->len / 2);
 	for (guint i = 0; i < times->len; i++) {
 		const gint64 time = g_array_index(times, gint64, i);
 

@@ -204,7 +204,6 @@ static gboolean note_stage(
 	PipesimTrace *const *traces = joining->traces;
 	PipesimJoined *out = joining->out;
 	GArray *homes;
-	Home *home;
 
 	if (stage >= out->stages) {
 		out->rank_of = g_renew(guint32, out->rank_of, (gsize)stage + 1);
@@ -216,7 +215,7 @@ static gboolean note_stage(
 	homes = joining->homes->pdata[stage];
 	if (microbatch >= homes->len)
 		g_array_set_size(homes, microbatch + 1);
-	home = &g_array_index(homes, Home, microbatch);
+	Home *home = &g_array_index(homes, Home, microbatch);
 	/* A capture may hold the same work of several GPUs. */
 	if (home->rank != 0 && home->rank != rank + 1 && home->trace != t)
 		return pipesim_refuse(error,

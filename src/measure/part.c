@@ -143,12 +143,11 @@ static void put_trace(GString *out, const PipesimTrace *trace)
 void pipesim_part_write(PipesimTrace *const *traces, guint n, GString *out)
 {
 	g_autoptr(GString) body = g_string_new(NULL);
-	g_autofree char *hash = NULL;
 
 	for (guint i = 0; i < n; i++)
 		for (const PipesimTrace *trace = traces[i]; trace != NULL; trace = trace->next)
 			put_trace(body, trace);
-	hash = g_compute_checksum_for_data(
+	g_autofree char *hash = g_compute_checksum_for_data(
 		G_CHECKSUM_SHA256, (const guchar *)body->str, body->len);
 	g_string_append_printf(out, HEAD "%s\n", hash);
 	g_string_append_len(out, body->str, (gssize)body->len);
@@ -265,15 +264,13 @@ PipesimTrace *pipesim_part_read(
 	const gsize head = strlen(HEAD) + HASH + 1;
 	g_autoptr(PipesimTrace) first = NULL;
 	PipesimTrace **next = &first;
-	g_autofree char *hash = NULL;
-	Bytes bytes;
 
 	if (length < head || memcmp(data, HEAD, strlen(HEAD)) != 0)
 		return pipesim_fail_null_at(error, name, 1, 1,
 			"a part of another pipesim, not of " PACKAGE_VERSION
 			"; read its files again with --shard");
-	bytes = (Bytes){data + head, length - head};
-	hash = g_compute_checksum_for_data(
+	Bytes bytes = (Bytes){data + head, length - head};
+	g_autofree char *hash = g_compute_checksum_for_data(
 		G_CHECKSUM_SHA256, (const guchar *)bytes.at, bytes.left);
 	if (memcmp(data + strlen(HEAD), hash, HASH) != 0)
 		return pipesim_fail_null_at(error, name, 1, 1,

@@ -94,11 +94,10 @@ static void compare_usual(Seen *first, const Seen *end)
 /* The op in which @start lies; NULL: in none. @rows: ops by start */
 static PipesimTraceRow *op_of(const GPtrArray *rows, gint64 start)
 {
-	PipesimTraceRow *row;
 	guint i;
 
 	pipesim_skip(i, rows->len, ((PipesimTraceRow *)rows->pdata[i])->start <= start);
-	row = i > 0 ? rows->pdata[i - 1] : NULL;
+	PipesimTraceRow *row = i > 0 ? rows->pdata[i - 1] : NULL;
 	return row != NULL && start < row->start + row->duration ? row : NULL;
 }
 
@@ -166,7 +165,6 @@ static void charge(PipesimTrace *trace)
 		PipesimTraceRow *row = of->wait > 0 ? op_of(rows, of->start) : NULL;
 		PipesimTraceSpan *span =
 			of->wait > 0 && row == NULL ? span_of(trace, of) : NULL;
-		gsize sum;
 
 		if (row != NULL)
 			row->peers = MIN(row->peers + of->wait, row->duration);
@@ -174,7 +172,8 @@ static void charge(PipesimTrace *trace)
 			span->wait = of->wait;
 		else
 			continue;
-		sum = GPOINTER_TO_SIZE(g_hash_table_lookup(waits, of->late)) + (gsize)of->wait;
+		gsize sum = GPOINTER_TO_SIZE(g_hash_table_lookup(waits, of->late)) +
+			    (gsize)of->wait;
 		g_hash_table_insert(waits, (gpointer)of->late, GSIZE_TO_POINTER(sum));
 		if ((gint64)sum > trace->late_ns) {
 			trace->late_ns = (gint64)sum;

@@ -137,14 +137,12 @@ static gboolean group_by(Telling *telling, char *(*key)(const PipesimProcess *))
 	/* The hosts first, which stand for the others. */
 	for (guint pass = 0; pass < 2; pass++)
 		for (guint i = 0; i < telling->n && ok; i++) {
-			g_autofree char *of = NULL;
-			guint first;
-
 			if (pass == 0 ? !telling->did[i].host
 				      : telling->did[i].host || !telling->did[i].on_gpu)
 				continue;
-			of = key(process_at(telling, i));
-			first = of != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(firsts, of))
+			g_autofree char *of = key(process_at(telling, i));
+			guint first =
+				of != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(firsts, of))
 					   : 0;
 			ok = first > 0 || (pass == 0 && of != NULL);
 			telling->owner[i] = first > 0 ? first - 1 : i;
@@ -263,10 +261,9 @@ static gboolean group_by_place(const Telling *telling, const GArray *launches)
 
 	pipesim_each (const PipesimEvent, activity, activities) {
 		const gint64 call = (gint64)(activity->correlation * n + activity->host);
-		guint hosts;
 
 		memset(matched, 0, n * sizeof *matched);
-		hosts = match(launches, activity, matched);
+		guint hosts = match(launches, activity, matched);
 		if (hosts > 0 && activity->host == NOBODY)
 			return FALSE;
 		if (hosts > 1)
@@ -298,8 +295,6 @@ static gboolean tell_apart(Telling *telling)
 		tag_of, number_of, before_of, behind_of};
 	const GArray *activities = telling->profile->events[PIPESIM_ACTIVITIES];
 	const guint n = telling->n;
-	g_autoptr(GArray) launches = NULL;
-	g_autofree guint32 *matched = NULL, *all = NULL;
 
 	for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
 		if (!group_by(telling, keys[i]))
@@ -313,9 +308,9 @@ static gboolean tell_apart(Telling *telling)
 		}
 		return TRUE;
 	}
-	launches = g_array_copy(telling->profile->events[PIPESIM_LAUNCHES]);
-	matched = g_new0(guint32, (gsize)n * n);
-	all = g_new0(guint32, n);
+	g_autoptr(GArray) launches = g_array_copy(telling->profile->events[PIPESIM_LAUNCHES]);
+	g_autofree guint32 *matched = g_new0(guint32, (gsize)n * n);
+	g_autofree guint32 *all = g_new0(guint32, n);
 	g_array_sort(launches, compare_launches);
 	pipesim_each (const PipesimEvent, activity, activities)
 		all[activity->process] +=
@@ -556,10 +551,6 @@ void pipesim_number_ranks(GPtrArray *traces)
 static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 	const PipesimRangeRules *rules, GError **error)
 {
-	g_autofree gint64 *rank = NULL;
-	g_autoptr(GPtrArray) traces = NULL;
-	guint ranks;
-
 	for (guint i = 0; i < telling->n; i++)
 		telling->owner[i] = NOBODY;
 	if (look(telling, rules) == 1) {
@@ -577,11 +568,11 @@ static GPtrArray *read_processes(Telling *telling, const PipesimTrace *trace,
 			"give the files as the profiler wrote them, one a rank, or tag events "
 			"with \"rank\" in args");
 	}
-	ranks = number_ranks(telling);
-	traces = make_traces(telling, ranks, trace, rules, error);
+	guint ranks = number_ranks(telling);
+	g_autoptr(GPtrArray) traces = make_traces(telling, ranks, trace, rules, error);
 	if (traces == NULL)
 		return NULL;
-	rank = g_new(gint64, ranks);
+	g_autofree gint64 *rank = g_new(gint64, ranks);
 	if (read_ranks(telling, ranks, rank))
 		for (guint r = 0; r < ranks; r++)
 			set_rank(traces->pdata[r], rank[r]);
@@ -595,7 +586,6 @@ PipesimTrace *pipesim_trace_of_processes(PipesimTrace *trace, PipesimProfile *pr
 	const guint n = profile->processes->len;
 	g_autofree Did *did = g_new0(Did, n);
 	g_autofree guint32 *owner = g_new(guint32, n);
-	g_autoptr(GPtrArray) traces = NULL;
 	Telling telling = {profile, n, did, owner};
 	guint several = 0;
 
@@ -604,7 +594,7 @@ PipesimTrace *pipesim_trace_of_processes(PipesimTrace *trace, PipesimProfile *pr
 			several += !on_gpu(kind) && did[event->process].events++ == 0;
 	if (several <= 1)
 		return add_one(trace, profile, rules, error) ? g_steal_pointer(&owned) : NULL;
-	traces = read_processes(&telling, trace, rules, error);
+	g_autoptr(GPtrArray) traces = read_processes(&telling, trace, rules, error);
 	if (traces == NULL)
 		return NULL;
 	PipesimTrace *first = traces->pdata[0];

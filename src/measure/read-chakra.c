@@ -47,17 +47,16 @@ static guint64 read_varint(Wire *wire)
 static gboolean next_field(Wire *wire, Field *field)
 {
 	static const guint8 fixed[8] = {[1] = 8, [5] = 4};
-	guint64 key, length;
 
 	if (wire->at >= wire->end || wire->bad)
 		return FALSE;
-	key = read_varint(wire);
+	guint64 key = read_varint(wire);
 	*field = (Field){.field = key >> 3};
 	if ((key & 7) == 0) {
 		field->number = read_varint(wire);
 		return !wire->bad;
 	}
-	length = (key & 7) == 2 ? read_varint(wire) : fixed[key & 7];
+	guint64 length = (key & 7) == 2 ? read_varint(wire) : fixed[key & 7];
 	wire->bad |=
 		((key & 7) != 2 && length == 0) || length > (guint64)(wire->end - wire->at);
 	if (wire->bad)
@@ -236,8 +235,6 @@ static gboolean add_nodes(Reader *reader, GError **error)
 	guint n = 0;
 
 	pipesim_each (Node, node, reader->nodes) {
-		PipesimTraceRow *row;
-
 		/* Where none says when it was under way all that ops wait is for messages. */
 		if (!node->of_host && node->start > 0 &&
 			(node->type == COMM_SEND || node->type == COMM_RECV))
@@ -252,7 +249,7 @@ static gboolean add_nodes(Reader *reader, GError **error)
 			continue;
 		n++;
 		all += (double)node->duration;
-		row = find_row(reader, node);
+		PipesimTraceRow *row = find_row(reader, node);
 		if (row == NULL)
 			continue;
 		placed += (double)node->duration;
@@ -282,15 +279,12 @@ static PipesimTrace *read_trace(
 	gsize length;
 
 	for (;;) {
-		guint64 size;
-		Wire wire;
-
 		if (!pipesim_input_peek(owned, 10, &data, &length, error))
 			return NULL;
 		if (length == 0)
 			break;
-		wire = (Wire){(const guchar *)data, (const guchar *)data + length, FALSE};
-		size = read_varint(&wire);
+		Wire wire = (Wire){(const guchar *)data, (const guchar *)data + length, FALSE};
+		guint64 size = read_varint(&wire);
 		const gsize head = (gsize)(wire.at - (const guchar *)data);
 
 		if (!wire.bad && size <= PIPESIM_MAX_PEEK - head &&

@@ -544,10 +544,9 @@ static PipesimTrace *read_trace(
 		.key = key,
 		.variant = variant,
 	};
-	PipesimTrace *trace;
 
 	reader.keys = g_string_chunk_new(1 << 16);
-	trace = pipesim_table_read(&reader.table, input, error);
+	PipesimTrace *trace = pipesim_table_read(&reader.table, input, error);
 	if (trace != NULL)
 		join_pairs(&reader, trace->rows);
 	g_clear_pointer(&reader.positions, g_array_unref);

@@ -19,7 +19,6 @@ static gboolean read_line(PipesimTable *table)
 	static const char starting[] = "# Collective test starting: ";
 	const char *text = table->record->n_cells > 0 ? table->record->cells[0].text : "";
 	const char *device = strstr(text, "] ");
-	g_auto(GStrv) words = NULL;
 	gint64 size = 0, time = 0;
 	PipesimTraceRow row;
 
@@ -36,7 +35,7 @@ static gboolean read_line(PipesimTable *table)
 	}
 	if (!g_ascii_isdigit(text[0]))
 		return TRUE;
-	words = pipesim_split_words(text);
+	g_auto(GStrv) words = pipesim_split_words(text);
 	if (g_strv_length(words) < 9 ||
 		pipesim_decimal_parse(words[0], strlen(words[0]), 0, &size) != NULL ||
 		size < 0 ||

@@ -72,16 +72,13 @@ static gboolean has_column(char *const *header, const char *name)
 
 static gboolean is_ops(const char *head)
 {
-	g_autofree char *line = NULL;
-	g_auto(GStrv) header = NULL;
-
 	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
 		head += 3;
 	while (*head == '#')
 		head += strcspn(head, "\n") + (strchr(head, '\n') != NULL);
 	/* The line with the names of columns. */
-	line = g_strndup(head, strcspn(head, "\r\n"));
-	header = g_strsplit(line, ",", -1);
+	g_autofree char *line = g_strndup(head, strcspn(head, "\r\n"));
+	g_auto(GStrv) header = g_strsplit(line, ",", -1);
 	for (guint i = 0; i < N_COLUMNS; i++)
 		if (known[i].required && !has_column(header, known[i].names[0]) &&
 			(known[i].names[1] == NULL || !has_column(header, known[i].names[1])))
@@ -94,12 +91,11 @@ static gint64 read_count(Reader *reader, guint column)
 {
 	const gint at = reader->columns[column].at;
 	const PipesimCsvCell *cell = at >= 0 ? &reader->table.record->cells[at] : NULL;
-	const char *why;
 	gint64 value;
 
 	if (cell == NULL || cell->length == 0)
 		return PIPESIM_UNKNOWN;
-	why = pipesim_decimal_parse(cell->text, cell->length, 0, &value);
+	const char *why = pipesim_decimal_parse(cell->text, cell->length, 0, &value);
 	if (why == NULL && strpbrk(cell->text, ".eE") != NULL)
 		why = "not a whole number";
 	if (why == NULL && (value < 0 || value > G_MAXINT32))
@@ -144,8 +140,6 @@ static void read_op(Reader *reader)
 {
 	PipesimTable *table = &reader->table;
 	const guint faults = table->faults->total;
-	const PipesimCsvCell *op;
-	PipesimTraceSpan span;
 
 	for (guint i = 0; i < N_COLUMNS; i++)
 		if (reader->columns[i].at >= (gint)table->record->n_cells) {
@@ -155,8 +149,8 @@ static void read_op(Reader *reader)
 				table->record->ended ? "" : "; the file is truncated");
 			return;
 		}
-	op = &table->record->cells[reader->columns[OP].at];
-	span = (PipesimTraceSpan){
+	const PipesimCsvCell *op = &table->record->cells[reader->columns[OP].at];
+	PipesimTraceSpan span = (PipesimTraceSpan){
 		.name = g_string_chunk_insert_const(table->trace->strings, op->text),
 		.message = g_str_has_suffix(op->text, "-send") ||
 			   g_str_has_suffix(op->text, "-recv"),

@@ -202,12 +202,11 @@ static gboolean keep_label(Reader *reader)
 {
 	g_autofree char *label = g_ascii_strdown(reader->label->str, -1);
 	const char *rank = strstr(label, "rank");
-	guint32 process;
 
 	if (rank == NULL || !g_str_equal(reader->name->str, "process_name"))
 		return TRUE;
 	rank += strcspn(rank, "0123456789");
-	process = rank[0] != '\0' ? find_process(reader) : 0;
+	guint32 process = rank[0] != '\0' ? find_process(reader) : 0;
 	if (rank[0] != '\0' && process != G_MAXUINT32)
 		g_array_index(reader->profile->processes, PipesimProcess, process).named =
 			g_ascii_strtoll(rank, NULL, 10);

@@ -251,17 +251,16 @@ static PipesimTrace *read_trace(
 		.profile = profile,
 		.processes = numbers,
 		.error = &fault};
-	gboolean ok;
 
 	if (g_once(&loaded, load, NULL) != NULL)
 		return pipesim_fail_null_at(error, reader.path, 1, 1,
 			"this is a database of SQLite, and %s is not here to read it; install "
 			"SQLite's library (Debian: libsqlite3-0)",
 			(const char *)loaded.retval);
-	ok = sqlite.open_v2(reader.path, &reader.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-		     NULL) == SQLITE_OK
-		     ? read_tables(&reader)
-		     : fail(&reader, "cannot be opened");
+	gboolean ok = sqlite.open_v2(reader.path, &reader.db,
+			      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK
+			      ? read_tables(&reader)
+			      : fail(&reader, "cannot be opened");
 	sqlite.close(reader.db);
 	if (!ok) {
 		g_propagate_error(error, g_steal_pointer(&fault));

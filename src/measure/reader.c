@@ -67,13 +67,12 @@ GPtrArray *pipesim_traces_read_each(const PipesimTraceFiles *what, GError **erro
 	const gsize end = what->end > 0 ? what->end : g_strv_length((char **)what->paths);
 	const PipesimParallel work = {
 		.n_items = end - what->first, .run = read_file, .data = &files};
-	gboolean ok;
 
 	g_mutex_init(&files.lock);
 	g_ptr_array_set_size(traces, (gint)work.n_items);
 	if (what->progress != NULL)
 		what->progress(0, traces->len);
-	ok = pipesim_parallel(&work, error);
+	gboolean ok = pipesim_parallel(&work, error);
 	g_mutex_clear(&files.lock);
 	return ok ? g_steal_pointer(&traces) : NULL;
 }
@@ -90,20 +89,18 @@ static GPtrArray *exchange(
 	g_autofree Share *shares = g_new0(Share, peers->size);
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
-	g_autofree char *bytes = NULL;
 	gsize most = 1;
 
 	shares[peers->rank] = (Share){(gint64)own->len, failed};
 	peers->exchange(shares, sizeof *shares, peers->size);
 	for (guint i = 0; i < peers->size; i++)
 		most = MAX(most, (gsize)shares[i].length);
-	bytes = g_malloc0(most * peers->size);
+	g_autofree char *bytes = g_malloc0(most * peers->size);
 	memcpy(bytes + peers->rank * most, own->str, own->len);
 	peers->exchange(bytes, most, peers->size);
 	for (guint i = 0; i < peers->size; i++) {
 		const char *at = bytes + i * most;
 		const gsize length = (gsize)shares[i].length;
-		PipesimTrace *trace;
 
 		if (shares[i].failed > 0)
 			return pipesim_fail_null(error,
@@ -111,7 +108,7 @@ static GPtrArray *exchange(
 				at);
 		if (length == 0)
 			continue;
-		trace = pipesim_part_read(at, length, "a process", error);
+		PipesimTrace *trace = pipesim_part_read(at, length, "a process", error);
 		if (trace == NULL)
 			return NULL;
 		g_ptr_array_add(traces, trace);

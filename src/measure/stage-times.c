@@ -109,7 +109,6 @@ gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *par
 	const GPtrArray *groups, gboolean means, PipesimCosts *costs, GError **error)
 {
 	double paired = 0, alone = 0, all = 0;
-	gint64 time;
 
 	pipesim_each_in (const PipesimTraceGroup, group, groups) {
 		if (group->what.b_stage < 0)
@@ -128,7 +127,7 @@ gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *par
 		all += (double)part_of(parts, of, PIPESIM_F) +
 		       (double)part_of(parts, of, PIPESIM_B);
 	}
-	time = llround(MIN(all / joined->stages * paired / MAX(alone, 1),
+	gint64 time = llround(MIN(all / joined->stages * paired / MAX(alone, 1),
 		(double)PIPESIM_MAX_TIME_NS + 1));
 	if (time > PIPESIM_MAX_TIME_NS)
 		return pipesim_refuse(error,

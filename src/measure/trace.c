@@ -155,11 +155,10 @@ gint64 pipesim_trace_base(const PipesimTrace *trace)
 
 void pipesim_notice(GPtrArray *notices, const char *format, ...)
 {
-	g_autofree char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
+	g_autofree char *text = g_strdup_vprintf(format, args);
 	va_end(args);
 	if (!g_ptr_array_find_with_equal_func(notices, text, g_str_equal, NULL))
 		g_ptr_array_add(notices, g_steal_pointer(&text));
@@ -182,12 +181,11 @@ static gint64 model_size(const char *model, const char *name)
 	g_autofree char *key = g_strdup_printf(" %s=", name);
 	const char *found = strstr(model, key);
 	guint64 value;
-	gsize digits;
 
 	if (found == NULL)
 		return -1;
 	found += strlen(key);
-	digits = strspn(found, "0123456789");
+	gsize digits = strspn(found, "0123456789");
 	g_autofree char *text = g_strndup(found, digits);
 	return pipesim_parse_count(text, name, 1, 1u << 24, &value, NULL) ? (gint64)value : -1;
 }

@@ -2,14 +2,13 @@
 
 void pipesim_busy_add(PipesimBusy *busy, gint64 at, gint64 time)
 {
-	PipesimBusyStretch *of, *grown;
 	guint i = busy->n, next;
 
 	if (busy->n == busy->room) {
 		busy->room = MAX(8, 2 * busy->room);
 		busy->stretches = g_renew(PipesimBusyStretch, busy->stretches, busy->room);
 	}
-	of = busy->stretches;
+	PipesimBusyStretch *of = busy->stretches;
 	/* Most start late. */
 	while (i > 0 && of[i - 1].from > at)
 		i--;
@@ -20,7 +19,7 @@ void pipesim_busy_add(PipesimBusy *busy, gint64 at, gint64 time)
 		of[i] = (PipesimBusyStretch){at, at + time};
 	}
 	/* What it has grown by is taken from the break behind it; where that is over, the next one moves on. */
-	grown = &of[i];
+	PipesimBusyStretch *grown = &of[i];
 	for (next = i + 1; next < busy->n && of[next].from <= grown->to; next++)
 		grown->to += of[next].to - of[next].from;
 	if (next == i + 1)

@@ -142,11 +142,10 @@ static Wide longer_for(const Holding *h, guint rank, gint64 time)
 		const guint lane = pipesim_instance_lane(x, rank, i % x->chunks);
 		const gint64 saves = least(x, F, f) + least(x, I, lane) + least(x, W, lane) -
 				     pipesim_instance_pair(x, f, i % x->chunks);
-		Wide longer;
 
 		if (saves <= 0)
 			continue;
-		longer = longer_by(h, f, lane);
+		Wide longer = longer_by(h, f, lane);
 		longer = longer * (time / saves) + longer / saves * (time % saves);
 		if (found < 0 || longer < found)
 			found = longer;

@@ -163,13 +163,12 @@ static gint64 bound_above(const Spared *s, guint n)
 	const gboolean rough = s->of->scenario->recompute + s->of->scenario->offload > 0;
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimInstance) x = instance_above(s, n, &error);
-	g_autoptr(PipesimBound) bound = NULL;
 
 	if (x == NULL)
 		return rough && g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)
 			       ? G_MAXINT64
 			       : 0;
-	bound = pipesim_search_bound(s->of, x, rough, NULL);
+	g_autoptr(PipesimBound) bound = pipesim_search_bound(s->of, x, rough, NULL);
 	return bound != NULL ? bound->time : 0;
 }
 

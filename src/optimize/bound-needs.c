@@ -44,12 +44,11 @@ static void need_chain(
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
 		const guint other = pipesim_instance_lane(x, lane / x->chunks, chunk);
 		guint32 *of = &need[chunk * x->kinds];
-		gboolean upper;
 
 		if (!pipesim_instance_same_way(x, lane, other))
 			continue;
 		/* Whether the other one's forward is before, and its backward after. */
-		upper = x->depth[other] < x->depth[lane];
+		gboolean upper = x->depth[other] < x->depth[lane];
 		if (!needs->back) {
 			if (kind != F || upper)
 				of[F] = kind != F ? all : k + 1;
@@ -107,22 +106,20 @@ static void need_room(const PipesimNeeds *needs, const PipesimRoom *room, guint 
 	const guint32 *of = &begun[chunk * 3];
 	gint64 lacking = stays(room, own, of, needs->back, 0) - room->limit[rank];
 	guint32 *out = &need[chunk * x->kinds];
-	guint inputs;
 
 	for (guint c = 0; c < x->chunks; c++) {
 		const guint other = pipesim_instance_lane(x, rank, c);
-		gint64 least;
 
 		if (c == chunk || !pipesim_instance_same_way(x, lane, other))
 			continue;
-		least = stays(room, other, &begun[c * 3], needs->back, k);
+		gint64 least = stays(room, other, &begun[c * 3], needs->back, k);
 		lacking += MAX(least, 0);
 	}
 	if (needs->back) {
 		raise_to(&out[F], divide_up(lacking, held, x->count));
 		return;
 	}
-	inputs = pipesim_instance_same_way(x, lane, own) ? MIN(of[F], k) : of[F];
+	guint inputs = pipesim_instance_same_way(x, lane, own) ? MIN(of[F], k) : of[F];
 	raise_to(&out[I], divide_up(lacking, held, x->count));
 	if (x->kinds > 2)
 		raise_to(&out[W], divide_up(lacking - inputs * freed, held - freed, x->count));
@@ -132,12 +129,11 @@ static void need_memory(
 	const PipesimNeeds *needs, guint lane, guint kind, guint k, guint32 *need)
 {
 	const PipesimInstance *x = needs->x;
-	g_autofree guint32 *begun = NULL;
 
 	if ((kind == F) == needs->back)
 		return;
 	/* By kind F, I, W of each chunk; backwards that are not split have no W. */
-	begun = g_new0(guint32, 3 * (gsize)x->chunks);
+	g_autofree guint32 *begun = g_new0(guint32, 3 * (gsize)x->chunks);
 	for (guint chunk = 0; chunk < x->chunks; chunk++)
 		for (guint t = 0; t < x->kinds; t++)
 			begun[chunk * 3 + t] = need[chunk * x->kinds + t];

@@ -192,11 +192,10 @@ static void end_trip(Game *game, guint k)
 static gint64 run(Game *game)
 {
 	gint64 best = game->target;
-	gint64 *first;
 
 	game->now.n = 0;
 	game->merged = FALSE;
-	first = add_row(game, &game->now);
+	gint64 *first = add_row(game, &game->now);
 	memset(first, 0, sizeof *first * game->width);
 	for (guint j = 0; j < game->flight; j++) {
 		first[DELAYS + j] = game->least[j] = game->starts[j];
@@ -315,10 +314,8 @@ static gint64 find_time(Game *game, const PipesimPassing *p)
 	for (guint i = 0; i < MOST_RUNS && proven < reached && step > 0 &&
 			  !pipesim_bound_is_late(p->until);
 		i++) {
-		gint64 best;
-
 		game->target = MIN(proven + step, reached);
-		best = run(game);
+		gint64 best = run(game);
 		if (best >= game->target) {
 			proven = game->target;
 			step *= 2;
@@ -347,14 +344,13 @@ gint64 pipesim_passing_time(const PipesimPassing *p)
 		.least = pipesim_arena_array(arena, gint64, x->count),
 		.width = DELAYS + p->flight,
 		.most = MOST_STATES};
-	gint64 time;
 
 	if (!pipesim_arena_check(arena, NULL, "ways"))
 		return 0;
 	game.work = x->apart[F][0] + x->apart[I][0] + (p->wait > 0 ? x->apart[W][0] : 0);
 	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
 		game.most /= 2;
-	time = find_time(&game, p);
+	gint64 time = find_time(&game, p);
 	g_free(game.now.of);
 	g_free(game.next.of);
 	g_free(game.sorted);

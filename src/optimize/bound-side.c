@@ -232,11 +232,10 @@ static gboolean raise_any(PipesimSide *side, guint rank, guint kind, guint known
 			.kind = kind,
 			.chunk = PIPESIM_ANY_CHUNK,
 			.n = m + 1};
-		gint64 least;
 
 		if (from == x->chunks)
 			return raised;
-		least = pipesim_side_at(
+		gint64 least = pipesim_side_at(
 			side, pipesim_instance_lane(x, rank, from), kind)[next[from]];
 		for (guint chunk = 0;
 			chunk < x->chunks && least > any[m] && side->proof != NULL; chunk++)
@@ -345,7 +344,6 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 {
 	const gsize ops = (gsize)x->per_rank * x->ranks;
 	const gsize codes = (gsize)x->lanes * x->kinds;
-	guint32 *taken;
 
 	if (!pipesim_needs_init(
 		    &side->needs, x, back, proof != NULL ? NULL : until, arena, error))
@@ -361,7 +359,8 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 	side->of_codes = pipesim_arena_array(arena, PipesimSeries, codes);
 	side->of_any = pipesim_arena_array(arena, PipesimSeries, (gsize)x->ranks * x->kinds);
 	side->before = pipesim_arena_array(arena, Before, N_BEFORE * codes);
-	taken = pipesim_arena_array(arena, guint32, N_BEFORE * codes * side->needs.codes);
+	guint32 *taken =
+		pipesim_arena_array(arena, guint32, N_BEFORE * codes * side->needs.codes);
 	side->n_any = pipesim_arena_array(arena, guint, (gsize)x->ranks * x->kinds);
 	side->next = pipesim_arena_array(arena, guint, codes);
 	side->left = pipesim_arena_array(arena, guint, side->needs.codes);

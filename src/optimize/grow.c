@@ -236,8 +236,6 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 	const gint64 now = g_get_monotonic_time();
 	Grow g = {.s = s, .count = count};
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autofree guint8 *best = NULL;
-	gint64 makespan;
 
 	if (count < first + LEAST_STEP || s->n > PIPESIM_SEARCH_LONG)
 		return NULL;
@@ -249,7 +247,7 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 			(guint64)((double)(of->moves - MIN(of->moves, s->found->moves)) * part);
 	if (of->deadline > 0)
 		g.deadline = now + (gint64)((double)(of->deadline - now) * part);
-	best = g_new(guint8, s->n);
+	g_autofree guint8 *best = g_new(guint8, s->n);
 	g.codes = pipesim_arena_array(arena, guint8, s->n);
 	g.found = pipesim_arena_array(arena, guint8 *, s->n_queue_walks);
 	g.makespans = pipesim_arena_array(arena, gint64, s->n_queue_walks);
@@ -258,6 +256,6 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 		g.found[i] = pipesim_arena_array(arena, guint8, s->n);
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return NULL;
-	makespan = grow_some(&g, best);
+	gint64 makespan = grow_some(&g, best);
 	return makespan < G_MAXINT64 ? g_steal_pointer(&best) : NULL;
 }

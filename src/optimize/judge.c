@@ -40,11 +40,10 @@ static gint64 draw(const PipesimJudge *judge, const PipesimStep *step, guint sam
 {
 	const PipesimSearchOf *of = judge->of;
 	PipesimScenario scenario = *of->scenario;
-	PipesimSamples *drawn;
 	gint64 value;
 
 	scenario.samples = samples;
-	drawn = pipesim_samples_new(step, of->costs, &scenario, NULL);
+	PipesimSamples *drawn = pipesim_samples_new(step, of->costs, &scenario, NULL);
 	value = drawn != NULL ? (gint64)drawn->makespan[of->quantile].value : G_MAXINT64;
 	pipesim_samples_free(drawn);
 	return value;

@@ -32,12 +32,10 @@ static void begin(const PipesimSearchState *s, PipesimJustifier *j, const Pipesi
 /* Makes the order that @j has come to that of @walk, if it is shorter. */
 static void take(const PipesimSearchState *s, PipesimJustifier *j, PipesimWalk *walk)
 {
-	g_autofree guint8 *before = NULL, *codes = NULL;
-
 	if (j->makespan >= walk->makespan)
 		return;
-	before = g_new(guint8, s->n);
-	codes = g_new(guint8, s->n);
+	g_autofree guint8 *before = g_new(guint8, s->n);
+	g_autofree guint8 *codes = g_new(guint8, s->n);
 	pipesim_walk_codes(walk, before);
 	pipesim_justifier_codes(j, codes);
 	/* It may not fit where codes hold more than rooms say. */

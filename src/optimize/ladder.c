@@ -152,10 +152,9 @@ static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Li
 		/* Mostly even the first is of none. */
 		const gint64 middle = use < 0 ? 0 : use + (none - use) / 2;
 		const gint64 tried = middle > 0 ? lower - (middle - 1) * limits->step : limit;
-		PipesimBound *bound;
 
 		set_limit(scenario, limits, tried);
-		bound = bound_below(of, makespan, TRUE);
+		PipesimBound *bound = bound_below(of, makespan, TRUE);
 		if (bound == NULL) {
 			none = middle;
 		} else {
@@ -187,7 +186,6 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 		return;
 	for (; limit >= last && found->makespan > found->bound->time;
 		limit = lower_limit(limits, limit)) {
-		g_autoptr(PipesimFound) tighter = NULL;
 		PipesimBound *bound;
 
 		found->stopped |= !tell_tighter(&(PipesimSearchNews){0}, ladder);
@@ -199,7 +197,7 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 				      : bound_below(&of, found->makespan, FALSE);
 		if (bound == NULL)
 			return;
-		tighter = pipesim_search_within(&of, bound, NULL);
+		g_autoptr(PipesimFound) tighter = pipesim_search_within(&of, bound, NULL);
 		if (tighter == NULL)
 			continue;
 		found->moves += tighter->moves;
@@ -227,7 +225,6 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 	g_autoptr(PipesimFound) brief = NULL, tighter = NULL;
 	PipesimScenario scenario = *of->scenario;
 	PipesimSearchOf first = *of, all = *of;
-	PipesimFound *found;
 
 	set_limit(&scenario, limits, limit);
 	first.scenario = all.scenario = &scenario;
@@ -264,7 +261,8 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 	if (tighter != NULL)
 		g_ptr_array_add(programs, pipesim_program_ref(tighter->program));
 	set_limit(&scenario, limits, limit);
-	found = pipesim_search_within(&all, g_steal_pointer(&brief->bound), error);
+	PipesimFound *found =
+		pipesim_search_within(&all, g_steal_pointer(&brief->bound), error);
 	if (found != NULL && tighter != NULL)
 		found->moves += tighter->moves;
 	return found;
@@ -277,14 +275,13 @@ PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 	PipesimSearchOf own = *of;
 	Ladder ladder = {.of = of};
 	Limits limits;
-	gint64 limit;
 
 	if (x == NULL)
 		return NULL;
 	/* Of quantiles there is no bound that would tell which limits can be left out. */
 	if (of->by_quantile || !find_limits(of, x, &limits))
 		return pipesim_search_within(of, NULL, error);
-	limit = round_limit(&limits);
+	gint64 limit = round_limit(&limits);
 	if (of->deadline > 0)
 		return search_in_time(of, &limits, limit, NULL, error);
 	set_limit(&scenario, &limits, limit);

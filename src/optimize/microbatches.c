@@ -159,12 +159,11 @@ static int compare_weights(gconstpointer a, gconstpointer b, gpointer data)
 void pipesim_deal_arrange(const PipesimDeal *deal, PipesimBatchRule rule, guint *order)
 {
 	const guint m = deal->m;
-	g_autofree guint *sorted = NULL;
 
 	if (rule == PIPESIM_BATCH_GIVEN)
 		return;
 	g_qsort_with_data(order, (gint)m, sizeof *order, compare_weights, (gpointer)deal);
-	sorted = g_memdup2(order, sizeof *order * m);
+	g_autofree guint *sorted = g_memdup2(order, sizeof *order * m);
 	for (guint i = 0; i < m && rule == PIPESIM_BATCH_LONGEST_FIRST; i++)
 		order[i] = sorted[m - 1 - i];
 	/* The shortest at both ends in turn. */
@@ -271,12 +270,11 @@ static gint64 anneal(PipesimDeal *deal, guint64 moves, PipesimSampleKey key, gui
 		const gboolean swap = pipesim_random_below(key, drawn++, 2) == 0;
 		const double luck =
 			(pipesim_random_below(key, drawn++, 1u << 20) + 1.0) / (1 << 20);
-		gint64 makespan;
 
 		if (from == to)
 			continue;
 		pipesim_order_move(now, from, to, swap);
-		makespan = pipesim_deal_run(deal, now);
+		gint64 makespan = pipesim_deal_run(deal, now);
 		if ((double)(makespan - at) <= -log(luck) * heat) {
 			at = makespan;
 			if (at < best) {
@@ -293,14 +291,12 @@ static gint64 anneal(PipesimDeal *deal, guint64 moves, PipesimSampleKey key, gui
 gint64 pipesim_deal_search(PipesimDeal *deal, guint64 moves, guint64 seed, guint *order)
 {
 	const guint m = deal->m;
-	g_autofree guint *tried = NULL, *given = NULL;
-	gint64 best;
 
 	if (m <= PIPESIM_MICROBATCHES_EXACT)
 		return look_at_all(deal, order);
-	given = g_memdup2(order, sizeof *order * m);
-	tried = g_new(guint, m);
-	best = pipesim_deal_run(deal, order);
+	g_autofree guint *given = g_memdup2(order, sizeof *order * m);
+	g_autofree guint *tried = g_new(guint, m);
+	gint64 best = pipesim_deal_run(deal, order);
 	for (guint i = 0; i < STARTS; i++) {
 		gint64 makespan;
 
@@ -421,12 +417,11 @@ gint64 pipesim_deal_bound(PipesimDeal *deal, gint64 *makespan, guint *order)
 	pipesim_paths_add(&paths, deal->took, 1);
 	for (guint round = 1; round <= rounds && bound < *makespan; round++) {
 		const gint64 least = assign(cost, m, column) + paths.lag;
-		gint64 found;
 
 		bound = MAX(bound, (least + paths.n - 1) / paths.n);
 		for (guint place = 0; place < m; place++)
 			tried[place] = batch[column[place]];
-		found = pipesim_deal_run(deal, tried);
+		gint64 found = pipesim_deal_run(deal, tried);
 		if (found < *makespan) {
 			*makespan = found;
 			memcpy(order, tried, sizeof *order * m);

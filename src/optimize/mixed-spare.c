@@ -193,11 +193,9 @@ static gboolean hurry_weight(List *list, guint at)
 static gboolean relieve(
 	const Mixed *m, const PipesimProgram *program, List *list, guint at, First first)
 {
-	guint f;
-
 	if (first.weights && hurry_weight(list, at))
 		return TRUE;
-	f = find_longest(m, list, at);
+	guint f = find_longest(m, list, at);
 	if (f == list->n)
 		return !first.weights && hurry_weight(list, at);
 	pipesim_mixed_toggle(m, program, list, f,
@@ -229,12 +227,11 @@ PipesimProgram *pipesim_mixed_spare(const Mixed *m, const PipesimProgram *progra
 
 	for (guint rank = 0; rank < m->shape.ranks && spared != NULL; rank++) {
 		const List old = pipesim_mixed_list(spared, rank);
-		List list;
 		PipesimProgram *next = NULL;
 
 		if (pipesim_mixed_excess(m, &old) == old.n)
 			continue;
-		list = pipesim_mixed_copy(&old);
+		List list = pipesim_mixed_copy(&old);
 		if (pipesim_mixed_relieve(m, program, &list, what))
 			next = pipesim_mixed_with_list(m, spared, &list);
 		g_free(list.ops);

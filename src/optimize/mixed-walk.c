@@ -118,7 +118,6 @@ static gboolean change(const Mixed *m, Walk *walk, List *list)
 	const guint again = m->spared[AGAIN], host = m->spared[HOST];
 	const guint at = draw(walk, list->n);
 	const PipesimOp op = list->ops[at];
-	guint behind;
 
 	if (op.kind == PIPESIM_F && op.chunk < MAX(again, host) && draw(walk, 2) != 0) {
 		pipesim_mixed_toggle(m, walk->now, list, at,
@@ -129,7 +128,7 @@ static gboolean change(const Mixed *m, Walk *walk, List *list)
 	}
 	if (draw(walk, GATHERS * walk->rare) != 0)
 		return shift(m, walk, list, at);
-	behind = at + 1 + draw(walk, MOST_SHIFT);
+	guint behind = at + 1 + draw(walk, MOST_SHIFT);
 	return behind < list->n && gather(m, list, at, &list->ops[behind]);
 }
 
@@ -174,7 +173,6 @@ static PipesimProgram *draw_next(const Mixed *m, Walk *walk)
 	const List old = pipesim_mixed_list(walk->now, rank);
 	PipesimProgram *next = NULL;
 	gboolean moved = FALSE;
-	List list;
 
 	if (draw(walk, EXCHANGES * walk->rare) == 0) {
 		const PipesimOp *later = &walk->now->ops[index];
@@ -185,7 +183,7 @@ static PipesimProgram *draw_next(const Mixed *m, Walk *walk)
 			       ? exchange(m, walk, later, &walk->now->ops[behind])
 			       : NULL;
 	}
-	list = pipesim_mixed_copy(&old);
+	List list = pipesim_mixed_copy(&old);
 	do
 		moved |= change(m, walk, &list);
 	while (draw(walk, MORE * walk->rare) == 0);
@@ -234,13 +232,12 @@ static gboolean run_walk(
 	for (; walk->best_makespan > m->found->bound->time; walk->tries++) {
 		const double part = pipesim_effort_part(
 			walk->tries, walks->tries, walks->began, of->deadline);
-		double heat, luck;
 
 		if (part >= 1 || (walks->tries == 0 && of->deadline == 0) ||
 			(of->stop != NULL && g_atomic_int_get(of->stop) != 0))
 			break;
-		heat = (double)m->longest * hot * pow(COLDEST / hot, part);
-		luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
+		double heat = (double)m->longest * hot * pow(COLDEST / hot, part);
+		double luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
 		try_move(m, walk, walk->makespan + (gint64)(-log(luck) * heat));
 	}
 	return TRUE;

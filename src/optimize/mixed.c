@@ -217,8 +217,6 @@ static void add_plain(Mixed *m)
 	PipesimScenario scenario = *m->of->scenario;
 	PipesimSearchOf of = *m->of;
 	const gint64 now = g_get_monotonic_time();
-	g_autoptr(PipesimFound) found = NULL;
-	g_autoptr(PipesimProgram) parts = NULL;
 
 	if (m->of->placement != PIPESIM_BIDIRECTIONAL)
 		return;
@@ -232,10 +230,11 @@ static void add_plain(Mixed *m)
 	of.moves /= PLAIN_PART;
 	if (of.deadline > 0)
 		of.deadline = now + (of.deadline - now) / PLAIN_PART;
-	found = pipesim_search(&of, NULL);
+	g_autoptr(PipesimFound) found = pipesim_search(&of, NULL);
 	if (found == NULL)
 		return;
-	parts = m->shape.sliced ? cut(m, found->program) : pipesim_program_ref(found->program);
+	g_autoptr(PipesimProgram) parts =
+		m->shape.sliced ? cut(m, found->program) : pipesim_program_ref(found->program);
 	if (parts != NULL)
 		add(m, parts, NULL);
 	m->found->moves += found->moves;
@@ -252,7 +251,6 @@ static void add_less(Mixed *m)
 		PipesimScenario scenario = *m->of->scenario;
 		PipesimSearchOf of = *m->of;
 		const gint64 now = g_get_monotonic_time();
-		g_autoptr(PipesimFound) less = NULL;
 
 		if (m->spared[way] == 0)
 			continue;
@@ -263,7 +261,7 @@ static void add_less(Mixed *m)
 		if (of.deadline > 0)
 			of.deadline = now + (of.deadline - now) / (left + 1);
 		left--;
-		less = pipesim_mixed_search(&of, NULL);
+		g_autoptr(PipesimFound) less = pipesim_mixed_search(&of, NULL);
 		if (less == NULL)
 			continue;
 		add(m, less->program, less->from);
@@ -383,7 +381,6 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error)
 		.found = found,
 		.scenario = *of->scenario,
 		.spared = {of->scenario->recompute, of->scenario->offload}};
-	gboolean ok;
 
 	if (!pipesim_mixed_wanted(of->scenario))
 		return pipesim_search(of, error);
@@ -391,7 +388,7 @@ PipesimFound *pipesim_mixed_search(const PipesimSearchOf *of, GError **error)
 		return NULL;
 	found->starts = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
 	found->left_out = g_array_new(FALSE, FALSE, sizeof(guint));
-	ok = search(&m, error);
+	gboolean ok = search(&m, error);
 	pipesim_report_free(m.report);
 	pipesim_times_free(m.times);
 	return ok ? g_steal_pointer(&found) : NULL;

@@ -350,13 +350,12 @@ static void anneal(Packed *packed, guint64 moves, PipesimSampleKey key, guint *p
 		const guint was = packed->in[index];
 		const double luck =
 			(pipesim_random_below(key, drawn++, 1u << 20) + 1.0) / (1 << 20);
-		gint64 makespan;
 
 		if (way >= 2 ? from == to : !move_sequences(packed, index, other, to))
 			continue;
 		if (way >= 2)
 			pipesim_order_move(packed->order, from, to, way == 2);
-		makespan = pipesim_deal_run(packed->deal, packed->order);
+		gint64 makespan = pipesim_deal_run(packed->deal, packed->order);
 		if ((double)(makespan - at) <= -log(luck) * heat) {
 			at = makespan;
 		} else if (way >= 2) {
@@ -398,8 +397,6 @@ gint64 pipesim_pack_search(PipesimDeal *deal, const PipesimSequences *of, guint6
 		return look.best;
 	}
 	for (guint i = 0; i < STARTS; i++) {
-		gint64 makespan;
-
 		if (!(i < 2 ? difference(of, m, tried) : spread(of, m, tried)) &&
 			!spread(of, m, tried) &&
 			pipesim_pack_arrange(of, PIPESIM_PACK_SORTED, 0, tried) != m)
@@ -409,7 +406,7 @@ gint64 pipesim_pack_search(PipesimDeal *deal, const PipesimSequences *of, guint6
 		if (i % 2 == 1)
 			pipesim_deal_shuffle(deal, seed, i, packed.order);
 		anneal(&packed, moves / STARTS, pipesim_sample_key(seed, 200 + i), tried);
-		makespan = pipesim_pack_run(deal, of, tried);
+		gint64 makespan = pipesim_pack_run(deal, of, tried);
 		if (makespan < best) {
 			best = makespan;
 			memcpy(place, tried, sizeof *place * n);
@@ -493,8 +490,6 @@ static gint64 bound_where(Bounding *b, guint held, guint rounds, gint64 enough)
 								   : b->least)) /
 			      b->of->whole;
 	for (guint round = 1; round <= rounds && bound < enough; round++) {
-		double sum;
-
 		for (guint k = 0; k < m; k++)
 			pipesim_deal_set_share(deal, k, b->share[k]);
 		pipesim_deal_run(deal, b->order);
@@ -502,7 +497,7 @@ static gint64 bound_where(Bounding *b, guint held, guint rounds, gint64 enough)
 			b->took[i] += deal->took[i];
 		pipesim_deal_relax(deal, b->took, round);
 		pipesim_paths_add(&paths, b->took, round);
-		sum = share_out(b, held) + (double)paths.lag;
+		double sum = share_out(b, held) + (double)paths.lag;
 		/* Each op of a path may have been rounded down by half a ns. */
 		bound = MAX(bound, (gint64)floor(sum / paths.n - deal->n / 2.0));
 	}

@@ -378,7 +378,6 @@ static gboolean is_told(PipesimQueue *queue, gint64 most, guint *known, gint64 *
 {
 	const guint per_rank = queue->x->per_rank;
 	gboolean settled;
-	gint64 time;
 
 	for (guint i = 0; i < queue->x->ranks && *span < 0; i++) {
 		const Rank *rank = &queue->now->rank[i];
@@ -394,7 +393,7 @@ static gboolean is_told(PipesimQueue *queue, gint64 most, guint *known, gint64 *
 	if (*known == queue->n_known || queue->known[*known]->left < queue->now->left ||
 		!stand_alike(queue, queue->now, queue->known[*known], *span >= 0))
 		return FALSE;
-	time = span_from(queue, queue->known[*known], &settled);
+	gint64 time = span_from(queue, queue->known[*known], &settled);
 	*span = time > most ? G_MAXINT64 : time;
 	return time > most || settled;
 }

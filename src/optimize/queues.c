@@ -57,11 +57,10 @@ static void begin_walks(PipesimSearchState *s)
 static gboolean grow(PipesimSearchState *s)
 {
 	guint8 *codes = pipesim_search_grow(s, GROWN);
-	gint64 makespan;
 
 	if (codes == NULL)
 		return FALSE;
-	makespan = pipesim_judge_codes(&s->judge, codes);
+	gint64 makespan = pipesim_judge_codes(&s->judge, codes);
 	pipesim_search_offer_codes(s, codes, makespan);
 	g_ptr_array_add(s->codes, codes);
 	if (makespan >= s->judged_makespan)

@@ -50,12 +50,10 @@ static gboolean run_judged(
 	if (!pipesim_walk_begin(walk, codes))
 		return TRUE;
 	for (guint i = 0; i < n && !pipesim_search_is_late(s); i++) {
-		gint64 judged;
-
 		if (!pipesim_walk_step(walk, walk->makespan + walk->makespan / 50))
 			break;
 		pipesim_walk_codes(walk, next);
-		judged = pipesim_judge_codes(&s->judge, next);
+		gint64 judged = pipesim_judge_codes(&s->judge, next);
 		if (judged <= makespan) {
 			makespan = judged;
 			memcpy(codes, next, s->n);
@@ -134,13 +132,12 @@ static void begin_cycle(PipesimSearchState *s, gboolean first)
 	for (guint i = 0; i < s->n_walks; i++) {
 		PipesimWalk *walk = &s->walks[i];
 		const guint8 *codes = i % 2 == 0 ? s->best : walk->best;
-		g_autofree guint8 *own = NULL;
 
 		if (first)
 			codes = s->codes->pdata[(i + shift) % MIN(s->codes->len, 4u)];
 		else if (s->judged_makespan < G_MAXINT64 && i % 4 == 0)
 			codes = s->judged_best;
-		own = g_memdup2(codes, s->n);
+		g_autofree guint8 *own = g_memdup2(codes, s->n);
 		pipesim_walk_begin(walk, own);
 		s->known[i] = walk->best_makespan;
 	}

@@ -28,11 +28,9 @@ void pipesim_search_offer(
 
 void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value)
 {
-	g_autoptr(PipesimOrder) order = NULL;
-
 	if (!s->of->by_quantile && value >= s->found->makespan)
 		return;
-	order = pipesim_instance_order(s->found->instance, codes, NULL);
+	g_autoptr(PipesimOrder) order = pipesim_instance_order(s->found->instance, codes, NULL);
 	if (order != NULL)
 		pipesim_search_offer(s, order, value, NULL);
 }

@@ -18,7 +18,6 @@ static guint find_stretch(
 
 	for (guint end = 0; end < x->per_rank; end++) {
 		guint *in = &count[codes[end] & mask];
-		gint64 away;
 
 		wrong += *in == unit;
 		(*in)++;
@@ -32,7 +31,7 @@ static guint find_stretch(
 		}
 		if (wrong > 0)
 			continue;
-		away = ABS(walk->head[seq[end + 1 - length]] - time);
+		gint64 away = ABS(walk->head[seq[end + 1 - length]] - time);
 		if (away < nearest) {
 			nearest = away;
 			found = end + 1 - length;
@@ -47,11 +46,10 @@ gboolean pipesim_stretch(const PipesimWalk *walk, const PipesimInstance *instanc
 	const PipesimInstance *x = walk->x;
 	const guint missing = instance->count - x->count;
 	const guint length = unit * x->chunks * x->kinds;
-	g_autofree guint8 *all = NULL;
 
 	if (missing % unit != 0 || unit > x->count)
 		return FALSE;
-	all = g_new(guint8, walk->n);
+	g_autofree guint8 *all = g_new(guint8, walk->n);
 	pipesim_walk_codes(walk, all);
 	for (guint rank = 0; rank < x->ranks; rank++) {
 		const guint8 *from = all + (gsize)rank * x->per_rank;
@@ -81,11 +79,10 @@ gint64 pipesim_stretch_best(const PipesimWalk *walk, const PipesimInstance *inst
 	for (guint unit = 1; unit <= most; unit++)
 		for (guint i = 0; i < tries; i++) {
 			const gint64 time = walk->makespan / tries * i;
-			gint64 makespan;
 
 			if (!pipesim_stretch(walk, instance, unit, time, tried))
 				continue;
-			makespan = judge(tried, data);
+			gint64 makespan = judge(tried, data);
 			if (makespan < 0)
 				return best;
 			if (makespan >= best)

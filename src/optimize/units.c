@@ -40,7 +40,6 @@ guint8 *pipesim_search_units(PipesimSearchState *s)
 	const PipesimSearchOf *of = s->of;
 	const gint64 now = g_get_monotonic_time();
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autofree guint8 *codes = NULL;
 	PipesimFold *fold = pipesim_fold_new(&s->tight);
 	Units u = {.s = s,
 		.makespan = G_MAXINT64,
@@ -54,7 +53,7 @@ guint8 *pipesim_search_units(PipesimSearchState *s)
 	if (fold == NULL)
 		return NULL;
 	pipesim_walk_init(&u.walk, &s->tight, 0, 0, arena);
-	codes = g_new(guint8, s->n);
+	g_autofree guint8 *codes = g_new(guint8, s->n);
 	u.best = g_new(guint8, s->n);
 	if (pipesim_arena_check(arena, NULL, "units"))
 		s->moves_before += pipesim_fold_search(fold, codes, &how);

@@ -76,11 +76,10 @@ static gint64 arrival(const PipesimWalk *walk, guint32 op)
 static gint64 departure(const PipesimWalk *walk, guint32 op)
 {
 	const guint32 output = walk->output[op];
-	guint32 first;
 
 	if (output == NO_OP)
 		return 0;
-	first = pipesim_walk_entry(walk, output);
+	guint32 first = pipesim_walk_entry(walk, output);
 	return walk->tail[first] + walk->took[first] + walk->lag[output];
 }
 
@@ -251,12 +250,10 @@ static void find_levels(PipesimWalk *walk, guint32 first, guint32 end)
 {
 	for (guint i = 0; i < walk->x->n_rooms; i++)
 		for (guint32 place = first; place < end; place++) {
-			guint32 op;
-
 			walk->level[i][place] = 0;
 			if (place % walk->per_rank == 0)
 				continue;
-			op = walk->seq[place - 1];
+			guint32 op = walk->seq[place - 1];
 			walk->level[i][place] = walk->level[i][place - 1] +
 						pipesim_room_change(&walk->x->room[i],
 							pipesim_walk_lane(walk, op),
@@ -303,11 +300,10 @@ gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 
 	for (guint32 place = 0; place < walk->n; place++) {
 		const guint rank = place / walk->per_rank, code = codes[place] & mask;
-		guint32 op;
 
 		if (place % walk->per_rank == 0)
 			memset(done, 0, n_codes * sizeof *done);
-		op = (rank * n_codes + code) * x->count + done[code]++;
+		guint32 op = (rank * n_codes + code) * x->count + done[code]++;
 		walk->seq[place] = op;
 		walk->place[op] = place;
 		walk->turns[place] = op;
@@ -389,11 +385,10 @@ gint64 pipesim_walk_longest_through(PipesimWalk *walk, guint32 first, guint n, g
 	for (guint k = n; k-- > 0 && longest <= most;) {
 		const guint32 op = walk->window[k];
 		const gint64 left = departure(walk, op) + walk->took[op];
-		gint64 through;
 
 		rest += walk->step[op];
 		rest = MAX(rest, left);
-		through = walk->window_head[k] + rest;
+		gint64 through = walk->window_head[k] + rest;
 		longest = MAX(longest, through);
 	}
 	return longest;

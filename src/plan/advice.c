@@ -123,7 +123,6 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 {
 	const char *model = plan->setup->text[PIPESIM_SET_MODEL];
 	const PipesimPlanRow *first = NULL, *second = NULL;
-	const PipesimTraining *x, *y;
 	g_autofree char *tp = NULL, *size = NULL;
 
 	/* A user has one framework: whether its second row is as short as its first. */
@@ -143,8 +142,8 @@ char *pipesim_advice_decision(const PipesimAdvice *plan)
 	}
 	if (second == NULL)
 		return NULL;
-	x = &first->candidate->training;
-	y = &second->candidate->training;
+	const PipesimTraining *x = &first->candidate->training;
+	const PipesimTraining *y = &second->candidate->training;
 	if (x->tp == y->tp && x->microbatch == y->microbatch && x->ep == y->ep)
 		return g_strdup_printf(
 			"The first two rows of %s run the same kernels in another "
@@ -171,12 +170,11 @@ char *pipesim_advice_cure(const PipesimPlanRow *row)
 {
 	const PipesimCandidate *miss = row->candidate, *remedy = row->remedy;
 	const double gib = (double)(miss->memory + miss->reserve) / (1 << 30);
-	g_autofree char *recompute = NULL;
 	char room[64];
 
 	if (remedy == NULL)
 		return g_strdup_printf("with %.1f GiB a GPU", gib);
-	recompute = pipesim_plan_recompute(&remedy->training, "+");
+	g_autofree char *recompute = pipesim_plan_recompute(&remedy->training, "+");
 	return g_strdup_printf("as %s with micro-batches of %" G_GINT64_FORMAT
 			       " and recompute %s, in %.3f s, or with %.1f GiB a GPU",
 		pipesim_plan_schedule(remedy, room, sizeof room), remedy->training.microbatch,

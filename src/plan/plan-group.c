@@ -33,7 +33,6 @@ static PipesimCandidate put_together(
 {
 	const PipesimCandidate *simplest = members->pdata[0];
 	g_autoptr(GString) alike = g_string_new(NULL);
-	PipesimCandidate row;
 	char room[64];
 
 	pipesim_each_in (const PipesimCandidate, other, members)
@@ -54,7 +53,7 @@ static PipesimCandidate put_together(
 		if (other->alike != NULL)
 			pipesim_list_more(alike, "%s", other->alike);
 	}
-	row = *simplest;
+	PipesimCandidate row = *simplest;
 	row.alike = alike->len > 0 ? g_intern_string(alike->str) : NULL;
 	return row;
 }

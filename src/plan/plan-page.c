@@ -123,7 +123,6 @@ gboolean pipesim_plan_page(const PipesimAdvice *plan, const char *path, GError *
 	g_autofree char *safe = NULL, *written = NULL;
 	GError *fault = NULL;
 	gsize length;
-	char *at;
 
 	if (path == NULL || row == NULL)
 		return TRUE;
@@ -138,7 +137,7 @@ gboolean pipesim_plan_page(const PipesimAdvice *plan, const char *path, GError *
 	g_string_truncate(text, 0);
 	pipesim_plan_text(plan, 1, &style, text);
 	safe = g_markup_escape_text(text->str, -1);
-	at = strstr(written, mark);
+	char *at = strstr(written, mark);
 	g_assert(at != NULL);
 	g_string_append_len(page, written, at - written);
 	g_string_append(page, "<section id=\"plan\">\n<h2>Memory and step</h2>\n");

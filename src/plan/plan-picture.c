@@ -68,7 +68,6 @@ static void begin_script(const PipesimWish *wish, gboolean fits, PipesimGnuplot 
 gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned *planned,
 	const char *path, GError **error)
 {
-	g_autoptr(PipesimGnuplot) picture = NULL;
 	g_autoptr(GPtrArray) names = g_ptr_array_new();
 	const GArray *frontier = planned->frontier;
 	gboolean drawn = FALSE;
@@ -77,7 +76,8 @@ gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned
 
 	if (path == NULL)
 		return TRUE;
-	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 	if (picture == NULL)
 		return FALSE;
 	for (guint i = 0; wish->schedules[i] != NULL; i++)

@@ -240,18 +240,16 @@ gboolean pipesim_plan_run(const PipesimPlanRow *row, const char *path,
 	PipesimScenario scenario = pipesim_planner_scenario(&row->of->wish, row->candidate);
 	g_autoptr(PipesimCosts) costs =
 		pipesim_planner_costs(&row->of->wish, row->candidate, error);
-	g_autoptr(PipesimComparison) comparison = NULL;
 	g_autoptr(GString) command = g_string_new(NULL);
-	PipesimRun *run;
 
 	if (costs == NULL)
 		return FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
 	pipesim_plan_command(row->of, row->candidate, command);
-	comparison = pipesim_comparison_new(&scenario, costs);
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command->str);
 	comparison->answer = g_strdup(answer);
-	run = pipesim_run_schedule(row->candidate->schedule, &scenario, costs);
+	PipesimRun *run = pipesim_run_schedule(row->candidate->schedule, &scenario, costs);
 	g_ptr_array_add(comparison->runs, run);
 	if (!pipesim_run_check(run, error))
 		return FALSE;

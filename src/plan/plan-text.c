@@ -33,16 +33,14 @@ static char *short_recompute(const PipesimTraining *training, gboolean few)
 	static const char *const names[][2] = {{"moe_act", "act"}, {"layernorm", "norm"},
 		{"mla_up_proj", "mla"}, {"shared_experts", "shared"}, {"core_attn", "core"}};
 	PipesimTraining own = *training;
-	g_autofree char *text = NULL;
-	g_autoptr(GString) out = NULL;
 
 	if (training->each != NULL &&
 		strlen(training->each) > (few ? SHORT_LIST : LONGEST_LIST))
 		return range_of(training);
 	if (few && training->deepseek)
 		own.recompute &= ~(guint)PIPESIM_RECOMPUTE_DEEPSEEK;
-	text = pipesim_plan_recompute(&own, "+");
-	out = g_string_new(text);
+	g_autofree char *text = pipesim_plan_recompute(&own, "+");
+	g_autoptr(GString) out = g_string_new(text);
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
 		g_string_replace(out, names[i][0], names[i][1], 0);
@@ -381,7 +379,6 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(row->of, row->candidate);
 	g_autoptr(GString) flags = g_string_new(NULL);
 	g_autoptr(GPtrArray) about = pipesim_lines_new(NULL, NULL);
-	g_auto(GStrv) lines = NULL;
 
 	pipesim_screen_say(about, "%u: %s", number, memory);
 	if (row->candidate->alike != NULL)
@@ -398,7 +395,7 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 		pipesim_plan_torchtitan_recipe(row->of, row->candidate, flags);
 	if (flags->len > 0)
 		g_string_append_printf(out, "\n%s\n", framework->words);
-	lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
 	for (char **line = lines; *line != NULL; line++)
 		g_string_append_printf(out, "%s%s\n", **line != '\0' ? "  " : "", *line);
 	g_string_append(out, "\nShow it\n  ");

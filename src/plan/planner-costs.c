@@ -20,7 +20,6 @@ PipesimCosts *pipesim_planner_balanced(
 				     : pipesim_device_rates(wish->device, training);
 	/* With ZeRO-3 stages are gathered and reduced within the step. */
 	const gboolean shards = training->zero == PIPESIM_ZERO_3;
-	PipesimCutter *cutter;
 	const gint64 message = pipesim_stage_message(wish->model, training);
 
 	costs->p2p = wish->device != NULL
@@ -31,7 +30,7 @@ PipesimCosts *pipesim_planner_balanced(
 		rates.reduce[0] = rates.reduce[1] =
 			shards ? 0 : (double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
-	cutter = pipesim_cutter_new(
+	PipesimCutter *cutter = pipesim_cutter_new(
 		pipesim_transformer_copy(wish->model), training, NULL, &rates);
 	pipesim_cutter_set_auto(cutter);
 	if (shards)

@@ -37,7 +37,6 @@ static void lay_out_as_it_is(const Layouts *layouts, PipesimCandidate *candidate
 		.ranks = candidate->ranks,
 		.costs = pipesim_planner_balanced(
 			wish, &candidate->training, candidate->ranks, NULL)};
-	g_autoptr(PipesimStages) layout = NULL;
 	PipesimCandidate other = *candidate;
 	PipesimBrief brief;
 	PipesimShape shape;
@@ -49,8 +48,8 @@ static void lay_out_as_it_is(const Layouts *layouts, PipesimCandidate *candidate
 	pipesim_plan_way_measure(&way, 1);
 	if (freely)
 		scenario.runtime = NULL;
-	layout = pipesim_layouts_search(candidate->schedule, &scenario, &shape, way.costs,
-		freely ? G_MAXINT64 : layouts->below, &other.gap);
+	g_autoptr(PipesimStages) layout = pipesim_layouts_search(candidate->schedule, &scenario,
+		&shape, way.costs, freely ? G_MAXINT64 : layouts->below, &other.gap);
 	if (freely)
 		other.gap = 1;
 	else
@@ -124,7 +123,6 @@ static void exchange_texts(
 	const PipesimWish *wish, PipesimCandidate *candidates, guint n, gsize offset)
 {
 	g_autofree gsize *lengths = g_new0(gsize, n + 1);
-	g_autofree char *texts = NULL;
 	gsize longest = 0;
 
 	for (guint i = 0; i < n; i++) {
@@ -136,7 +134,7 @@ static void exchange_texts(
 	pipesim_plan_exchange(wish, lengths, sizeof *lengths, n);
 	for (guint i = 0; i < n; i++)
 		longest = MAX(longest, lengths[i]);
-	texts = g_new0(char, (gsize)n *longest + 1);
+	g_autofree char *texts = g_new0(char, (gsize)n *longest + 1);
 	for (guint i = 0; i < n; i++)
 		if (pipesim_plan_is_ours(wish, i) && lengths[i] > 0)
 			memcpy(texts + i * longest,

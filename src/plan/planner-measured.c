@@ -149,15 +149,14 @@ static gboolean compute(
 		const Step *step = &g_array_index(steps, Step, i);
 		const PipesimCandidate *candidate = &step->candidate;
 		const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
-		g_autoptr(PipesimCosts) costs = NULL;
-		g_autoptr(PipesimRun) run = NULL;
 
 		if (!pipesim_training_check(wish->model, &candidate->training, error))
 			return FALSE;
-		costs = pipesim_planner_costs(wish, candidate, error);
+		g_autoptr(PipesimCosts) costs = pipesim_planner_costs(wish, candidate, error);
 		if (costs == NULL)
 			return FALSE;
-		run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
+		g_autoptr(PipesimRun) run =
+			pipesim_run_schedule(candidate->schedule, &scenario, costs);
 		if (!pipesim_run_check(run, error))
 			return FALSE;
 		off[i] = log((double)run->report->training.step / (double)step->step);

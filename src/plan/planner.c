@@ -100,12 +100,11 @@ static void find_families(PipesimPlanner *planner)
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 {
 	GArray *ways = pipesim_plan_ways(wish, error);
-	g_autoptr(PipesimPlanner) planner = NULL;
 	g_autoptr(GError) refusal = NULL;
 
 	if (ways == NULL)
 		return NULL;
-	planner = g_new0(PipesimPlanner, 1);
+	g_autoptr(PipesimPlanner) planner = g_new0(PipesimPlanner, 1);
 	planner->wish = wish;
 	planner->ways = ways;
 	planner->items = g_array_new(FALSE, FALSE, sizeof(Item));
@@ -218,11 +217,10 @@ void pipesim_planner_simulate(
 	g_autofree Item **items = g_new(Item *, MAX(n, 1u));
 	g_autofree guint *at = g_new(guint, n + 1);
 	PipesimBrief own[PIPESIM_TOGETHER];
-	guint bundles;
 
 	for (guint i = 0; i < n; i++)
 		items[i] = begin + i;
-	bundles = find_bundles(items, n, at);
+	guint bundles = find_bundles(items, n, at);
 	for (guint i = 0; i < bundles; i++) {
 		run_bundle(planner, &items[at[i]], at[i + 1] - at[i], 0, own);
 		for (guint k = at[i]; k < at[i + 1]; k++)
@@ -537,11 +535,11 @@ static int compare_steps(gconstpointer a, gconstpointer b)
  * recompute more behind others, so that layouts make them far shorter. */
 static void add_each(const Planner *planner, GArray *all)
 {
-	g_autoptr(GArray) rows = NULL;
 	const guint n = all->len;
 
 	g_array_sort(planner->each, compare_steps); /* stable */
-	rows = pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST, NULL);
+	g_autoptr(GArray) rows =
+		pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST, NULL);
 	pipesim_each (const PipesimCandidate, row, rows) {
 		gboolean has = FALSE;
 
@@ -639,7 +637,6 @@ static gboolean find_remedy(
 	Planner *planner, const PipesimCandidate *miss, PipesimCandidate *best, GError **error)
 {
 	g_autoptr(GPtrArray) tried = g_ptr_array_new();
-	PipesimCandidate laid_out;
 
 	pipesim_each (const PipesimCandidate, one, planner->found)
 		take_remedy(miss, one, best);
@@ -661,7 +658,7 @@ static gboolean find_remedy(
 	pipesim_each_in (const Item, item, tried)
 		take_remedy(miss, &item->candidate, best);
 	/* As rows of the table are. */
-	laid_out = *best;
+	PipesimCandidate laid_out = *best;
 	if (best->step > 0 && best->layout == NULL &&
 		!pipesim_plan_lay_out(planner->wish, &laid_out, 1, best->step, error))
 		return FALSE;

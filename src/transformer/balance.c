@@ -181,8 +181,6 @@ PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apa
 {
 	Items items = {.n = pipesim_stages_items(model, apart)};
 	g_autofree double *sum = g_new0(double, (gsize)items.n + 1);
-	g_autofree guint *ends = NULL;
-	double most;
 
 	items.sum = sum;
 	for (guint i = 0; i < items.n; i++) {
@@ -199,8 +197,8 @@ PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apa
 			"%u stages, but %s has %" G_GINT64_FORMAT
 			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
 			stages, model->name, model->layers, model->layers);
-	ends = g_new(guint, stages);
-	most = shortest(&items, stages);
+	g_autofree guint *ends = g_new(guint, stages);
+	double most = shortest(&items, stages);
 	if (items.n <= MOST_ITEMS)
 		choose_alike(&items, stages, most, ends);
 	/* Else left to right, with an item left for every stage that follows. */

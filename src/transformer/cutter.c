@@ -144,10 +144,9 @@ static Known *find_known(const PipesimCutter *base, guint stages, GError **error
 static const PipesimStages *find_layout(const PipesimCutter *base, guint stages, GError **error)
 {
 	Cutter *cutter = (Cutter *)base;
-	const Known *known;
 
 	g_mutex_lock(&cutter->lock);
-	known = find_known(base, stages, error);
+	const Known *known = find_known(base, stages, error);
 	g_mutex_unlock(&cutter->lock);
 	return known != NULL ? known->layout : NULL;
 }
@@ -157,10 +156,9 @@ static const Known *find_sums(const PipesimCutter *base, guint stages, GError **
 {
 	Cutter *cutter = (Cutter *)base;
 	GError *fault = NULL;
-	Known *known;
 
 	g_mutex_lock(&cutter->lock);
-	known = find_known(base, stages, &fault);
+	Known *known = find_known(base, stages, &fault);
 	if (known != NULL && known->of == NULL) {
 		known->of = g_new0(const Sum *, stages);
 		if (cutter->base->sparing != NULL)
@@ -376,11 +374,10 @@ static const char *transient(
 {
 	const Cutter *cutter = (const Cutter *)base;
 	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
-	PipesimCut of;
 
 	if (layout == NULL)
 		return NULL;
-	of = cut_of_stage(cutter, &layout->cut[stage]);
+	PipesimCut of = cut_of_stage(cutter, &layout->cut[stage]);
 	return pipesim_stage_transient(cutter->base->model, &cutter->base->training,
 		cutter->base->parts, &of,
 		kind == PIPESIM_F   ? 0
@@ -392,15 +389,14 @@ static gint64 fixed(const PipesimCutter *own, guint sorts)
 {
 	const Cutter *cutter = (const Cutter *)own;
 	Base *base = cutter->base;
-	gint64 *known, bytes;
 
 	if (cutter->vocabulary != NULL)
 		sorts |= cutter->vocabulary->stage.parts;
-	known = &base->fixed[sorts];
+	gint64 *known = &base->fixed[sorts];
 	g_mutex_lock(&base->lock);
 	if (*known < 0)
 		*known = pipesim_stage_fixed(base->model, &base->training, sorts);
-	bytes = *known;
+	gint64 bytes = *known;
 	g_mutex_unlock(&base->lock);
 	return bytes + cutter->held;
 }
@@ -475,20 +471,18 @@ static gboolean divide(const PipesimCutter *base, guint barriers, guint ranks,
 {
 	const Cutter *cutter = (const Cutter *)base;
 	const PipesimCut both = {.embedding = TRUE, .head = TRUE}, head = {.head = TRUE};
-	const Sum *vocabulary, *output;
-	Cutter *divided;
 
 	if (pipesim_part_count(cutter->base->model, PIPESIM_PART_MTP) > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"multi-token prediction runs the output layer once more, which no pass "
 			"does; take a schedule without passes");
 	g_mutex_lock(&cutter->base->lock);
-	vocabulary = find_sum(cutter->base, &both, error);
-	output = vocabulary != NULL ? find_sum(cutter->base, &head, error) : NULL;
+	const Sum *vocabulary = find_sum(cutter->base, &both, error);
+	const Sum *output = vocabulary != NULL ? find_sum(cutter->base, &head, error) : NULL;
 	g_mutex_unlock(&cutter->base->lock);
 	if (output == NULL)
 		return FALSE;
-	divided = (Cutter *)pipesim_cutter_fix(base,
+	Cutter *divided = (Cutter *)pipesim_cutter_fix(base,
 		cutter->layout != NULL ? pipesim_stages_copy(cutter->layout) : NULL, NULL);
 	divided->cutter.divide = NULL;
 	divided->placed = cutter->placed;

@@ -91,13 +91,12 @@ static double message_seconds(
 							       PIPESIM_ALL_TO_ALL
 					       ? device->messages
 					       : device->exchange);
-	double seconds;
 
 	if (kernel->kind == PIPESIM_KERNEL_ROWS && training->ep * training->etp == 1)
 		return 0;
 	if (kernel->kind == PIPESIM_KERNEL_ROWS)
 		return device->latency + MAX(kernel->bytes / near, kernel->far / network);
-	seconds = kernel->bytes / (span <= training->node ? near : network);
+	double seconds = kernel->bytes / (span <= training->node ? near : network);
 	/* A ring passes on what is computed next; its last hop has nothing to hide behind. */
 	if (kernel->kind == PIPESIM_KERNEL_CONTEXT && kernel->flops > 0)
 		return device->latency +

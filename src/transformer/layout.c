@@ -13,11 +13,9 @@ void pipesim_stages_free(PipesimStages *layout)
 
 PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 {
-	PipesimStages *copy;
-
 	if (layout == NULL)
 		return NULL;
-	copy = g_memdup2(layout, sizeof *layout);
+	PipesimStages *copy = g_memdup2(layout, sizeof *layout);
 	copy->cut = g_memdup2(layout->cut, layout->stages * sizeof *layout->cut);
 	return copy;
 }
@@ -77,7 +75,6 @@ PipesimStages *pipesim_stages_even(
 	const gboolean encodes = pipesim_transformer_encodes(model);
 	const guint ahead = encodes && stages > 1 ? model->encoder_stages : 0;
 	const guint behind = stages - MIN(ahead, stages);
-	PipesimStages *layout;
 
 	if (behind == 0 || (ahead > 0 && model->encoder->layers < ahead))
 		return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
@@ -90,7 +87,7 @@ PipesimStages *pipesim_stages_even(
 			"%u stages, but %s has %" G_GINT64_FORMAT
 			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
 			stages, model->name, model->layers, model->layers + ahead);
-	layout = g_new0(PipesimStages, 1);
+	PipesimStages *layout = g_new0(PipesimStages, 1);
 	layout->stages = stages;
 	layout->cut = g_new0(PipesimCut, stages);
 	for (guint stage = 0; encodes && stage < MAX(ahead, 1); stage++)
@@ -345,8 +342,6 @@ static PipesimStages *cut(
 	const PipesimCut none = {0};
 	g_autoptr(GArray) cuts = g_array_new(FALSE, FALSE, sizeof(PipesimCut));
 	Cutting cutting = {.model = model, .letters = letters, .cuts = cuts, .next = next};
-	PipesimStages *layout;
-	PipesimCut *last;
 
 	g_array_append_val(cuts, none);
 	for (guint at = 0; at < letters->letters->len; at++)
@@ -354,10 +349,10 @@ static PipesimStages *cut(
 			return NULL;
 	if (!check_whole(&cutting, error))
 		return NULL;
-	layout = g_new0(PipesimStages, 1);
+	PipesimStages *layout = g_new0(PipesimStages, 1);
 	layout->stages = cuts->len;
 	layout->cut = g_memdup2(cuts->data, cuts->len * sizeof(PipesimCut));
-	last = &layout->cut[cuts->len - 1];
+	PipesimCut *last = &layout->cut[cuts->len - 1];
 	last->head = TRUE;
 	last->losses = cutting.heads > 1 ? last->losses - 1 : model->mtp;
 	return layout;

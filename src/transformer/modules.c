@@ -105,14 +105,13 @@ PipesimStages *pipesim_stages_read_modules(
 	g_autoptr(GArray) cuts = g_array_new(FALSE, FALSE, sizeof(PipesimCut));
 	g_autoptr(PipesimJsonReader) json = NULL;
 	Reader reader = {.model = model, .cuts = cuts};
-	PipesimStages *stages;
 
 	if (taken == NULL)
 		return NULL;
 	json = reader.json = pipesim_json_reader_new(taken);
 	if (!read_stages(&reader, error))
 		return NULL;
-	stages = g_new0(PipesimStages, 1);
+	PipesimStages *stages = g_new0(PipesimStages, 1);
 	stages->stages = cuts->len;
 	stages->cut = g_memdup2(cuts->data, cuts->len * sizeof(PipesimCut));
 	/* torchtitan has no name for what predicts further tokens: it goes with the head. */

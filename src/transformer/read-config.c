@@ -90,11 +90,10 @@ static gboolean read_array(PipesimJsonReader *json, Value *value, GError **error
 	while ((token = pipesim_json_next(json, error)) != PIPESIM_JSON_CLOSE_ARRAY) {
 		guint64 number = 0;
 		gsize length;
-		const char *raw;
 
 		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
 			return token == PIPESIM_JSON_END;
-		raw = pipesim_json_raw(json, &length);
+		const char *raw = pipesim_json_raw(json, &length);
 		g_autofree char *text =
 			token == PIPESIM_JSON_NUMBER ? g_strndup(raw, length) : NULL;
 		if (text == NULL ||
@@ -158,12 +157,11 @@ static gboolean read_object(
 	while ((token = pipesim_json_next(json, error)) == PIPESIM_JSON_KEY) {
 		g_autofree char *key = g_strconcat(prefix, pipesim_json_text(json), NULL);
 		const char *within = NULL;
-		Value *value;
 
 		for (guint i = 0; outermost && i < G_N_ELEMENTS(inner); i++)
 			if (strcmp(key, inner[i].key) == 0)
 				within = inner[i].prefix;
-		value = read_value(reader, json, within, error);
+		Value *value = read_value(reader, json, within, error);
 		if (value == NULL)
 			return FALSE;
 		if (!g_hash_table_replace(reader->values, g_steal_pointer(&key), value))
@@ -429,7 +427,6 @@ static void read_encoder(Reader *reader)
 	PipesimTransformer *encoder = g_new0(PipesimTransformer, 1);
 	const Value *act = look_up(reader, "vision_config.hidden_act");
 	const Value *full = look_up(reader, "vision_config.fullatt_block_indexes");
-	gint64 image, patch;
 
 	reader->model->encoder = encoder;
 	encoder->name = g_strdup("the encoder");
@@ -449,8 +446,8 @@ static void read_encoder(Reader *reader)
 	encoder->gated = act != NULL && act->text != NULL && strcmp(act->text, "silu") == 0;
 	encoder->layer_norm = !encoder->gated;
 	encoder->qkv_bias = encoder->output_bias = encoder->ffn_bias = !encoder->gated;
-	image = number(reader, "vision_config.image_size", 0, PIPESIM_MAX_WIDTH, 0);
-	patch = number(reader, "vision_config.patch_size", 1, PIPESIM_MAX_WIDTH, 14);
+	gint64 image = number(reader, "vision_config.image_size", 0, PIPESIM_MAX_WIDTH, 0);
+	gint64 patch = number(reader, "vision_config.patch_size", 1, PIPESIM_MAX_WIDTH, 14);
 	encoder->patches = image / patch * (image / patch);
 	/* Windows of a square, but in the layers that are listed. */
 	image = number(reader, "vision_config.window_size", 0, PIPESIM_MAX_WIDTH, 0);

@@ -16,7 +16,6 @@ typedef struct {
 static double take(const Look *look, gint64 tokens, const char *kernel)
 {
 	PipesimTraining sized = *look->training;
-	g_autoptr(GArray) kernels = NULL;
 	PipesimPartTimes times;
 	double sum = 0;
 
@@ -28,7 +27,7 @@ static double take(const Look *look, gint64 tokens, const char *kernel)
 			sum += MAX(times.busy[phase], times.launched[phase]);
 		return 1e9 * sum;
 	}
-	kernels = pipesim_kernels(look->model, &sized, look->part);
+	g_autoptr(GArray) kernels = pipesim_kernels(look->model, &sized, look->part);
 	pipesim_each (const PipesimKernel, at, kernels) {
 		if (at->phase < look->phases && strcmp(at->what, kernel) == 0)
 			sum += pipesim_kernel_seconds(look->rates, &sized, at);
@@ -77,12 +76,11 @@ PipesimSliceTimes pipesim_sequence_times(const PipesimTransformer *model,
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const double count = (double)pipesim_part_count(model, part);
 		const Look look = {model, training, rates, part, 3};
-		PipesimSliceTimes one;
 
 		if (count == 0)
 			continue;
 		all += count * take(&look, tokens, NULL);
-		one = pipesim_part_sequence(
+		PipesimSliceTimes one = pipesim_part_sequence(
 			model, training, rates, part, TRUE, tokens, around, &apart);
 		sum.a += count * one.a;
 		sum.b += count * one.b;

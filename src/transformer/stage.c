@@ -118,7 +118,6 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 {
 	const gint64 kept = n - again;
 	const PipesimTermSum sum = *sums;
-	PipesimTraining own;
 
 	stage->parts |= 1u << part;
 	totals->until_input += kept * sum.of[PIPESIM_TERM_UNTIL_INPUT];
@@ -149,7 +148,7 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;
-	own = *training;
+	PipesimTraining own = *training;
 	model = pipesim_part_model(model, &own, &part);
 	add_again(model, &own, sums, again, totals);
 }

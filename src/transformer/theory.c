@@ -8,12 +8,11 @@ static double attention(const PipesimTransformer *model)
 	const double n = model->layer_norm ? 2 : 1;
 	const double rq = (double)model->q_rank, rk = (double)model->kv_rank;
 	const double qk = a * (double)(model->nope + model->rope);
-	double q;
 
 	if (rk == 0)
 		return 2 * h *
 		       (double)(pipesim_transformer_q(model) + pipesim_transformer_kv(model));
-	q = rq > 0 ? rq * (h + qk + n) : h * qk;
+	double q = rq > 0 ? rq * (h + qk + n) : h * qk;
 	return q + rk * (h + a * (double)(model->nope + model->v_dim) + n) +
 	       h * (double)model->rope + a * (double)model->v_dim * h;
 }

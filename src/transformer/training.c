@@ -191,13 +191,12 @@ static gboolean parse_each(
 
 gint64 *pipesim_recompute_each(const PipesimTraining *training, guint *n)
 {
-	g_auto(GStrv) numbers = NULL;
 	gint64 *each;
 
 	*n = 0;
 	if (training->each == NULL)
 		return NULL;
-	numbers = g_strsplit(training->each, ",", -1);
+	g_auto(GStrv) numbers = g_strsplit(training->each, ",", -1);
 	each = g_new(gint64, g_strv_length(numbers) + 1);
 	for (; numbers[*n] != NULL; ++*n)
 		each[*n] = g_ascii_strtoll(numbers[*n], NULL, 10);
