@@ -3,13 +3,10 @@
 #include "analysis/run.h"
 #include "diagnosis/record.h"
 
-/**
- * pipesim_executed_program: the ops of @pipeline in the order in which its ranks ran them. Op i of the
- * program is op i of @pipeline.
- *
+/** pipesim_executed_program: the ops of @pipeline in the order in which its ranks ran them. Op
+ * i of the program is op i of @pipeline.
  * Returns: (transfer full): linked; NULL with PIPESIM_ERROR_INCOMPLETE or
- *   PIPESIM_ERROR_DEADLOCK where the ops cannot have run so, or PIPESIM_ERROR_LIMIT.
- */
+ *   PIPESIM_ERROR_DEADLOCK where the ops cannot have run so, or PIPESIM_ERROR_LIMIT. */
 PipesimProgram *pipesim_executed_program(
 	const PipesimRecord *record, const PipesimRecordPipeline *pipeline, GError **error);
 

@@ -12,11 +12,10 @@ static inline gboolean pipesim_at_limit(const PipesimRecord *record)
 	return record->swing >= PIPESIM_LEAST_SWING;
 }
 
-/**
- * pipesim_govern_record: of @record, whose chips are at their limit and clock as those of @device, sets what each op would have taken
- * sustained: that follows from what its rank did before it, step after step. Speeds of ranks become those at one clock.
- * @device: whose power is known; must outlive @record
- */
+/** pipesim_govern_record: of @record, whose chips are at their limit and clock as those of
+ * @device, sets what each op would have taken sustained: that follows from what its rank did
+ * before it, step after step. Speeds of ranks become those at one clock.
+ * @device: whose power is known; must outlive @record */
 void pipesim_govern_record(PipesimRecord *record, const PipesimDevice *device);
 
 /* What is replayed, by op of the executed order, ns. */
@@ -42,12 +41,10 @@ gint64 pipesim_governed_replay(
 void pipesim_governed_clocks(const PipesimStep *step, const PipesimTimes *times,
 	const PipesimTimeline *timeline, const gint64 *late, gint64 *took);
 
-/**
- * pipesim_govern_costs: where the governor is known, makes the times of stages in the costs of the diagnosis sustained ones, adds
- * the governor to them and names it in the diagnosis, so that a schedule is simulated at the clocks that its own idle time leaves.
- * Halves of backwards that were not recorded follow from whole ones, and these from them, as captures tell; and so does what
- * receives cost beside ops where nothing in the record shows it.
- *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT.
- */
+/** pipesim_govern_costs: where the governor is known, makes the times of stages in the costs of
+ * the diagnosis sustained ones, adds the governor to them and names it in the diagnosis, so
+ * that a schedule is simulated at the clocks that its own idle time leaves. Halves of backwards
+ * that were not recorded follow from whole ones, and these from them, as captures tell; and so
+ * does what receives cost beside ops where nothing in the record shows it.
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_govern_costs(PipesimDoctor *doctor, GError **error);

@@ -79,18 +79,16 @@ typedef struct {
 	GPtrArray *notices; /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;
 
-/**
- * pipesim_record_new: the ops of @traces, joined into one run (pipesim_join(), which changes them),
- * by step, replica and rank. A trace whose ops have no step has as many as times each of them
- * occurs. Steps that are not whole are left out, with a notice. Where ranks count from different
- * moments their clocks are set so that no op of any step starts before what it needs has ended: in the
- * middle of what messages both ways allow.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: a stage without ops, whose trace is not
- *   among @traces; PIPESIM_ERROR_PARSE: no ops; none with a start; ops of a rank that overlap; clocks
- *   that cannot be set; PIPESIM_ERROR_INCOMPLETE: no whole step, with what lacks; an op twice; and
- *   what pipesim_join() refuses. Texts are those of @traces, which must outlive it.
- */
+/** pipesim_record_new: the ops of @traces, joined into one run (pipesim_join(), which changes
+ * them), by step, replica and rank. A trace whose ops have no step has as many as times each of
+ * them occurs. Steps that are not whole are left out, with a notice. Where ranks count from
+ * different moments their clocks are set so that no op of any step starts before what it needs
+ * has ended: in the middle of what messages both ways allow.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: a stage without ops, whose trace
+ *   is not among @traces; PIPESIM_ERROR_PARSE: no ops; none with a start; ops of a rank that
+ *   overlap; clocks that cannot be set; PIPESIM_ERROR_INCOMPLETE: no whole step, with what
+ *   lacks; an op twice; and what pipesim_join() refuses. Texts are those of @traces, which
+ *   must outlive it. */
 PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error);
 void pipesim_record_free(PipesimRecord *record);
 

@@ -31,12 +31,10 @@ typedef struct {
 	GArray *worst;           /* guint32: which ranks those are, as indices of @rank */
 } PipesimWhatIf;
 
-/**
- * pipesim_what_if: of @record, which shows messages, one stage a rank.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where the record has no messages, several
- *   stages on a rank, split backwards, or not the same ops in all steps and replicas.
- */
+/** pipesim_what_if: of @record, which shows messages, one stage a rank.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where the record has no
+ *   messages, several stages on a rank, split backwards, or not the same ops in all steps
+ *   and replicas. */
 PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error);
 void pipesim_what_if_free(PipesimWhatIf *what_if);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimWhatIf, pipesim_what_if_free)

@@ -26,13 +26,11 @@ typedef struct {
 
 /** pipesim_draw_new: tables of every duration in @times, spread as @jitter says. Within one
  * 1/32 of the distribution durations are told apart to 2^-20 of its width.
- *
  * Random numbers belong to (seed, sample, stage, micro-batch, kind): another schedule of the
  * same stages draws the same ones. I and B share theirs, and so do F and FB, of which a
  * micro-batch has one or the other.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK, or with PIPESIM_ERROR_LIMIT where
- * memory does not suffice or the largest durations could add up to 2^62 ns. */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK, or with PIPESIM_ERROR_LIMIT
+ * where memory does not suffice or the largest durations could add up to 2^62 ns. */
 PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error);
 

@@ -66,7 +66,6 @@ typedef struct {
 
 /** pipesim_lanes_new: @program in wavefronts: what can run at the same time stands together.
  * Ops of one rank, chunk and kind share a table.
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT. */
 PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error);
 void pipesim_lanes_free(PipesimLanes *lanes);

@@ -22,13 +22,11 @@ typedef struct {
 	gint64 rollback;
 } PipesimPeriod;
 
-/**
- * pipesim_period_find: of steps like @step, which ran over no links, one after the other. Ops take what they take in @step, where that
- * hangs on when they run.
+/** pipesim_period_find: of steps like @step, which ran over no links, one after the other. Ops
+ * take what they take in @step, where that hangs on when they run.
  * @between: by rank, ns of the optimizer
  * @whole: with what the check costs, else 0
- *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or ranks to follow, or as pipesim_step_run().
- */
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or ranks to follow,
+ * or as pipesim_step_run(). */
 gboolean pipesim_period_find(const PipesimStep *step, const gint64 *between, gboolean whole,
 	PipesimPeriod *period, GError **error);

@@ -1,13 +1,12 @@
 /* What FSDP does to the stages of ranks beside their compute, in the lists of PyTorch's
  * runtime.
- *
  * The model. UNSHARD and REDUCE_GRAD of a rank run one after the other, in the order of its
- * list: they share the communicator of its data-parallel ranks, which are taken to do the same
- * at the same time. Each is issued when all stops before it in the list are done
- * (runtime/lowering.h), as it follows the compute stream. An op waits for the last UNSHARD of
- * its stage before it, either half of a pair for that of its own; a WAIT_REDUCE_GRAD for the
- * reduction of its stage. A REDUCE_GRAD without such a wait, as up to PyTorch 2.11, waits
- * itself. RESHARD takes no time. The step ends no earlier than the last reduction. */
+ * list: they share the communicator of its data-parallel ranks, which are taken to do the
+ * same at the same time. Each is issued when all stops before it in the list are done
+ * (runtime/lowering.h), as it follows the compute stream. An op waits for the last UNSHARD
+ * of its stage before it, either half of a pair for that of its own; a WAIT_REDUCE_GRAD for
+ * the reduction of its stage. A REDUCE_GRAD without such a wait, as up to PyTorch 2.11,
+ * waits itself. RESHARD takes no time. The step ends no earlier than the last reduction. */
 #pragma once
 #include "engine/timeline.h"
 #include "runtime/lowering.h"

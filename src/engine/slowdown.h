@@ -1,11 +1,10 @@
 /* What an op takes where it runs: faster after its rank has idled, slower while messages move
  * on the rank or a receive waits there, and not faster than its host launches it. In exact
  * integers.
- *
- * The host of a rank launches its ops in their order, one right after the other, ahead of the
- * chip without limit but where it waits for messages (PipesimPace.host). An op starts no
- * earlier than its launch begins: its first kernels are there soon. It ends no earlier than its
- * launch ends, and keeps its rank until then; from when its work is done the chip idles. */
+ * The host of a rank launches its ops in their order, one right after the other, ahead of
+ * the chip without limit but where it waits for messages (PipesimPace.host). An op starts no
+ * earlier than its launch begins: its first kernels are there soon. It ends no earlier than
+ * its launch ends, and keeps its rank until then; from when its work is done the chip idles. */
 #pragma once
 #include "engine/traffic.h"
 #include "model/costs.h"
@@ -57,7 +56,6 @@ typedef struct {
 
 /** pipesim_pace_rules_init: those of @times, for messages over @network (nullable).
  * @flags: of PipesimTrafficFlags
- *
  * Returns: FALSE where every op takes what @times say, so that no PipesimPace is needed. */
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
 	const PipesimNetwork *network, guint flags);

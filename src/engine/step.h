@@ -63,17 +63,14 @@ typedef struct {
 	PipesimOrder *parted;
 } PipesimStep;
 
-/**
- * pipesim_step_run: simulates one step. Where times have power the chips begin it as they end
+/** pipesim_step_run: simulates one step. Where times have power the chips begin it as they end
  * it, as if it followed on others like it, with the pause of its job between them: it is run
  * until that is so to a millionth of their load, at most PIPESIM_MOST_STEPS times, each time
  * from the state that would repeat if its loads did.
- *
  * Returns: (transfer full): for pipesim_step_free(). NULL with PIPESIM_ERROR_DEADLOCK, whose
  *   message goes once round the cycle, PIPESIM_ERROR_INCOMPLETE for an order that leaves a
  *   micro-batch out, or PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not
- *   suffice.
- */
+ *   suffice. */
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
 void pipesim_step_free(PipesimStep *step);
 
@@ -127,7 +124,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
  * where these have power, until it repeats.
  * @times: of the same shape; durations drawn are by index of step->program
  * @flags: of PipesimTrafficFlags
- *
  * Returns: (transfer full): their timeline; errors as above. */
 PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error);
@@ -135,7 +131,6 @@ PipesimTimeline *pipesim_step_again(
 /** pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one
  * thread a core: figures of each in @results, the same whatever the number of threads. Chips
  * begin each as they begin @step.
- *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined. */
 gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
 	guint n, PipesimOutcome *results, GError **error);

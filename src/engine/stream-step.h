@@ -111,7 +111,6 @@ gboolean pipesim_streaming_ended(const PipesimStreaming *s);
 /** pipesim_period_run: up to @supersteps further ones of @s, each like the last, which @tape
  * has; those that repeat are leapt over. Does nothing where that would not pay or does not fit.
  * @steady: what repeats, in supersteps from the first of these
- *
  * Returns: FALSE where nothing repeats within some seconds: @s is then of no use. */
 gboolean pipesim_period_run(PipesimStreaming *s, const PipesimTape *tape, guint64 supersteps,
 	PipesimSteady *steady);

@@ -1,11 +1,10 @@
 /* Messages on links: who holds which link until when.
- *
- * The model. A message is ready when the op that it comes from ends, and messages are ready in
- * the order (time, rank, op index); of one op the activation before the gradient. A message
- * begins to move once it is ready and every message that was ready before it has left the links
- * of its way: each link serves in order of readiness, and nothing overtakes. It then holds all
- * links of its way at once, for bytes / bandwidth (cut-through: what comes in goes out at the
- * same moment), leaves them, and is there a latency later. */
+ * The model. A message is ready when the op that it comes from ends, and messages are ready
+ * in the order (time, rank, op index); of one op the activation before the gradient. A
+ * message begins to move once it is ready and every message that was ready before it has
+ * left the links of its way: each link serves in order of readiness, and nothing overtakes.
+ * It then holds all links of its way at once, for bytes / bandwidth (cut-through: what comes
+ * in goes out at the same moment), leaves them, and is there a latency later. */
 #pragma once
 #include "model/network.h"
 
@@ -102,13 +101,10 @@ static inline gint64 pipesim_traffic_take(
 	return start;
 }
 
-/**
- * pipesim_traffic_send: a message on @way that is ready at @ready >= 0. Calls must come in
+/** pipesim_traffic_send: a message on @way that is ready at @ready >= 0. Calls must come in
  * order of readiness.
- *
- * Returns: when it begins to move, ns; PIPESIM_MAX_END where that is later. It is there after
- *   hold + latency of its way.
- */
+ * Returns: when it begins to move, ns; PIPESIM_MAX_END where that is later. It is there
+ *   after hold + latency of its way. */
 static inline gint64 pipesim_traffic_send(PipesimTraffic *traffic, guint32 way, gint64 ready)
 {
 	return pipesim_traffic_take(

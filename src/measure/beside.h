@@ -25,12 +25,10 @@ typedef struct {
 	guint n[PIPESIM_N_KINDS]; /* ops that tell it; 0: it is taken from the other kinds */
 } PipesimBeside;
 
-/**
- * pipesim_beside_measure: how much longer ops take beside messages, from profiles among @traces: with x the share of its time that
- * messages of its rank cover, an op takes alone (1 + s x). s is that of its kind with which ops of one kind, stage and rank
- * differ least, of all such that x tells apart by 0.3 or more. Sets what each op lost by it, PipesimTraceRow.beside, there by the s of its
- * own rank where that tells one.
- *
- * Returns: FALSE where nothing tells it, or ops were no longer: all rows have lost 0.
- */
+/** pipesim_beside_measure: how much longer ops take beside messages, from profiles among
+ * @traces: with x the share of its time that messages of its rank cover, an op takes alone (1 +
+ * s x). s is that of its kind with which ops of one kind, stage and rank differ least, of all
+ * such that x tells apart by 0.3 or more. Sets what each op lost by it, PipesimTraceRow.beside,
+ * there by the s of its own rank where that tells one.
+ * Returns: FALSE where nothing tells it, or ops were no longer: all rows have lost 0. */
 gboolean pipesim_beside_measure(PipesimTrace *const *traces, guint n, PipesimBeside *out);

@@ -31,13 +31,10 @@ typedef struct {
 
 void pipesim_calibration_free(PipesimCalibration *calibration);
 
-/**
- * pipesim_calibrate: costs from @n >= 1 traces taken together.
- *
+/** pipesim_calibrate: costs from @n >= 1 traces taken together.
  * Only rows of status ok count. The time of a component and phase is the median over
  * repetitions, ranks and layers of its busy time without waiting for peers, measured alone;
  * which rows where there are several sorts: pipesim_trace_select(). Then, times @layers:
- *
  * - F, I, W: sums over attn, dispatch, mlp, combine and whatever else has been measured; where
  *   whole chunks were measured (component "chunk"), over the chunks of the rank instead.
  * - B: its own measurement where there is one, else I + W.
@@ -45,11 +42,10 @@ void pipesim_calibration_free(PipesimCalibration *calibration);
  *   than wished, the two nearest points are interpolated, or the nearest is taken; a notice
  *   says which.
  * - P2P: the pipeline message, where p2p was measured, else 0; not times @layers.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE where a component that a layer needs
- * was not measured (attn and mlp F, I, W; dispatch and combine F, I where the model has
- * experts), PIPESIM_ERROR_USAGE as for pipesim_trace_select() or where a sum is too large.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE where a component that a layer
+ *   needs was not measured (attn and mlp F, I, W; dispatch and combine F, I where the model
+ *   has experts), PIPESIM_ERROR_USAGE as for pipesim_trace_select() or where a sum is too
+ *   large. */
 PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	const PipesimCalibrateOptions *options, GError **error);
 

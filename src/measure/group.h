@@ -30,14 +30,11 @@ typedef struct {
 					samples 0 = only mean and sd are */
 } PipesimTraceGroup;
 
-/**
- * pipesim_trace_groups: the groups of @traces in order of first appearance.
+/** pipesim_trace_groups: the groups of @traces in order of first appearance.
  * @dropped: (out): rows by status; element [PIPESIM_STATUS_OK] counts those that are parts of a
  *   component or recomputations, which the whole contains already
- *
  * Returns: (transfer full): of PipesimTraceGroup, owned; texts belong to @traces, which must
- * outlive it. A group may be empty where every row of it was dropped.
- */
+ *   outlive it. A group may be empty where every row of it was dropped. */
 GPtrArray *pipesim_trace_groups(
 	PipesimTrace *const *traces, guint n, guint dropped[PIPESIM_N_STATUS]);
 
@@ -52,11 +49,10 @@ GPtrArray *pipesim_trace_groups_list(const GPtrArray *groups,
 gboolean pipesim_trace_group_figures(const PipesimTraceGroup *group, gsize offset,
 	gint64 origin, PipesimDistribution *figures);
 
-/**
- * pipesim_trace_group_mean: of the service of what was kept, without repetitions a quarter off the median; for a group
- * that was measured. A chip at its power limit swings by several percent over tenths of a second, so
- * that a step takes the sum of fast ops and slow ones; what is further off is not of these swings.
- */
+/** pipesim_trace_group_mean: of the service of what was kept, without repetitions a quarter
+ * off the median; for a group that was measured. A chip at its power limit swings by several
+ * percent over tenths of a second, so that a step takes the sum of fast ops and slow ones;
+ * what is further off is not of these swings. */
 gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group);
 
 /** pipesim_mean_of_usual: the same of @times, gint64 in ns, which it sorts: the middle one is the median; 0 where there

@@ -22,16 +22,13 @@ typedef struct {
 
 #define PIPESIM_NO_RANK G_MAXUINT32
 
-/**
- * pipesim_join: finds out of which rank each of @traces is that has ops (pipesim_row_is_op()): as it
- * says itself, else by the lowest of its stages, else by its place among them. Ops without a rank
- * get that one, and ops without a stage, one stage a rank, that of their rank. Where several traces hold
- * the same stages they are replicas.
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE where two traces are of the same rank, or not all are of
- *   one run: other numbers of ranks or micro-batches, or a micro-batch of a stage on two of them;
- *   PIPESIM_ERROR_PARSE where there are more than a run can have.
- */
+/** pipesim_join: finds out of which rank each of @traces is that has ops (pipesim_row_is_op()):
+ * as it says itself, else by the lowest of its stages, else by its place among them. Ops
+ * without a rank get that one, and ops without a stage, one stage a rank, that of their rank.
+ * Where several traces hold the same stages they are replicas.
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where two traces are of the same rank, or not all
+ *   are of one run: other numbers of ranks or micro-batches, or a micro-batch of a stage on
+ *   two of them; PIPESIM_ERROR_PARSE where there are more than a run can have. */
 gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, GError **error);
 /** pipesim_joined_missing: "ranks 1, 2", of which there is no op; for g_free(). */
 char *pipesim_joined_missing(const PipesimJoined *joined);

@@ -58,27 +58,23 @@ static inline gint pipesim_event_compare(gconstpointer a, gconstpointer b)
 PipesimProfile *pipesim_profile_new(void);
 void pipesim_profile_free(PipesimProfile *profile);
 
-/**
- * pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their starts. @profile is
- * sorted on the way.
- *
- * An activity belongs to the innermost known range (pipesim_range_recognise()) that was open, on
- * whichever thread of the host, when it was launched (backward launches come from autograd's
+/** pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their
+ * starts. @profile is sorted on the way.
+ * An activity belongs to the innermost known range (pipesim_range_recognise()) that was open,
+ * on whichever thread of the host, when it was launched (backward launches come from autograd's
  * thread while the range is open on the main one). Where no activity of the file can be placed
  * so, the ranges on the GPU's own streams decide; what is left goes by the user's rules for
  * kernels, neighbours of one stream with the same meaning forming one range.
- *
- * A range with a meaning becomes a row: from its first activity to its last, busy = the union over
- * streams. Messages between stages (SendRecv, unless in a range of NCCL's all-to-all) that stand in the range of
- * an op are spans, not work, and where the op waits for one between two of its kernels is no part of its time. Communication is told apart into kernels that move data and those that wait for peers
- * ("notify" in their name). Where forward and backward of components overlap in time, the file
- * shows an overlapped pair: its rows are of one pair, a row "chunk FB" spans it, and
- * layers_per_chunk is how often its components occur. Starts are those
- * of the profiler's clock, with base_time_ns where the file has it. A notice tells how much GPU time lies in no
- * known range. @rules may be NULL.
- *
- * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning.
- */
+ * A range with a meaning becomes a row: from its first activity to its last, busy = the union
+ * over streams. Messages between stages (SendRecv, unless in a range of NCCL's all-to-all) that
+ * stand in the range of an op are spans, not work, and where the op waits for one between two
+ * of its kernels is no part of its time. Communication is told apart into kernels that move
+ * data and those that wait for peers ("notify" in their name). Where forward and backward of
+ * components overlap in time, the file shows an overlapped pair: its rows are of one pair, a
+ * row "chunk FB" spans it, and layers_per_chunk is how often its components occur. Starts are
+ * those of the profiler's clock, with base_time_ns where the file has it. A notice tells how
+ * much GPU time lies in no known range. @rules may be NULL.
+ * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning. */
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error);
 

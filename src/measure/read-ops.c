@@ -1,17 +1,16 @@
-/* Tables of the ops of a run, one a line, as Primus and ByteDance's StragglerAnalysis give them: a
- * CSV with the columns
+/* Tables of the ops of a run, one a line, as Primus and ByteDance's StragglerAnalysis give
+ * them: a CSV with the columns
  *
- *	step (or iteration)	as the run numbers it
- *	dp, rank		may be missing: one replica, a stage a rank
- *	stage
- *	op (or kind)		F, I, W, B, FB, forward-compute, backward-compute; anything else is
- *				what a rank did besides: -send and -recv are messages
- *	seq			may be missing, as all but the stage may be empty
- *	microbatch
- *	b_stage, b_microbatch	may be missing: of the backward half of an overlapped pair, FB
- *	start_us		on a clock that all ranks share within a step
- *	dur_us, or end_us	in any unit
- */
+ * 	step (or iteration)	as the run numbers it
+ * 	dp, rank		may be missing: one replica, a stage a rank
+ * 	stage
+ * 	op (or kind)		F, I, W, B, FB, forward-compute, backward-compute; anything else is
+ * 				what a rank did besides: -send and -recv are messages
+ * 	seq			may be missing, as all but the stage may be empty
+ * 	microbatch
+ * 	b_stage, b_microbatch	may be missing: of the backward half of an overlapped pair, FB
+ * 	start_us		on a clock that all ranks share within a step
+ * 	dur_us, or end_us	in any unit */
 #include "base/decimal.h"
 #include "measure/reader.h"
 

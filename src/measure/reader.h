@@ -68,13 +68,10 @@ struct _PipesimTable {
 	const PipesimCsvRecord *record;
 };
 
-/**
- * pipesim_table_read: makes a trace of @input by calling @table->line at each record; one that
+/** pipesim_table_read: makes a trace of @input by calling @table->line at each record; one that
  * cannot be read is a fault, and reading goes on. @input becomes the function's.
- *
  * Returns: (transfer full): NULL with the faults, an error of pipesim_csv_next() after which
- *   nothing follows, or PIPESIM_ERROR_LIMIT.
- */
+ *   nothing follows, or PIPESIM_ERROR_LIMIT. */
 PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error);
 
 /** pipesim_table_fault: adds "path:line:column: ..." at @cell of the record, or at the line where
@@ -106,12 +103,9 @@ typedef struct {
 gboolean pipesim_table_column(
 	const PipesimCsvRecord *header, const char *name, PipesimColumn *column);
 
-/**
- * pipesim_table_time: what the record holds in @column, which is not missing. Empty, negative or
- * too large: a fault that calls it @what.
- *
- * Returns: ns, or 0 after a fault.
- */
+/** pipesim_table_time: what the record holds in @column, which is not missing. Empty, negative
+ * or too large: a fault that calls it @what.
+ * Returns: ns, or 0 after a fault. */
 gint64 pipesim_table_time(PipesimTable *table, const PipesimColumn *column, const char *what);
 
 /** pipesim_table_phase: the PipesimPhase that @cell names; 0 after a fault. */

@@ -11,28 +11,22 @@ typedef struct {
 	gint64 tokens;                /* of the micro-batch; PIPESIM_UNKNOWN = any */
 } PipesimTraceWish;
 
-/**
- * pipesim_trace_select: leaves in @groups (of PipesimTraceGroup, one component, not owned)
+/** pipesim_trace_select: leaves in @groups (of PipesimTraceGroup, one component, not owned)
  * those of one measurement: at most one group a phase (a chunk: a phase and chunk; p2p: a phase
  * and size).
- *
  * Where groups differ in load mode, then SM budget, tokens, implementation, one value is kept:
  * the one present for most phases, and among those load mode: in the order above; SM budget:
  * whole chip, or nearest to the wish; tokens: as wished, else the most; implementation: as
  * wished, else the smallest sum of medians; then the first in alphabetical order. What was
  * chosen for want of a wish is said in @notices (of char *, owned).
- *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where a wished load mode or implementation was not
- *   measured; the message lists what was.
- */
+ *   measured; the message lists what was. */
 gboolean pipesim_trace_select(
 	GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices, GError **error);
 
-/**
- * pipesim_trace_figures_at_split: figures of @near, one of @groups and the measurement nearest to
- * the wished SM split: its own, or interpolated with the nearest on the other side; a notice says
- * which, once.
- */
+/** pipesim_trace_figures_at_split: figures of @near, one of @groups and the measurement
+ * nearest to the wished SM split: its own, or interpolated with the nearest on the other
+ * side; a notice says which, once. */
 PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near,
 	const GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices);
 

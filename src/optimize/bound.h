@@ -105,7 +105,6 @@ static inline gboolean pipesim_bound_is_late(const PipesimBoundUntil *until)
 /** pipesim_bound_new: the best bound that these rules give.
  * @explain: the steps are wanted; else both arrays are empty
  * @until: (nullable): what is known by then is a bound too, if maybe a lower one
- *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimBound *pipesim_bound_new(const PipesimInstance *instance, gboolean explain,
 	const PipesimBoundUntil *until, GError **error);

@@ -41,18 +41,15 @@ void pipesim_deal_arrange(const PipesimDeal *deal, PipesimBatchRule rule, guint 
 /** pipesim_deal_shuffle: puts them in an order drawn at random: number @number of @seed. */
 void pipesim_deal_shuffle(const PipesimDeal *deal, guint64 seed, guint64 number, guint *order);
 
-/**
- * pipesim_deal_search: the best order of the micro-batches in @order, into it: all orders are looked at of up to
- * PIPESIM_MICROBATCHES_EXACT of them, of more as many as @moves.
- *
+/** pipesim_deal_search: the best order of the micro-batches in @order, into it: all orders are
+ * looked at of up to PIPESIM_MICROBATCHES_EXACT of them, of more as many as @moves.
  * Returns: its makespan, ns. */
 gint64 pipesim_deal_search(PipesimDeal *deal, guint64 moves, guint64 seed, guint *order);
 
-/**
- * pipesim_deal_bound: what no order of the micro-batches in @order is shorter than, ns. Of any path through the ops of
- * the schedule, and so of any average of several, the length is a sum over places of what stands there: the least
- * of all assignments (Kuhn and Munkres) is a bound. Which paths: those that are longest in the average of all orders
- * that were the best answer so far (fictitious play; Robinson, 1951), which comes to the best bound that averages
- * give.
+/** pipesim_deal_bound: what no order of the micro-batches in @order is shorter than, ns. Of any
+ * path through the ops of the schedule, and so of any average of several, the length is a sum
+ * over places of what stands there: the least of all assignments (Kuhn and Munkres) is a bound.
+ * Which paths: those that are longest in the average of all orders that were the best answer so
+ * far (fictitious play; Robinson, 1951), which comes to the best bound that averages give.
  * @order: becomes the best of those answers if it is shorter than @makespan, which it has */
 gint64 pipesim_deal_bound(PipesimDeal *deal, gint64 *makespan, guint *order);

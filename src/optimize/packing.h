@@ -42,11 +42,10 @@ guint pipesim_pack_arrange(
 /** pipesim_pack_run: the makespan of @deal with what @place says, ns; it has as many micro-batches. */
 gint64 pipesim_pack_run(PipesimDeal *deal, const PipesimSequences *of, const guint *place);
 
-/**
- * pipesim_pack_search: the best packing into the micro-batches of @deal, into @place: all of up to PIPESIM_PACKED_EXACT sequences are
- * looked at, unless there are hardly any moves, and of more as many as @moves.
+/** pipesim_pack_search: the best packing into the micro-batches of @deal, into @place: all of
+ * up to PIPESIM_PACKED_EXACT sequences are looked at, unless there are hardly any moves, and of
+ * more as many as @moves.
  * @all: (out): whether all were
- *
  * Returns: its makespan, ns; G_MAXINT64 where none was found. */
 gint64 pipesim_pack_search(PipesimDeal *deal, const PipesimSequences *of, guint64 moves,
 	guint64 seed, guint *place, gboolean *all);

@@ -56,26 +56,25 @@ typedef struct {
 	gboolean stopped; /* by tell */
 } PipesimFound;
 
-/**
- * pipesim_search: the same order for the same moves and seed, whatever the number of threads. Full
- * backwards in place of I and W, and overlapped pairs where the runtime runs them as one op, are searched
- * for where they take less. Where messages wait, or share links, or times are drawn, the engine has the last word on what is
- * shorter. The bound is of usual times: it says nothing of quantiles.
- *
- * Without a deadline more memory never makes the makespan longer, nor does it that backwards may be split: the
- * result is the shortest of what is found within all limits up to the one that is asked for, with split and with
- * full backwards, and what is found within each depends on nothing but that limit. Those whose bound is above
- * what is found already are left out, which are most. Limits are those at which one more activation of a
- * stage has room, or one more of which I has freed its part, if that is a third or more of it; of others, and
- * where ranks differ in bytes, whole activations and the limit itself. Of activations and bytes together
- * bytes stay as they are. With a deadline, one eighth of the time goes to the limit below, in the same way, and no
- * more than a third to the bound, which is then as high as it is by then. Of long orders it ends the list of schedules
- * to begin from too, once one fits.
- *
- * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and
- *   pipesim_bound_new(), PIPESIM_ERROR_LIMIT where there are more ops than PIPESIM_SEARCH_BYTES have room for, PIPESIM_ERROR_USAGE where nothing is known to draw from, and
- *   PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages.
- */
+/** pipesim_search: the same order for the same moves and seed, whatever the number of threads.
+ * Full backwards in place of I and W, and overlapped pairs where the runtime runs them as one
+ * op, are searched for where they take less. Where messages wait, or share links, or times are
+ * drawn, the engine has the last word on what is shorter. The bound is of usual times: it says
+ * nothing of quantiles.
+ * Without a deadline more memory never makes the makespan longer, nor does it that backwards
+ * may be split: the result is the shortest of what is found within all limits up to the one
+ * that is asked for, with split and with full backwards, and what is found within each depends
+ * on nothing but that limit. Those whose bound is above what is found already are left out,
+ * which are most. Limits are those at which one more activation of a stage has room, or one
+ * more of which I has freed its part, if that is a third or more of it; of others, and where
+ * ranks differ in bytes, whole activations and the limit itself. Of activations and bytes
+ * together bytes stay as they are. With a deadline, one eighth of the time goes to the limit
+ * below, in the same way, and no more than a third to the bound, which is then as high as it is
+ * by then. Of long orders it ends the list of schedules to begin from too, once one fits.
+ * Returns: (transfer full): for pipesim_found_free(). NULL with errors as
+ *   pipesim_instance_new() and pipesim_bound_new(), PIPESIM_ERROR_LIMIT where there are more
+ *   ops than PIPESIM_SEARCH_BYTES have room for, PIPESIM_ERROR_USAGE where nothing is known
+ *   to draw from, and PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages. */
 PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error);
 void pipesim_found_free(PipesimFound *found);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFound, pipesim_found_free)

@@ -74,13 +74,11 @@ typedef struct {
 	double before, after; /* mean errors of these steps: shares */
 } PipesimPlanMeasured;
 
-/**
- * pipesim_planner_measure: takes steps that were run from @path, a CSV with columns pp, dp,
+/** pipesim_planner_measure: takes steps that were run from @path, a CSV with columns pp, dp,
  * microbatches, schedule, step_ms and, where they are not 1 or as @wish says, tp, cp, ep,
- * microbatch_size, chunks, recompute; finds the pace of training by them, under the rules of @wish.
- *
- * FALSE with PIPESIM_ERROR_PARSE, PIPESIM_ERROR_CONSTRAINT or what opening the file gives.
- */
+ * microbatch_size, chunks, recompute; finds the pace of training by them, under the rules of
+ * @wish.
+ * FALSE with PIPESIM_ERROR_PARSE, PIPESIM_ERROR_CONSTRAINT or what opening the file gives. */
 gboolean pipesim_planner_measure(
 	const PipesimWish *wish, const char *path, PipesimPlanMeasured *found, GError **error);
 

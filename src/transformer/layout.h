@@ -36,15 +36,12 @@ static inline gboolean pipesim_cut_opens(const PipesimCut *cut)
 PipesimStages *pipesim_stages_even(
 	const PipesimTransformer *model, guint stages, GError **error);
 
-/**
- * pipesim_stages_parse: Megatron's string for the layers of @model; where its encoder is in the pipeline v is a layer
- * of that, ahead of E.
- * @next: Megatron-LM's next version: m may stand in several stages, and L too, once for each loss then
- *   (NVIDIA/Megatron-LM, pull requests 5329 and 5318)
+/** pipesim_stages_parse: Megatron's string for the layers of @model; where its encoder is in
+ * the pipeline v is a layer of that, ahead of E.
+ * @next: Megatron-LM's next version: m may stand in several stages, and L too, once for each
+ *   loss then (NVIDIA/Megatron-LM, pull requests 5329 and 5318)
  * @what: how messages call @text
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE ("WHAT:1:COLUMN: ...").
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE ("WHAT:1:COLUMN: ..."). */
 PipesimStages *pipesim_stages_parse(const PipesimTransformer *model, gboolean next,
 	const char *text, const char *what, GError **error);
 
@@ -58,14 +55,12 @@ typedef enum {
 		1 << 1, /* layers of an encoder; else all stand with the embedding */
 } PipesimApart;
 
-/**
- * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is
- * as short as it can be, and of these cuts the most even one.
+/** pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest
+ * is as short as it can be, and of these cuts the most even one.
  * @apart: PipesimApart
  * @parts: weights by PipesimPart: seconds, or FLOPs
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few layers.
- */
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few
+ * layers. */
 PipesimStages *pipesim_stages_balance(const PipesimTransformer *model, guint apart,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
 

@@ -2,25 +2,22 @@
 
 #define MIB(n) ((gint64)((n) * (1 << 20)))
 
-/* Outside of the allocator, as pith-train measured it on 32 H100s with PP 4 and EP 8 in nodes of
- * eight (tools/memory_estimator/__main__.py): context 0.52 GiB, NCCL's group of all ranks 0.39,
- * those of PP and EP 1.0, FSDP with its group 0.96, the first step 2.97.
- *
+/* Outside of the allocator, as pith-train measured it on 32 H100s with PP 4 and EP 8 in nodes
+ * of eight (tools/memory_estimator/__main__.py): context 0.52 GiB, NCCL's group of all ranks
+ * 0.39, those of PP and EP 1.0, FSDP with its group 0.96, the first step 2.97.
  * The group of all ranks stands for each. A ring has buffers towards one rank and from another
  * in every communicator: NCCL's maintainers say that these do not grow with the ranks, and that
- * groups share none (github.com/NVIDIA/nccl/issues/864, 964; there 544 and 688 MB for a group on
- * four A100s, with trees). What PP's group has beyond that are buffers to send and receive,
+ * groups share none (github.com/NVIDIA/nccl/issues/864, 964; there 544 and 688 MB for a group
+ * on four A100s, with trees). What PP's group has beyond that are buffers to send and receive,
  * which all peers over the network share.
- *
  * An all-to-all connects every two ranks of a node: NCCL has 4 MiB for its plain protocol, 512
  * KiB and 4.7 MiB for both low-latency ones, in each of 32 communicators (init.cc,
- * computeBuffSizes(); graph/paths.cc, ncclTopoComputeP2pCommunicators()): 294 MiB a rank. Seven of
- * these are two thirds of pith-train's first step; this is derived, not measured. What is left
- * of it and of FSDP are code, compiled or loaded late, and workspaces.
- *
- * The allocator: what SimuMax's twelve stages on B200s reserved beyond what was allocated is 2.8
- * to 7.5 % of that, 4.4 in the mean; 7.1 to 9.3 %, 8.0 in the mean, with context parallelism,
- * whose buffers come and go beside each other's (docs/memory.md). */
+ * computeBuffSizes(); graph/paths.cc, ncclTopoComputeP2pCommunicators()): 294 MiB a rank. Seven
+ * of these are two thirds of pith-train's first step; this is derived, not measured. What is
+ * left of it and of FSDP are code, compiled or loaded late, and workspaces.
+ * The allocator: what SimuMax's twelve stages on B200s reserved beyond what was allocated is
+ * 2.8 to 7.5 % of that, 4.4 in the mean; 7.1 to 9.3 %, 8.0 in the mean, with context
+ * parallelism, whose buffers come and go beside each other's (docs/memory.md). */
 static const struct {
 	gint64 context, communicator, pipeline, connection, libraries;
 	gint64 allocator[2]; /* thousandths of the peak, with context parallelism */

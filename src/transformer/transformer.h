@@ -53,13 +53,10 @@ struct _PipesimTransformer {
 /* Most bytes of a description. */
 #define PIPESIM_MAX_DESCRIPTION (1u << 20)
 
-/**
- * pipesim_transformer_read: the description in @path, "-" for standard input: JSON where it
+/** pipesim_transformer_read: the description in @path, "-" for standard input: JSON where it
  * begins with a brace, else INI.
- *
  * Returns: (transfer full): for pipesim_transformer_free(); NULL with PIPESIM_ERROR_PARSE
- *   ("path:line:column: key: ..."), PIPESIM_ERROR_LIMIT or what opening the file gives.
- */
+ *   ("path:line:column: key: ..."), PIPESIM_ERROR_LIMIT or what opening the file gives. */
 PipesimTransformer *pipesim_transformer_read(const char *path, GError **error);
 
 /** pipesim_transformer_parse: the same of @length bytes at @text, which messages call @path. */
