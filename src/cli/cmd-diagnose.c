@@ -97,8 +97,7 @@ static gboolean govern(PipesimSetup *setup, PipesimRecord *record, GError **erro
 	if (given != NULL && setup->device->power == NULL)
 		return pipesim_refuse(error,
 			"--device %s has no [power], which says how a chip clocks at its "
-			"limit; "
-			"add it, as in devices/h200.ini",
+			"limit; add it, as in devices/h200.ini",
 			given);
 	if (setup->device != NULL)
 		pipesim_govern_record(record, setup->device);

@@ -296,8 +296,7 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	if (framework->runtime != NULL && wish->training.each != NULL)
 		return pipesim_refuse(error,
 			"--recompute: '%s'; %s recomputes as many layers of each stage: "
-			"first=N, "
-			"or --framework any",
+			"first=N, or --framework any",
 			setup->text[PIPESIM_SET_RECOMPUTE], framework->words);
 	wish->training.tp = setup->sizes.tp;
 	wish->training.cp = setup->sizes.cp;

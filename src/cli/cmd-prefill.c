@@ -59,8 +59,7 @@ static GArray *read_prompts(const PipesimSetup *setup, GError **error)
 		PIPESIM_MAX_TIME_NS)
 		return pipesim_refuse_null(error,
 			"--arrival-rate: the last of %u prompts comes after more than 36 "
-			"years; "
-			"give a higher rate or fewer --requests",
+			"years; give a higher rate or fewer --requests",
 			prompts->len);
 	return g_steal_pointer(&prompts);
 }

@@ -344,9 +344,8 @@ static const char *const advice[PIPESIM_N_CAUSES] = {
 	[PIPESIM_CAUSE_SCHEDULE] = "the bubble of the schedule",
 	[PIPESIM_CAUSE_IMBALANCE] = "stages differ, rank %u has most work",
 	[PIPESIM_CAUSE_SLOW_RANK] = "rank %u is slower than the others at the same ops",
-	[PIPESIM_CAUSE_CONTENTION] = ("receives that wait slow the ops of rank %u "
-				      "beside them; a runtime that "
-				      "issues them later would not"),
+	[PIPESIM_CAUSE_CONTENTION] = ("receives that wait slow the ops of rank %u beside them; "
+				      "a runtime that issues them later would not"),
 	[PIPESIM_CAUSE_LENGTHS] = "micro-batches are not of one length",
 	[PIPESIM_CAUSE_OPS] = "ops of rank %u now and then take longer than usual",
 	[PIPESIM_CAUSE_MESSAGES] = "rank %u waits for messages",

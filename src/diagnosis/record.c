@@ -498,8 +498,7 @@ static gboolean check_world(
 			joined->stages - 1, joined->stages);
 	return !alone || pipesim_refuse(error,
 				 "%s is of one rank alone, which exchanges messages with "
-				 "others: diagnose "
-				 "needs those of all ranks of the pipeline",
+				 "others: diagnose needs those of all ranks of the pipeline",
 				 traces[0]->path);
 }
 

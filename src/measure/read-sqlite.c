@@ -53,9 +53,8 @@ static const struct {
 		"SELECT start, end, correlationId, streamId, globalPid, s.value FROM "
 		"CUPTI_ACTIVITY_KIND_KERNEL LEFT JOIN StringIds s ON s.id = demangledName"},
 	{"CUPTI_ACTIVITY_KIND_MEMCPY", PIPESIM_ACTIVITIES,
-		"SELECT start, end, correlationId, streamId, globalPid, 'Memcpy ' || "
-		"copyKind FROM "
-		"CUPTI_ACTIVITY_KIND_MEMCPY"},
+		"SELECT start, end, correlationId, streamId, globalPid, 'Memcpy ' || copyKind "
+		"FROM CUPTI_ACTIVITY_KIND_MEMCPY"},
 	{"CUPTI_ACTIVITY_KIND_MEMSET", PIPESIM_ACTIVITIES,
 		"SELECT start, end, correlationId, streamId, globalPid, 'Memset' FROM "
 		"CUPTI_ACTIVITY_KIND_MEMSET"},

@@ -173,9 +173,8 @@ static void print_flow(const Printer *p, const PipesimBoundStep *step)
 	}
 	g_string_append_printf(p->out,
 		": what rank %u holds from each F until its W comes to %s ms of its whole "
-		"limit, "
-		"and in less there is room for %s ms, as it fills with the first F and empties "
-		"with the last W",
+		"limit, and in less there is room for %s ms, as it fills with the first F and "
+		"empties with the last W",
 		step->rank, until, from);
 	if (step->saved > 0)
 		g_string_append_printf(p->out,

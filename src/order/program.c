@@ -58,8 +58,7 @@ gboolean pipesim_program_check_plain(
 	return !program->has_more ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		       "orders with recomputation, copies or passes are simulated with "
-		       "messages "
-		       "that arrive after P2P alone, one step at a time; leave out %s",
+		       "messages that arrive after P2P alone, one step at a time; leave out %s",
 		       option);
 }
 

@@ -320,8 +320,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 				      short_group},
 		{"F and B one after the other", holds_no_pairs,
 			"with --overlap-fb a rank runs one forward more ahead, and F and B as "
-			"one "
-			"op"}},
+			"one op"}},
 	.bubble.exact = "Exact on every rank when groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+2PP-1)/V)",
 	.activations.value = activations,

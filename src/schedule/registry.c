@@ -137,8 +137,7 @@ static gboolean choose_chunks(const PipesimSchedule *schedule, const PipesimScen
 	if (shape->recompute > 0 && shape->offload == shape->chunks)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"what is recomputed holds nothing that --offload-chunks could copy; "
-			"leave "
-			"out either");
+			"leave out either");
 	if (shape->recompute > shape->chunks - shape->offload)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--recompute-chunks %u behind %u that are copied, of %u on each rank; "

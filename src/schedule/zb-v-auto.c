@@ -579,11 +579,10 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		 "repeated with the idle times that it ended with, and with average times "
 		 "where stages differ. The shortest is put together anew, also with times that "
 		 "are a little off at random, always the same; but where all ranks have more "
-		 "than 16384 ops. Up to five eighths of PP, of long steps up to PP but "
-		 "within that limit alone, and up to 256 ranks, all ways to put the ranks of "
-		 "a V together from the fold outwards are looked at for the shortest unit of "
-		 "one micro-batch, which is repeated.\n\n"
-		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are "
-		 "simulated under the rules of --runtime and over the links of the run, and "
-		 "the shortest is taken; a note says which.",
+		 "than 16384 ops. Up to five eighths of PP, of long steps up to PP but within "
+		 "that limit alone, and up to 256 ranks, all ways to put the ranks of a V "
+		 "together from the fold outwards are looked at for the shortest unit of one "
+		 "micro-batch, which is repeated.\n\nFinally the orders of 1f1b-v, zb-v, "
+		 "v-half and v-min that fit are simulated under the rules of --runtime and "
+		 "over the links of the run, and the shortest is taken; a note says which.",
 };

@@ -263,8 +263,7 @@ static gboolean place_encoder(PipesimSetup *setup, PipesimTraining *training, GE
 	if (model->encoder == NULL && stages > 0)
 		return pipesim_refuse(error,
 			"--encoder-stages: %s describes no encoder (vision_config, or "
-			"[encoder]); "
-			"leave it out",
+			"[encoder]); leave it out",
 			model->name);
 	if (!pipesim_transformer_encodes(model)) {
 		if (setup->sizes.images > 0 || setup->sizes.patches > 0)
@@ -289,8 +288,7 @@ static gboolean place_encoder(PipesimSetup *setup, PipesimTraining *training, GE
 		training->patches = model->encoder->patches;
 	return training->patches > 0 || pipesim_refuse(error,
 						"%s does not say how many patches an image "
-						"has; give --image-patches, for "
-						"example 1024",
+						"has; give --image-patches, for example 1024",
 						model->name);
 }
 

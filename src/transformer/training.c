@@ -218,9 +218,8 @@ static gboolean parse_module(
 		}
 	return pipesim_refuse(error,
 		"%s: '%s'; none, selective, selective-op, full, every=N, first=N or "
-		"first=N,N,..., "
-		"or modules joined by +: "
-		"core_attn, mlp, moe, moe_act, shared_experts, layernorm, mla_up_proj",
+		"first=N,N,..., or modules joined by +: core_attn, mlp, moe, moe_act, "
+		"shared_experts, layernorm, mla_up_proj",
 		what, name);
 }
 
