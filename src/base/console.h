@@ -1,6 +1,6 @@
 /* What a call of the library has in place of the terminal. */
 #pragma once
-#include "base/base.h"
+#include "pipesim.h"
 #include <stdio.h>
 
 typedef struct {

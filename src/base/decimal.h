@@ -1,7 +1,7 @@
 /* Decimal digits to integers without passing through a double: a double at 1.7e15 us (a
  * profiler's clock) is a quarter of a microsecond wide. */
 #pragma once
-#include "base/base.h"
+#include <glib.h>
 
 /* A decimal as it was written: digits * 10^-decimals. Of more than 19 significant digits the
  * rest is cut off. */

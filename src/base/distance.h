@@ -1,6 +1,6 @@
 /* How far a misspelt name is from one that exists. */
 #pragma once
-#include "base/base.h"
+#include <glib.h>
 
 /** pipesim_distance: the letters to insert, remove or change in @a to make it @b; upper and
  * lower case are the same. Takes the product of their lengths in time. */

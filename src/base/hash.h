@@ -1,7 +1,7 @@
 /* FNV-1a of 32 bits (Fowler, Noll and Vo): for tables and for telling apart, not
  * against malice. Start with PIPESIM_HASH_START, then add. */
 #pragma once
-#include "base/base.h"
+#include <glib.h>
 
 #define PIPESIM_HASH_START 2166136261u
 

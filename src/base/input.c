@@ -1,4 +1,4 @@
-#include "base/input.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Bytes of a file, of standard input or of memory, unpacked on the way where they are gzip. */
 #pragma once
-#include "base/base.h"
+#include "base/error.h"
 
 typedef struct _PipesimInput PipesimInput;
 

@@ -2,7 +2,7 @@
  * nothing; texts are escaped, bytes that are not UTF-8 become U+FFFD. The writer indents by two
  * spaces and keeps arrays of plain values on one line. Members are rows (member.h). */
 #pragma once
-#include "base/base.h"
+#include "base/number.h"
 
 typedef struct _PipesimJson PipesimJson;
 

@@ -1,6 +1,6 @@
 /* Memory for arrays that are walked in many places at once. */
 #pragma once
-#include "base/base.h"
+#include <glib.h>
 
 /** pipesim_try_large: room for @n elements of @size bytes, not cleared, in large pages where
  * the system has them and the array is worth some: it is then reached without a walk through

@@ -1,4 +1,4 @@
-#include "base/member.h"
+#include "base/base.h"
 
 const char *pipesim_kind_words(PipesimFigureKind kind)
 {

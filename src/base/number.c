@@ -1,4 +1,4 @@
-#include "base/decimal.h"
+#include "base/base.h"
 
 gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
 	guint64 *out, GError **error)

@@ -1,6 +1,6 @@
 /* One piece of work cut into items that threads take one after the other. */
 #pragma once
-#include "base/base.h"
+#include "base/error.h"
 
 typedef struct {
 	gsize n_items;

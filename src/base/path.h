@@ -1,6 +1,6 @@
 /* Names of files. */
 #pragma once
-#include "base/base.h"
+#include <glib.h>
 
 /** pipesim_path_extension: what comes after the last point of the name of @path; "" where it
  * has none. */

@@ -1,6 +1,6 @@
 /* Where an output goes piece by piece, so that no whole of it is ever in memory. */
 #pragma once
-#include "base/base.h"
+#include "base/error.h"
 
 typedef struct _PipesimSink PipesimSink;
 

@@ -2,7 +2,7 @@
  * time, so no more events than ranks are ever ahead; a change plays log2(ranks) matches whose
  * places are known beforehand, without a branch that depends on times. */
 #pragma once
-#include "base/base.h"
+#include "base/number.h"
 
 typedef struct {
 	gint64 time;

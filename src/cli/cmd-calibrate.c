@@ -1,4 +1,3 @@
-#include "base/decimal.h"
 #include "cli/command.h"
 #include "diagnosis/traces.h"
 #include "effects/print.h"

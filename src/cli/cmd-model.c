@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"

@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "cli/command.h"
 #include "cli/optimize-curve.h"
 #include "cli/optimize-pack.h"

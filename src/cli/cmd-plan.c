@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "cli/command.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"

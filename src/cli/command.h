@@ -1,6 +1,5 @@
 /* A command of the program: one file and one line in list.h. */
 #pragma once
-#include "base/member.h"
 #include "cli/terminal.h"
 
 /* What the help and the completion say of a setting in place of the table's words. */

@@ -1,7 +1,6 @@
 /* What the program says of itself: by command, by topic, by option. All of it is of the tables of commands and
  * settings. */
 #include "cli/help.h"
-#include "base/distance.h"
 #include "output/table.h"
 
 #define WIDTH  80

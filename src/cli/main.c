@@ -1,5 +1,3 @@
-#include "base/console.h"
-#include "base/large.h"
 #include "cli/program.h"
 #include <locale.h>
 #include <signal.h>

@@ -1,6 +1,4 @@
 #include "cli/program.h"
-#include "base/console.h"
-#include "base/distance.h"
 #include "cli/help.h"
 #include "cli/run.h"
 

@@ -1,6 +1,4 @@
 #include "cli/run.h"
-#include "base/console.h"
-#include "base/distance.h"
 #include "cli/help.h"
 #include "output/gnuplot.h"
 #include "setup/import.h"

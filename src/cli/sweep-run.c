@@ -1,6 +1,4 @@
 #include "cli/sweep-run.h"
-#include "base/console.h"
-#include "base/hash.h"
 #include "cli/command.h"
 #include "sweep/wire.h"
 #include <errno.h>

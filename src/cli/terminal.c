@@ -1,6 +1,4 @@
 #include "cli/terminal.h"
-#include "base/console.h"
-#include "base/path.h"
 #include <langinfo.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* A diagnosis for people and programs. */
 #pragma once
-#include "base/member.h"
 #include "diagnosis/balance.h"
 #include "diagnosis/what-if.h"
 #include "output/output.h"

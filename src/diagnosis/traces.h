@@ -1,6 +1,5 @@
 /* The traces that a command line names. */
 #pragma once
-#include "base/parallel.h"
 #include "setup/setup.h"
 
 /** pipesim_setup_traces: the operands of @setup, with the rules of --map; profiles without

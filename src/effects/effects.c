@@ -1,5 +1,4 @@
 #include "effects/effects.h"
-#include "base/decimal.h"
 #include "effects/launches.h"
 #include "measure/reader.h"
 

@@ -1,6 +1,5 @@
 /* What a calibration found of power, receives and messages, for people and for programs. */
 #pragma once
-#include "base/member.h"
 #include "effects/effects.h"
 
 /** pipesim_effects_text: tables, appended to @out; nothing where no series was measured. @full: beside every receive and

@@ -1,6 +1,5 @@
 /* Ops and messages that end, in one order of time; what ends lets a rank issue and run more. */
 #include "engine/comm.h"
-#include "base/large.h"
 #include "base/tournament.h"
 #include "engine/durations.h"
 #include "engine/edges.h"

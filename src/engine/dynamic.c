@@ -1,6 +1,5 @@
 /* A queue of one event a rank; messages are placed on their links when they are ready. */
 #include "engine/dynamic.h"
-#include "base/large.h"
 #include "base/tournament.h"
 #include "engine/edges.h"
 #include "engine/slowdown.h"

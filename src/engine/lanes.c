@@ -1,4 +1,3 @@
-#include "base/parallel.h"
 #include "engine/fast.h"
 #include "engine/lanes-kernel.h"
 

@@ -1,5 +1,4 @@
 #include "engine/step.h"
-#include "base/parallel.h"
 #include "engine/comm.h"
 #include "engine/draw.h"
 #include "engine/dynamic.h"

@@ -11,7 +11,6 @@
  * What was recorded becomes a period (stream-period.c): the software pipeline of all ranks, of
  * which it leaps over the passes that only add a constant. What is left of the loops and what comes after them runs verb by verb. */
 #include "engine/stream.h"
-#include "base/hash.h"
 #include "engine/stream-step.h"
 #include "order/long-loops.h"
 

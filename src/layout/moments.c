@@ -1,6 +1,5 @@
 #include "layout/moments.h"
 #include "analysis/parts.h"
-#include "base/hash.h"
 
 /* Sums of bytes stay below it. */
 #define MOST_BYTES ((double)(G_GINT64_CONSTANT(1) << 61))

@@ -1,5 +1,4 @@
 #include "measure/calibrate.h"
-#include "base/decimal.h"
 #include "measure/stage-times.h"
 
 /* What the steps share. */

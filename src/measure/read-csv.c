@@ -1,7 +1,6 @@
 /* The project's own trace schema, version 1 (docs/formats.md), as pipesim-microbench writes it.
  * Columns are found by name in any order; those that are not of the schema are ignored and named in
  * a notice. Warm-ups, outliers and failed rows are kept, with their status. */
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 typedef enum {

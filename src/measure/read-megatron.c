@@ -1,7 +1,6 @@
 /* Logs of Megatron-LM, for its timers (megatron/core/timers.py): what forward-compute and backward-compute take of a
  * step, by rank (--timing-log-option all), or the least and most of all ranks (minmax; max). They wait for the GPU where they begin
  * and end, at --timing-log-level 2. The arguments that the log begins with tell how many micro-batches and stages that is. */
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 /* Before timers: the least and most of all ranks, or those of each. */

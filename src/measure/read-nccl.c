@@ -2,7 +2,6 @@
  * size, which becomes a row "p2p F" (impl nccl) of its out-of-place time, a mean. Sizes with wrong
  * values become failed checksums. Another collective is refused: its time is not that of a
  * message. */
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 static gboolean is_nccl(const char *head)

@@ -2,7 +2,6 @@
  * The tables of one file, in any order, whatever nsys prints around them; the headers tell the
  * unit. NVTX ranges projected onto the GPU become rows, by their names; without such a table
  * kernels do, by the user's rules. */
-#include "base/decimal.h"
 #include "measure/profile.h"
 #include "measure/reader.h"
 

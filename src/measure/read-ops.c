@@ -11,7 +11,6 @@
  * 	b_stage, b_microbatch	may be missing: of the backward half of an overlapped pair, FB
  * 	start_us		on a clock that all ranks share within a step
  * 	dur_us, or end_us	in any unit */
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 enum {

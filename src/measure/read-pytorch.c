@@ -1,7 +1,5 @@
 /* PyTorch profiler (Kineto) files: a Chrome trace, an object with traceEvents or a bare array, read
  * as a stream. One that ends in the middle is read so far. */
-#include "base/decimal.h"
-#include "base/json-read.h"
 #include "measure/processes.h"
 #include "measure/reader.h"
 

@@ -1,7 +1,6 @@
 /* Times that somebody has worked out already: a CSV with a header that names the columns component,
  * phase, mean and perhaps sd and samples, in any order. Numbers are ms; "mean_us", "sd_ns" ... say
  * another unit. Other columns and lines that begin with # are ignored. A line is a row. */
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 enum {

@@ -1,7 +1,5 @@
 /* A kind of file with measurements: one file and one line in list.h. */
 #pragma once
-#include "base/csv.h"
-#include "base/parallel.h"
 #include "measure/range-rules.h"
 
 /* A file is what its content says it is, not its name: the first reader that knows it takes it. */

@@ -1,4 +1,3 @@
-#include "base/decimal.h"
 #include "measure/reader.h"
 
 /* Most rows of one trace, so that a file that is small when packed fills no more than half a gigabyte. */

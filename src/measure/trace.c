@@ -1,5 +1,4 @@
 #include "measure/trace.h"
-#include "base/decimal.h"
 
 static const char *const phase_names[PIPESIM_N_PHASES] = {
 	[PIPESIM_F] = "F",

@@ -1,5 +1,4 @@
 #include "model/costs-file.h"
-#include "base/decimal.h"
 
 #define MAX_FILE  ((gsize)4 << 20)
 #define MAX_PARTS PIPESIM_MAX_RANKS

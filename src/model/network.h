@@ -1,7 +1,7 @@
 /* The links between ranks: which message takes which, how long it holds them, and what its
  * moving costs the ops beside it. */
 #pragma once
-#include "base/ini.h"
+#include "base/base.h"
 
 /* Where a link's capacity lies. Every link has one direction, but for half duplex. */
 typedef enum {

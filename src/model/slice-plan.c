@@ -1,5 +1,4 @@
 #include "model/slice-plan.h"
-#include "base/decimal.h"
 
 #define MAX_PLACES (1 << 22)
 #define MAX_STEPS  (1 << 27) /* slices looked at in all passes: about a second */

@@ -1,6 +1,5 @@
 /* Files with a line for each of equal parts of a model: what they take, and what they hold;
  * and with one for each part and micro-batch, or each micro-batch. */
-#include "base/csv.h"
 #include "model/costs-file.h"
 
 __extension__ typedef __int128 Wide;

@@ -2,7 +2,6 @@
  * go, all the way to its end: most of what the walks have found behind it is lost, and they are slow to come to anything.
  * So an order of a few micro-batches is made short first; then a stretch of it is repeated once, the one after which it is
  * the shortest, and what stands towards its end is moved anew, and so on. */
-#include "base/parallel.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "optimize/within.h"

@@ -1,5 +1,4 @@
 /* Where orders are justified in a search: those that walks go on from. */
-#include "base/parallel.h"
 #include "optimize/state.h"
 #include "order/build.h"
 

@@ -1,5 +1,4 @@
 /* Ops of an order that spares activations are moved one by one, and what is spared changes. */
-#include "base/parallel.h"
 #include "optimize/mixed-own.h"
 #include "optimize/state.h"
 #include "order/more.h"

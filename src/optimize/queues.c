@@ -1,5 +1,4 @@
 /* Walks side by side where messages go by queues: hot at first, as what is short without queues is not with them. */
-#include "base/parallel.h"
 #include "optimize/state.h"
 
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */

@@ -1,5 +1,4 @@
 /* Walks side by side, in rounds after which each may go on from what another has found. */
-#include "base/parallel.h"
 #include "optimize/state.h"
 
 /* Moves that a walk looks at between two looks at the others. */

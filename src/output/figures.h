@@ -1,7 +1,6 @@
 /* The figures of a run and how they are printed: one table (figure-list.h) that every format goes
  * by, so that all of them agree. */
 #pragma once
-#include "base/member.h"
 #include "output/output.h"
 
 /* Those of sweeps come first, so that the values of a point are an array by figure. */

@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/path.h"
-#include "base/sink.h"
 #include "output/gnuplot.h"
 #include "output/svg.h"
 

@@ -2,7 +2,6 @@
  * as JSON. */
 #pragma once
 #include "analysis/run.h"
-#include "base/member.h"
 
 /** pipesim_moment_has: whether ranks of @report may hold bytes of @part. */
 gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part);

@@ -1,7 +1,6 @@
 /* A format: one file and one line in list.h. */
 #pragma once
 #include "analysis/run.h"
-#include "base/sink.h"
 #include "setup/view.h"
 
 /* How a terminal wants it. Formats for machines ignore it. */

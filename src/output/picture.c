@@ -1,9 +1,8 @@
 /* Timelines as gnuplot draws them. */
-#include "base/path.h"
 
+#include "output/picture.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
-#include "output/picture.h"
 
 /* Most lanes that a picture has. */
 #define MAX_LANES 3000

@@ -1,6 +1,5 @@
 /* Aligned columns of text under one or two lines of titles. */
 #pragma once
-#include "base/member.h"
 #include "output/output.h"
 
 /* What a page of a design document takes, columns. */

@@ -1,5 +1,4 @@
 /* The best ways to train as people read them: a table, what each loses, and what does not fit. */
-#include "base/path.h"
 #include "output/screen.h"
 #include "plan/plan.h"
 

@@ -1,6 +1,5 @@
 /* Steps that were run correct what is described: one factor for kernels and one for messages, no
  * more than the steps can tell apart. */
-#include "base/csv.h"
 #include "plan/planner.h"
 
 #define MOST 1000 /* steps of a file */

@@ -2,7 +2,6 @@
  * combination of sizes, micro-batch, recomputation and schedule that the rules allow is bounded, and those
  * that could be among the best are simulated. */
 #pragma once
-#include "base/parallel.h"
 #include "layout/family.h"
 #include "transformer/cutter.h"
 

@@ -2,7 +2,6 @@
  * stage, whose keys and values it reads, and its own on the stage before. Messages are sent and not waited for; those of a rank
  * follow each other on its link. Times are ns. */
 #pragma once
-#include "base/json.h"
 #include "output/output.h"
 #include "transformer/kernels.h"
 

@@ -1,4 +1,3 @@
-#include "base/csv.h"
 #include "model/random.h"
 #include "prefill/prefill.h"
 

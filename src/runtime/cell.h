@@ -1,7 +1,6 @@
 /* The lines of a schedule file as actions, before it is known what they add up to. Private to
  * the room. */
 #pragma once
-#include "base/csv.h"
 #include "runtime/lowering.h"
 
 /* What one action says, before it is known which chunk of its rank a stage is. A pair takes

@@ -1,4 +1,3 @@
-#include "base/large.h"
 #include "runtime/cell.h"
 #include "runtime/lists.h"
 

@@ -1,6 +1,6 @@
 /* Orders as the programs that make them print them, as lines of a schedule file. Private to the room. */
 #pragma once
-#include "base/input.h"
+#include "base/base.h"
 
 /* Cells in place of what was printed; the text is NULL where it was a schedule file. */
 typedef struct {

@@ -1,4 +1,3 @@
-#include "base/distance.h"
 #include "schedule/schedule.h"
 
 static const PipesimSchedule *const schedules[] = {

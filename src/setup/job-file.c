@@ -1,5 +1,4 @@
 #include "setup/job-file.h"
-#include "base/distance.h"
 
 #define MOST_BYTES ((gsize)1 << 20)
 #define DEEPEST    16 /* files that include each other */

@@ -1,6 +1,4 @@
 #include "setup/setup.h"
-#include "base/path.h"
-#include "base/sink.h"
 #include "runtime/runtime.h"
 #include <glib/gstdio.h>
 

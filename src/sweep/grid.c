@@ -1,5 +1,4 @@
 #include "sweep/grid.h"
-#include "base/decimal.h"
 
 #define MAX_POINTS (G_GUINT64_CONSTANT(1) << 40)
 #define MAX_VALUES 1000000

@@ -1,5 +1,4 @@
 #include "sweep/pool.h"
-#include "base/large.h"
 
 /* Blocks that threads may be ahead of the one who takes them, for each thread: a slow point
  * must not stop the others, nor results pile up. */

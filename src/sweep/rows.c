@@ -1,5 +1,4 @@
 #include "sweep/rows.h"
-#include "base/path.h"
 #include "output/screen.h"
 #include "setup/setting.h"
 

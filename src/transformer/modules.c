@@ -1,6 +1,5 @@
 /* Layouts as torchtitan has them, module_fqns_per_model_part: a list for each stage, of
  * tok_embeddings, layers.0, layers.1 ..., norm and lm_head (output before April 2026). */
-#include "base/json-read.h"
 #include "transformer/layout.h"
 
 typedef struct {

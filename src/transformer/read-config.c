@@ -1,6 +1,5 @@
 /* Hugging Face's config.json: the keys that memory and time need, by model_type; others are
  * passed over. */
-#include "base/json-read.h"
 #include "transformer/transformer.h"
 
 /* What a key says, as it stands in the file. */

@@ -2,7 +2,7 @@
  * from Hugging Face's config.json (by model_type) or from an INI file of our own;
  * docs/formats.md has the keys of both. */
 #pragma once
-#include "base/ini.h"
+#include "base/base.h"
 
 /* Sums over a model: below 2^62 where a result is kept. */
 __extension__ typedef __int128 PipesimWide;
