@@ -127,8 +127,9 @@ static void append_options(GString *out, PipesimSettingId id)
 
 		if (!pipesim_command_takes(command, id))
 			continue;
-		if (words.argument == table.argument && words.help == table.help &&
-			words.values == table.values)
+		if (g_strcmp0(words.argument, table.argument) == 0 &&
+			g_strcmp0(words.help, table.help) == 0 &&
+			g_strcmp0(words.values, table.values) == 0)
 			g_string_append_printf(
 				names, "%s%s", names->len > 0 ? " " : "", command->name);
 		else
