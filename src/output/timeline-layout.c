@@ -1,5 +1,5 @@
-#include "output/figures.h"
 #include "output/timeline-layout.h"
+#include "output/figures.h"
 
 gboolean pipesim_layout_cut(const PipesimLayout *layout, gint64 *start, gint64 *end)
 {
