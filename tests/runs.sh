@@ -148,6 +148,12 @@ halve "$runs/megatron-0.19-nccl-1f1b-rank3.json.gz"
 "$PIPESIM" diagnose "$runs"/megatron-0.19-nccl-1f1b-rank[012].json.gz "$scratch/half.json" --format json 2>"$scratch/said" |
 	awk '/"measured_ms"/ { took = $2 + 0 } END { exit !(took > 230 && took < 242) }' ||
 	fail "a file cut in its second step: the first does not take what it took: $(cat "$scratch/said")"
+# The same of one that is packed.
+whole=$runs/megatron-0.19-nccl-1f1b-rank3.json.gz
+head -c $(($(wc -c <"$whole") / 2)) "$whole" >"$scratch/half.json.gz"
+"$PIPESIM" diagnose "$runs"/megatron-0.19-nccl-1f1b-rank[012].json.gz "$scratch/half.json.gz" --format json 2>"$scratch/said" |
+	awk '/"measured_ms"/ { took = $2 + 0 } END { exit !(took > 230 && took < 242) }' ||
+	fail "a packed file cut in its second step: the first does not take what it took: $(cat "$scratch/said")"
 halve "$profiles/interleaved1f1b-slow-rank-rank1.json.gz"
 refused 'no whole step' "$profiles/interleaved1f1b-slow-rank-rank0.json.gz" "$scratch/half.json"
 # One of two ranks, and nothing but its messages says so.

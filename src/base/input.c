@@ -16,6 +16,7 @@ struct _PipesimInput {
 	z_stream unpack;      /* of @packed */
 	gboolean member_done; /* between two members of a packed file */
 	gboolean end;         /* nothing more to read */
+	gboolean may_be_cut;  /* a packed file may end anywhere */
 	char *buffer;         /* owned unless memory; begin to end are not yet consumed */
 	gsize begin, length, capacity;
 };
@@ -58,7 +59,8 @@ static gboolean unpack_some(
 		return FALSE;
 	input->end = packed == 0;
 	if (input->end)
-		return input->member_done || fail_packed(input, "truncated", error);
+		return input->member_done || input->may_be_cut ||
+		       fail_packed(input, "truncated", error);
 	if (input->member_done)
 		inflateReset(unpack);
 	/* zlib counts in unsigned int, and does not write to what it unpacks. */
@@ -145,6 +147,11 @@ void pipesim_input_consume(PipesimInput *input, gsize length)
 	g_assert(length <= input->length);
 	input->begin += length;
 	input->length -= length;
+}
+
+void pipesim_input_allow_cut(PipesimInput *input)
+{
+	input->may_be_cut = TRUE;
 }
 
 /* What is no text, though it is often what is at hand where text is asked for. */

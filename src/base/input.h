@@ -34,6 +34,10 @@ gboolean pipesim_input_peek(
 /** pipesim_input_consume: drops @length of the bytes that the last peek showed. */
 void pipesim_input_consume(PipesimInput *input, gsize length);
 
+/** pipesim_input_allow_cut: a packed file that is truncated ends where it does from now on, as one that is not packed, for a
+ * reader who finds that out by its content. */
+void pipesim_input_allow_cut(PipesimInput *input);
+
 /** pipesim_input_watch: from now on it is known which files were opened here, to the end of the process: for a program
  * that must not write over what it reads. Before any other thread. */
 void pipesim_input_watch(void);

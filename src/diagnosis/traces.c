@@ -12,17 +12,27 @@ static gboolean name_ops(
 	const PipesimSchedule *schedule = as != NULL ? pipesim_schedule_find(as, error) : NULL;
 	const guint microbatches = setup->scenario.microbatches;
 	g_autoptr(GPtrArray) notices = g_ptr_array_new_with_free_func(g_free);
-	const PipesimTrace *unnamed = NULL;
+	const PipesimTrace *unnamed = NULL, *cut = NULL;
 
-	for (guint t = 0; t < traces->len && unnamed == NULL; t++)
-		if (all[t]->segments->len > 0)
+	for (guint t = 0; t < traces->len; t++) {
+		if (all[t]->segments->len > 0 && unnamed == NULL)
 			unnamed = all[t];
+		if (pipesim_trace_get(all[t], PIPESIM_CUT) != NULL)
+			cut = all[t];
+	}
 	if (as != NULL) {
 		if (schedule == NULL || !pipesim_name_ops(all, traces->len, schedule,
 						microbatches, notices, error))
 			return FALSE;
 	} else if (unnamed != NULL) {
-		if (pipesim_infer_ops(all, traces->len, microbatches, notices) == NULL)
+		const gboolean found =
+			pipesim_infer_ops(all, traces->len, microbatches, notices) != NULL;
+
+		if (!found && cut != NULL)
+			return pipesim_fail_at(error, cut->path, 1, 1,
+				"the file is cut short, and what it has is no whole step of "
+				"ops without names; record one behind it");
+		if (!found)
 			return pipesim_fail_at(error, unnamed->path, 1, 1,
 				"no GPU activity lies in a range with a known name such as "
 				"'attn(F)' or 'PP:0F0', and threads and messages do not tell "

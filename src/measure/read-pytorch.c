@@ -403,8 +403,10 @@ static PipesimTrace *read_trace(
 		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	Reader reader = {json, profile, trace, {0}, name, group, process, label, open,
 		processes, G_MAXUINT32, error};
-	const PipesimJsonToken token = pipesim_json_next(json, error);
+	PipesimJsonToken token;
 
+	pipesim_input_allow_cut(input);
+	token = pipesim_json_next(json, error);
 	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {
 		if (token != PIPESIM_JSON_ERROR)
 			pipesim_json_fail(
