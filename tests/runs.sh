@@ -180,6 +180,9 @@ if [ "$merge" = yes ]; then
 	for rank in 0 1 2 3; do export_ranks "of$rank" deepspeed-0.18-nccl-1f1b "$rank"; done
 	pp=2 microbatches=8 schedule=1f1b rules=megatron from=file cause='' rank=''
 	expect 'exports of two nodes' "$scratch/node0.sqlite" "$scratch/node1.sqlite"
+	for rank in 0 1 2 3; do export_ranks "node$((rank + 8))" megatron-0.19-nccl-1f1b-dp2 "$rank"; done
+	expect 'exports of four nodes as a shell sorts them' "$scratch"/node10.sqlite "$scratch"/node11.sqlite \
+		"$scratch"/node8.sqlite "$scratch"/node9.sqlite
 	# A process that is none of the run used a GPU too.
 	"$PYTHON" - "$scratch/node0.sqlite" <<END
 import sqlite3, sys

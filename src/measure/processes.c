@@ -454,6 +454,14 @@ static gint compare_standing(gconstpointer a, gconstpointer b)
 	return pipesim_compare(x->stage, y->stage) ?: pipesim_compare(x->start, y->start);
 }
 
+/* As nodes are numbered, whatever order they were given in: node10.sqlite behind node9.sqlite. */
+static gint compare_paths(gconstpointer a, gconstpointer b)
+{
+	const Standing *x = a, *y = b;
+
+	return strverscmp(x->trace->path, y->trace->path);
+}
+
 /* An empty trace of a rank, with what all have in common in @trace. */
 static PipesimTrace *new_trace(const PipesimTrace *trace, gboolean alone)
 {
@@ -534,6 +542,8 @@ void pipesim_number_ranks(GPtrArray *traces)
 			return;
 		g_array_append_val(all, standing);
 	}
+	if (!are_in_order(all))
+		g_array_sort(all, compare_paths);
 	if (!are_in_order(all))
 		g_array_sort(all, compare_standing);
 	pipesim_each (const Standing, standing, all) {

@@ -18,5 +18,5 @@ PipesimTrace *pipesim_trace_of_processes(PipesimTrace *trace, PipesimProfile *pr
 	const PipesimRangeRules *rules, GError **error);
 
 /** pipesim_number_ranks: gives @traces, of which none tells its rank, numbers by their lowest stages, those without stages by when
- * their first forward began, of replicas as they stand, and a notice. Where one tells its own nothing is changed. */
+ * their first forward began, of replicas as they stand or as the numbers in their paths do, and a notice. Where one tells its own nothing is changed. */
 void pipesim_number_ranks(GPtrArray *traces);
