@@ -159,10 +159,31 @@ refused 'no whole step' "$profiles/interleaved1f1b-slow-rank-rank0.json.gz" "$sc
 # One of two ranks, and nothing but its messages says so.
 gzip -dc "$runs/megatron-0.19-nccl-1f1b-shared-rank0.json.gz" | sed 's/"distributedInfo":/"info":/' >"$scratch/one.json"
 refused 'is of one rank alone' "$scratch/one.json"
+echo '[{"name": "forward-compute", "cat": "forward-compute", "ph": "X", "pid": 0, "tid": 0, "ts": 1, "dur": 2}]' >"$scratch/other.json"
+refused 'a Chrome trace of another tool' "$scratch/other.json"
 # Ranks of two runs, whose clocks are ten minutes apart, where messages leave room for any setting.
 "$PIPESIM" diagnose "$runs/pytorch-2.11-gloo-zbvzerobubble-rank0.json.gz" "$runs/pytorch-2.15-gloo-zbvzerobubble-rank1.json.gz" \
 	--format json 2>"$scratch/said" | grep -A1 '"confidence": "low"' | grep -q 'same steps' ||
 	fail "ranks of two runs are taken for one: $(cat "$scratch/said")"
+# Launches without their kernels, of one of two ranks: it is said, and before what may come of it.
+if [ "$merge" = yes ]; then
+	gzip -dc "$runs/megatron-0.19-nccl-1f1b-shared-rank1.json.gz" | "$PYTHON" -c '
+import json, sys
+trace = json.load(sys.stdin)
+kernels = (event for event in trace["traceEvents"] if event.get("cat") == "kernel" and "nccl" not in event["name"])
+lost = [id(event) for i, event in enumerate(kernels) if i % 50 == 7]
+trace["traceEvents"] = [event for event in trace["traceEvents"] if id(event) not in lost]
+json.dump(trace, sys.stdout)' >"$scratch/lost.json"
+	for format in text json; do
+		"$PIPESIM" diagnose "$runs/megatron-0.19-nccl-1f1b-shared-rank0.json.gz" "$scratch/lost.json" --format $format
+	done >"$scratch/found" 2>"$scratch/said"
+	if grep -q '^Record again: [12]\.[0-9] % of the kernels' "$scratch/found" &&
+		grep -q '"confidence": "low"' "$scratch/found" && grep -q 'the profiler lost them' "$scratch/found"; then
+		pass
+	else
+		fail "nothing is said of kernels that are lost: $(cat "$scratch/found" "$scratch/said")"
+	fi
+fi
 # Exports of two nodes, with two replicas; and one a rank, in any order. None tells which rank is which.
 export_ranks()
 {

@@ -568,6 +568,8 @@ void pipesim_judge(PipesimDoctor *doctor)
 	const gboolean apart = pipesim_record_apart(doctor->record);
 
 	lacks(out, cut, "the end of a file that is cut short");
+	lacks(out, doctor->record->lost != NULL,
+		"kernels that were launched: the profiler lost them");
 	lacks(out, apart,
 		"whether all files are of the same steps: by their clocks they are not");
 	lacks(out, inferred, "names of ops: they are inferred");
@@ -585,7 +587,8 @@ void pipesim_judge(PipesimDoctor *doctor)
 		"said");
 	lacks(out, out->halved, "I and W: only full backwards were recorded");
 	/* Where a host is late the step is meant to be simulated without. */
-	if (apart || (off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]))
+	if (apart || doctor->record->lost != NULL ||
+		(off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]))
 		out->confidence = "low";
 	else
 		out->confidence =

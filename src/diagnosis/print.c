@@ -460,6 +460,14 @@ static void decide(
 	const gboolean launches = 100 * record->still >= STILL * record->in_ops &&
 				  record->still > 0,
 		       before = launches && stands_still(diagnosis) > cause->ns;
+	if (record->lost != NULL)
+		pipesim_screen_say(screen->verdict,
+			"Record again: %.1f %% of the kernels that were launched are missing "
+			"in %s, as the profiler lost them. What follows may be of what it "
+			"lost.",
+			(double)pipesim_trace_get_count(record->lost, PIPESIM_LOST) /
+				(PIPESIM_PPM / 100),
+			record->lost->path);
 	if (before)
 		decide_launches(diagnosis, "First:", screen);
 	if (ABS(cause->ns) * 2000 < diagnosis->measured) {

@@ -8,6 +8,9 @@
 #define LONGEST_RUN  (G_GINT64_CONSTANT(1) << 56)
 #define LONGEST_STEP (G_GINT64_CONSTANT(1) << 50)
 
+/* Kernels of a million that a profiler may lose without a word: ops that lack one are few. */
+#define FEW_LOST 2000
+
 /* An op, where it belongs. */
 typedef struct {
 	PipesimRecordOp op;
@@ -533,6 +536,12 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		record->of_classes |= g_strcmp0(source, PIPESIM_SOURCE_CLASSES) == 0;
 		record->of_megatron |= g_strcmp0(source, PIPESIM_SOURCE_MEGATRON) == 0;
 		record->cut |= pipesim_trace_get(traces[t], PIPESIM_CUT) != NULL;
+		const gint64 lost = pipesim_trace_get_count(traces[t], PIPESIM_LOST);
+
+		if (lost >= FEW_LOST &&
+			(record->lost == NULL ||
+				lost > pipesim_trace_get_count(record->lost, PIPESIM_LOST)))
+			record->lost = traces[t];
 		record->by_start |= pipesim_trace_get(traces[t], PIPESIM_RANK_BY_START) != NULL;
 	}
 	if (record->by_start)

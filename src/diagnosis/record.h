@@ -70,9 +70,11 @@ typedef struct {
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
 	gboolean of_classes;   /* or of its GPipe and 1F1B */
 	gboolean of_megatron;
-	gint64 in_ops;  /* of GPUs, ns: what all ops of all steps took */
-	gint64 still;   /* of that, without a kernel: the host had launched none */
-	gboolean cut;   /* one of the files ends within an event */
+	gint64 in_ops; /* of GPUs, ns: what all ops of all steps took */
+	gint64 still;  /* of that, without a kernel: the host had launched none */
+	gboolean cut;  /* one of the files ends within an event */
+	const PipesimTrace *
+		lost; /* that lacks most of the kernels that it launched; NULL: none lacks any to speak of */
 	gboolean dated; /* all traces say what their clocks count from */
 	gint64 moved; /* the most that a clock was set by against that of the rank before, ns */
 	gboolean by_start;  /* ranks were numbered by when their first forward began */

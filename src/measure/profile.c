@@ -685,10 +685,42 @@ static void leave_torn(PipesimProfile *profile)
 	g_array_set_size(ranges, n);
 }
 
+/* Tells in @trace which part of the kernels that were launched is not there, as where buffers of the profiler ran over. What was
+ * launched last may have run behind the end of the file. */
+static void tell_lost(PipesimTrace *trace, const PipesimProfile *profile)
+{
+	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
+	const PipesimEvent *first = (const PipesimEvent *)(gconstpointer)launches->data;
+	g_autofree gboolean *ran = g_new0(gboolean, launches->len + (gsize)1);
+	g_autofree char *share = NULL;
+	gint64 last = G_MININT64;
+	guint64 n = 0, lost = 0;
+
+	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
+		const PipesimEvent *launch = launch_of(profile, activity);
+
+		if (launch != NULL) {
+			ran[launch - first] = TRUE;
+			last = MAX(last, launch->start);
+		}
+	}
+	/* A call of the driver within one of the runtime has its correlation, which finds the same of both. */
+	pipesim_each (const PipesimEvent, launch, launches)
+		if (launch->start <= last && strstr(launch->name, "LaunchKernel") != NULL) {
+			n++;
+			lost += !ran[launch_of(profile, launch) - first];
+		}
+	if (lost > 0) {
+		share = g_strdup_printf("%" G_GUINT64_FORMAT, lost * PIPESIM_PPM / n);
+		pipesim_trace_set(trace, PIPESIM_LOST, share);
+	}
+}
+
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
-	const guint n = profile->events[PIPESIM_ACTIVITIES]->len;
+	const guint n = profile->events[PIPESIM_ACTIVITIES]->len,
+		    launches = profile->events[PIPESIM_LAUNCHES]->len;
 	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	double time[3] = {0}; /* counted, known, unknown */
@@ -698,9 +730,9 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		activity->range = NO_RANGE;
 	g_array_sort(profile->events[PIPESIM_ACTIVITIES], pipesim_event_compare);
 	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
-	if (pipesim_trace_get(trace, PIPESIM_CUT) != NULL &&
-		profile->events[PIPESIM_LAUNCHES]->len > 0)
+	if (pipesim_trace_get(trace, PIPESIM_CUT) != NULL && launches > 0)
 		leave_torn(profile);
+	tell_lost(trace, profile);
 	mark_exchanges(profile);
 	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
 	if (ask(ranges, profile, TRUE) > 0) {
@@ -741,9 +773,13 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 			? g_strdup("no NVTX range has")
 			: g_strdup_printf("none of %u GPU activities lies in a range with", n);
 	if (n == 0 && !profile->projected && trace->rows->len == 0)
-		return pipesim_fail_at(error, trace->path, 1, 1,
-			"no GPU activities: the profiler saw the host alone; record "
-			"ProfilerActivity.CUDA too (Nsight Systems: --trace cuda,nvtx)");
+		return pipesim_fail_at(error, trace->path, 1, 1, "%s",
+			profile->has_gpu ||
+					launches + profile->events[PIPESIM_HOST_RANGES]->len > 0
+				? "no GPU activities: the profiler saw the host alone; record "
+				  "ProfilerActivity.CUDA too (Nsight: --trace cuda,nvtx)"
+				: "no event of PyTorch's profiler (kernel, cuda_runtime, "
+				  "user_annotation): empty, or a Chrome trace of another tool");
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
 		add_segments(trace, profile);
 		g_ptr_array_set_size(trace->coverage, 0);
@@ -752,8 +788,11 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	}
 	if (trace->rows->len == 0)
 		return pipesim_fail_at(error, trace->path, 1, 1,
-			"%s a known name such as 'attn(F)' or 'PP:0F0'; name yours with --map",
-			what);
+			"%s a known name such as 'attn(F)' or 'PP:0F0'; %s", what,
+			profile->projected || launches > 0
+				? "name yours with --map"
+				: "launches (cuda_runtime), which would tell the order "
+				  "without names, are not there either: keep them");
 	finish_rows(trace, starts);
 	return TRUE;
 }

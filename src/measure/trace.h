@@ -251,6 +251,9 @@ static inline gboolean pipesim_trace_lacks_stages(const PipesimTrace *trace)
 /* Metadata of a trace whose file ends within an event. */
 #define PIPESIM_CUT "cut"
 
+/* Metadata of a profile without some kernels that were launched: how many of a million. */
+#define PIPESIM_LOST "kernels_lost_ppm"
+
 /* Metadata of a trace of a run without a GPU, whose work is that of operators. */
 #define PIPESIM_ON_CPU "on_cpu"
 

@@ -261,14 +261,14 @@ END_TEST
 static const struct {
 	const char *text, *message;
 } bad_profiles[] = {
-	{"{\"traceEvents\":[]}", ":1:1: no GPU activities"},
+	{"{\"traceEvents\":[]}", ":1:1: no event of PyTorch's profiler"},
 	{"{\"traceEvents\":[" KERNEL("1", "7", "k", "1", "-5") LAST "]}", "negative"},
 	{"{\"traceEvents\":[" KERNEL("1", "7", "k", "1e40", "5") LAST "]}",
 		"'1e40' is out of range"},
 	{"{\"traceEvents\":[" KERNEL("1", "7", "k", "\"soon\"", "5") LAST "]}",
 		"'soon' is not a number"},
 	{"{\"traceEvents\":[\n{\"ph\" \"X\"}]}", ":2:7: not JSON: a colon"},
-	{"{\"a\":1}", "no GPU activities"},
+	{"{\"a\":1}", "no event of PyTorch's profiler"},
 };
 
 START_TEST(bad_profiles_are_refused)
