@@ -122,10 +122,11 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	if (record->n_replicas > 1)
 		g_string_append_printf(
 			out, ", its slowest replica %u", diagnosis->pipeline->replica);
-	g_string_append_printf(out, ": measured %s ms, simulated %s ms (%+.1f %%)",
+	g_string_append_printf(out, ": measured %s ms, simulated %s ms (%+.1f %%%s)",
 		pipesim_ms_fixed(diagnosis->measured, 1),
 		pipesim_ms_fixed(diagnosis->simulated, 1),
-		100 * ((double)diagnosis->simulated / (double)MAX(diagnosis->measured, 1) - 1));
+		100 * ((double)diagnosis->simulated / (double)MAX(diagnosis->measured, 1) - 1),
+		diagnosis->stays[PIPESIM_CAUSE_HOST] ? ", without the late host" : "");
 	if (steps > 1)
 		g_string_append_printf(out, "; all steps: %+.1f %% in the median",
 			percent(pipesim_told_median_error(diagnosis)));
