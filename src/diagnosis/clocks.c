@@ -73,7 +73,8 @@ static void note_half(Clocks *clocks, const PipesimRecordOp *op, guint rank, gbo
 	else if (op->end == op->start)
 		return;
 	else if (backward ? stage + 1 < joined->stages : stage > 0)
-		note_message(clocks, from->rank, from->end, rank, op->start);
+		note_message(clocks, from->rank, from->end, rank,
+			op->start + (second ? op->half : 0));
 }
 
 /* Every message of @pipeline: activations to the next stage, gradients to the one before.

@@ -84,8 +84,8 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		const gint64 idle = row->duration - MAX(row->busy, 0) -
 				    (trace->segments->len > 0 ? row->peers : 0);
 		const Found found = {
-			.op = {row->start, last, row->queued, MAX(idle, 0), row->beside,
-				row->peers, 0, 0, 0, (guint32)row->what.stage,
+			.op = {row->start, last, row->half, row->queued, MAX(idle, 0),
+				row->beside, row->peers, 0, 0, 0, (guint32)row->what.stage,
 				(guint32)row->microbatch, (guint32)MAX(row->what.b_stage, 0),
 				(guint32)MAX(row->b_microbatch, 0), row->attentions, row->layer,
 				row->what.phase, MAX(row->line, 1), trace->path},

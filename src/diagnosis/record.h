@@ -6,6 +6,7 @@
 /* Times in ns on the clock of its step. */
 typedef struct {
 	gint64 start, end;
+	gint64 half;   /* see PipesimTraceRow */
 	gint64 queued; /* see PipesimTraceRow */
 	gint64 idle;   /* of this time, without work: the rank stood still inside the op */
 	gint64 beside; /* of this time, lost to messages beside the op */

@@ -34,9 +34,9 @@ static const Field of_row[] = {ROW_TEXT(what.component), ROW_TEXT(what.chunk),
 	ROW(what.role), ROW(what.series), ROW(what.whole_chunk), ROW(what.in_pair),
 	ROW_TEXT(run_id), ROW_TEXT(pair_id), ROW(rep), ROW(rank), ROW(step), ROW(replica),
 	ROW(microbatch), ROW(b_microbatch), ROW(start), ROW(status), ROW(part), ROW(duration),
-	ROW(busy), ROW(queued), ROW(beside), ROW(peers), ROW(move), ROW(wait), ROW(rows),
-	ROW(attentions), ROW(layer), ROW(weights), ROW(resident), ROW(clock), ROW(power),
-	ROW(sd), ROW(samples), ROW(line)};
+	ROW(busy), ROW(half), ROW(queued), ROW(beside), ROW(peers), ROW(move), ROW(wait),
+	ROW(rows), ROW(attentions), ROW(layer), ROW(weights), ROW(resident), ROW(clock),
+	ROW(power), ROW(sd), ROW(samples), ROW(line)};
 static const Field of_span[] = {TEXT(PipesimTraceSpan, name), SPAN(message), SPAN(step),
 	SPAN(replica), SPAN(rank), SPAN(stage), SPAN(seq), SPAN(start), SPAN(duration),
 	SPAN(wait)};

@@ -29,6 +29,7 @@ typedef struct {
 	gint64 own_end;     /* of the latest on that stream */
 	gint64 message_end; /* of the latest message so far */
 	gint64 waited;      /* ns without work while a message was under way */
+	gint64 half;        /* when the backward half of a pair began */
 	guint attentions;   /* pipesim_is_attention() */
 	PipesimLayers layers;
 	gint64 weights; /* pipesim_weights_of() */
@@ -109,6 +110,7 @@ static void add_range(
 		.move = nothing,
 		.wait = nothing,
 		.own_end = G_MININT64,
+		.half = PIPESIM_NEVER,
 		.message_end = G_MININT64};
 
 	g_array_append_val(ranges, one);
@@ -302,9 +304,27 @@ static void take_losses(const GArray *ranges, const PipesimProfile *profile)
 	}
 }
 
+/* PyTorch runs a pair as its halves, of which the backward one, launched by autograd's thread, waits for its gradient where it
+ * begins.
+ * @received: gint64, when messages ended that had begun before */
+static void begin_half(MarkedRange *marked, const PipesimEvent *activity,
+	const PipesimEvent *launch, const GArray *received)
+{
+	gint64 until = marked->busy.end;
+
+	if (marked->half != PIPESIM_NEVER || launch == NULL ||
+		launch->thread == marked->range.thread)
+		return;
+	marked->half = activity->start;
+	pipesim_each (const gint64, end, received)
+		if (*end <= activity->start)
+			until = MAX(until, *end);
+	marked->waited += until - marked->busy.end;
+}
+
 /* What @activity did in @marked, of whose activities it is the next by its start. */
-static void count_activity(
-	MarkedRange *marked, const PipesimEvent *activity, const PipesimProfile *profile)
+static void count_activity(MarkedRange *marked, const PipesimEvent *activity,
+	const PipesimProfile *profile, const GArray *received)
 {
 	if (is_message_in_op(activity, marked)) {
 		marked->message_end = MAX(marked->message_end, activity->end);
@@ -317,6 +337,8 @@ static void count_activity(
 		marked->queued = launch != NULL ? activity->start - launch->start : 0;
 	} else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
+	else if (marked->meaning.phase == PIPESIM_FB)
+		begin_half(marked, activity, launch_of(profile, activity), received);
 	marked->attentions += pipesim_is_attention(activity);
 	if (marked->meaning.phase < PIPESIM_FB)
 		pipesim_layers_add(
@@ -335,12 +357,15 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
 	const gint64 base = pipesim_trace_base(trace);
+	g_autoptr(GArray) received = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
+		if (pipesim_is_message(activity))
+			g_array_append_val(received, activity->end);
 		if (activity->range == NO_RANGE)
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
-		count_activity(marked, activity, profile);
+		count_activity(marked, activity, profile, received);
 		if (pipesim_names_one(activity->name, waiting))
 			cover(&marked->wait, activity);
 		else if (strstr(activity->name, "layout") == NULL &&
@@ -375,6 +400,10 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		}
 		if (profile->projected || marked->activities > 0)
 			row.start = base + (profile->projected ? range->start : marked->start);
+		if (marked->half != PIPESIM_NEVER) {
+			row.start += marked->waited;
+			row.half = MAX(marked->half - marked->start - marked->waited, 0);
+		}
 		/* PyTorch's names; others are a user's rules. */
 		if (row.what.whole_chunk && strstr(range->name, "PP:") != NULL)
 			pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_FILES);

@@ -75,6 +75,7 @@ typedef struct {
 	gboolean part;   /* one kernel of a component that was measured as a whole */
 	gint64 duration; /* from start to end; >= 0 */
 	gint64 busy;     /* union of its kernels; = duration where not told apart */
+	gint64 half; /* of a pair: when its backward half began, from its start; 0 = not told */
 	gint64 queued; /* how long before its start its first kernel had been launched; 0 = not told */
 	gint64 beside; /* of it, lost to messages beside the op: measure/beside.h; 0 = none or not told */
 	gint64 peers; /* of it, lost to collectives within that wait for other ranks: measure/peers.h */

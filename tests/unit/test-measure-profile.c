@@ -219,6 +219,27 @@ START_TEST(ops_end_with_what_their_stream_runs)
 }
 END_TEST
 
+/* A pair runs 10 us of its forward half, waits 20 for the gradient that was sent meanwhile, and runs 30 of the backward one. */
+static const char halves[] = "{\"traceEvents\":[\n" ANNOTATION("PP:0RECV_B0", "5", "4")
+	ANNOTATION("PP:(1F1;0B0)OVERLAP_F_B", "10", "80") OF_THREAD("1", "1", "6")
+		OF_THREAD("2", "1", "20") OF_THREAD("3", "9", "30") OF_THREAD("4", "9", "31")
+			KERNEL("1", "9", "ncclDevKernel_SendRecv", "80", "49")
+				KERNEL("2", "7", "gemm", "100", "10")
+					KERNEL("3", "7", "gemm", "130", "20")
+						KERNEL("4", "7", "gemm", "150", "10") LAST "]}";
+
+START_TEST(halves_wait_for_their_own_messages)
+{
+	g_autoptr(PipesimTrace) trace = read_text(halves, NULL, NULL);
+
+	ck_assert_uint_eq(trace->rows->len, 1);
+	ck_assert_int_eq(row_at(trace, 0)->what.phase, PIPESIM_FB);
+	ck_assert_int_eq(row_at(trace, 0)->duration, 41000);
+	ck_assert_int_eq(row_at(trace, 0)->start, 119000);
+	ck_assert_int_eq(row_at(trace, 0)->half, 11000);
+}
+END_TEST
+
 START_TEST(profiles_may_be_cut_short)
 {
 	g_autofree char *cut = g_strndup(profile, strstr(profile, "optimizer") - profile);
@@ -591,6 +612,7 @@ Suite *measure_profile_suite(void)
 	tcase_add_loop_test(
 		profiler, messages_in_ranges_of_ops_are_no_work, 0, G_N_ELEMENTS(stock));
 	tcase_add_test(profiler, ops_end_with_what_their_stream_runs);
+	tcase_add_test(profiler, halves_wait_for_their_own_messages);
 	tcase_add_test(profiler, profiles_may_be_cut_short);
 	tcase_add_test(profiler, bare_arrays_are_read);
 	tcase_add_test(profiler, rules_name_kernels_and_ranges);
