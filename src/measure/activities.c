@@ -1,5 +1,42 @@
 #include "measure/activities.h"
+#include "base/number.h"
+#include <stdlib.h>
 #include <string.h>
+
+gint pipesim_compare_launches(gconstpointer a, gconstpointer b)
+{
+	const PipesimEvent *x = a, *y = b;
+
+	return pipesim_compare(x->correlation, y->correlation);
+}
+
+const PipesimEvent *pipesim_launch_of(
+	const PipesimProfile *profile, const PipesimEvent *activity)
+{
+	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
+
+	return launches->len > 0 ? bsearch(activity, launches->data, launches->len,
+					   sizeof *activity, pipesim_compare_launches)
+				 : NULL;
+}
+
+void pipesim_activity_add_span(PipesimTrace *trace, const PipesimEvent *activity,
+	const char *name, gboolean message, gint64 base)
+{
+	const PipesimTraceSpan span = {
+		.name = name,
+		.message = message,
+		.step = PIPESIM_UNKNOWN,
+		.replica = PIPESIM_UNKNOWN,
+		.rank = pipesim_trace_get_count(trace, "rank"),
+		.stage = PIPESIM_UNKNOWN,
+		.seq = PIPESIM_UNKNOWN,
+		.start = base + activity->start,
+		.duration = activity->end - activity->start,
+	};
+
+	g_array_append_val(trace->spans, span);
+}
 
 gboolean pipesim_names_one(const char *kernel, const char *const *words)
 {

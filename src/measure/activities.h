@@ -1,6 +1,18 @@
-/* What an activity of a GPU or of a host is, by its name. */
+/* What an activity of a GPU or of a host is, by its name, and what launched it. */
 #pragma once
 #include "measure/profile.h"
+
+/** pipesim_compare_launches: by correlation. A GCompareFunc. */
+gint pipesim_compare_launches(gconstpointer a, gconstpointer b);
+
+/** pipesim_launch_of: what launched @activity, of launches sorted by their correlation; NULL: it is not there. */
+const PipesimEvent *pipesim_launch_of(
+	const PipesimProfile *profile, const PipesimEvent *activity);
+
+/** pipesim_activity_add_span: @activity, called @name, as a span of @trace of which no step, stage or place is known.
+ * @base: what the clock of the profile stands for, ns */
+void pipesim_activity_add_span(PipesimTrace *trace, const PipesimEvent *activity,
+	const char *name, gboolean message, gint64 base);
 
 /** pipesim_names_one: whether the name of @kernel holds one of @words, which end with a NULL. */
 gboolean pipesim_names_one(const char *kernel, const char *const *words);

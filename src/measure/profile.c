@@ -2,10 +2,9 @@
 #include "base/number.h"
 #include "measure/activities.h"
 #include "measure/beside.h"
-#include "measure/breaks.h"
 #include "measure/kernels.h"
+#include "measure/pieces.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,13 +61,6 @@ void pipesim_profile_free(PipesimProfile *profile)
 	g_free(profile);
 }
 
-static gint compare_launches(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	return pipesim_compare(x->correlation, y->correlation);
-}
-
 static gint compare_moments(gconstpointer a, gconstpointer b)
 {
 	const Moment *x = a, *y = b;
@@ -79,17 +71,6 @@ static gint compare_moments(gconstpointer a, gconstpointer b)
 static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
 {
 	return &g_array_index(profile->events[PIPESIM_ACTIVITIES], PipesimEvent, i);
-}
-
-/* What launched @activity, of launches sorted by their correlation; NULL: it is not there. */
-static const PipesimEvent *launch_of(
-	const PipesimProfile *profile, const PipesimEvent *activity)
-{
-	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
-
-	return launches->len > 0 ? bsearch(activity, launches->data, launches->len,
-					   sizeof *activity, compare_launches)
-				 : NULL;
 }
 
 static MarkedRange *range_at(const GArray *ranges, guint i)
@@ -141,7 +122,8 @@ static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean b
 
 	for (guint i = 0; i < n_activities; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
-		const PipesimEvent *launch = by_launch ? launch_of(profile, activity) : NULL;
+		const PipesimEvent *launch =
+			by_launch ? pipesim_launch_of(profile, activity) : NULL;
 
 		if (!by_launch)
 			queries[n++] = (Moment){activity->start, i, activity->stream};
@@ -282,7 +264,7 @@ static void leave_behind(const GArray *ranges, const PipesimProfile *profile)
 static void take_losses(const GArray *ranges, const PipesimProfile *profile)
 {
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		const PipesimEvent *launch = launch_of(profile, activity);
+		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
 		guint from = 0, to = ranges->len;
 
 		if (activity->range != NO_RANGE || launch == NULL ||
@@ -331,14 +313,14 @@ static void count_activity(MarkedRange *marked, const PipesimEvent *activity,
 		return;
 	}
 	if (marked->activities++ == 0) {
-		const PipesimEvent *launch = launch_of(profile, activity);
+		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
 
 		marked->start = activity->start;
 		marked->queued = launch != NULL ? activity->start - launch->start : 0;
 	} else if (marked->message_end > marked->busy.end && activity->start > marked->busy.end)
 		marked->waited += MIN(activity->start, marked->message_end) - marked->busy.end;
 	else if (marked->meaning.phase == PIPESIM_FB)
-		begin_half(marked, activity, launch_of(profile, activity), received);
+		begin_half(marked, activity, pipesim_launch_of(profile, activity), received);
 	marked->attentions += pipesim_is_attention(activity);
 	if (marked->meaning.phase < PIPESIM_FB)
 		pipesim_layers_add(
@@ -415,26 +397,6 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	}
 }
 
-/* @activity, called @name, as a span of which no step, stage or place is known.
- * @base: what the clock of the profile stands for, ns */
-static void add_span(PipesimTrace *trace, const PipesimEvent *activity, const char *name,
-	gboolean message, gint64 base)
-{
-	const PipesimTraceSpan span = {
-		.name = name,
-		.message = message,
-		.step = PIPESIM_UNKNOWN,
-		.replica = PIPESIM_UNKNOWN,
-		.rank = pipesim_trace_get_count(trace, "rank"),
-		.stage = PIPESIM_UNKNOWN,
-		.seq = PIPESIM_UNKNOWN,
-		.start = base + activity->start,
-		.duration = activity->end - activity->start,
-	};
-
-	g_array_append_val(trace->spans, span);
-}
-
 /* Collectives, and how much of each no kernel of an op ran beside. */
 static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
 {
@@ -479,9 +441,9 @@ static void add_beside(PipesimTrace *trace, const PipesimProfile *profile, const
 				(strstr(name, "SEND") != NULL || strstr(name, "RECV") != NULL));
 
 		if (marked == NULL || !marked->meaning.counted)
-			add_span(trace, activity, name, message, base);
+			pipesim_activity_add_span(trace, activity, name, message, base);
 		else if (is_message_in_op(activity, marked))
-			add_span(trace, activity, activity->name, TRUE, base);
+			pipesim_activity_add_span(trace, activity, activity->name, TRUE, base);
 		else if (g_str_equal(marked->meaning.component, "chunk") &&
 			 !pipesim_is_collective(activity))
 			g_array_append_val(
@@ -553,150 +515,6 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 		trace->path, layers);
 }
 
-/* Without names --------------------------------------------------------------------------- */
-
-/* An activity, when and by whom it was launched. */
-typedef struct {
-	gint64 at;
-	guint32 thread;
-	const PipesimEvent *activity;
-} Launched;
-
-static gint compare_launched(gconstpointer a, gconstpointer b)
-{
-	const Launched *x = a, *y = b;
-
-	return pipesim_compare(x->at, y->at)
-		       ?: pipesim_compare(x->activity->start, y->activity->start);
-}
-
-/* What was launched, in that order. */
-static GArray *list_launched(const PipesimProfile *profile)
-{
-	GArray *list = g_array_new(FALSE, FALSE, sizeof(Launched));
-
-	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		const PipesimEvent *launch = launch_of(profile, activity);
-
-		if (launch != NULL)
-			g_array_append_val(
-				list, ((Launched){launch->start, launch->thread, activity}));
-	}
-	g_array_sort(list, compare_launched);
-	return list;
-}
-
-/* The stream on which most was launched: that of the ops. */
-static guint32 main_stream(const GArray *launched)
-{
-	g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
-	guint32 best = 0;
-	guint most = 0;
-
-	pipesim_each (const Launched, one, launched) {
-		const gpointer key = GUINT_TO_POINTER(one->activity->stream);
-		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, key)) + 1;
-
-		g_hash_table_insert(counts, key, GUINT_TO_POINTER(count));
-		if (count > most) {
-			most = count;
-			best = one->activity->stream;
-		}
-	}
-	return best;
-}
-
-/* Puts what @one launched in the last of the pieces of @trace, or where @ended in a new one, @apart from it by a
- * message, or @fresh. */
-static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean backward,
-	gboolean ended, gboolean apart, gboolean fresh)
-{
-	const PipesimEvent *activity = one->activity;
-	const gint64 base = pipesim_trace_base(trace);
-	const PipesimTraceSegment segment = {.start = base + activity->start,
-		.end = base + activity->start,
-		.queued = activity->start - one->at,
-		.backward = backward,
-		.apart = apart,
-		.fresh = fresh};
-	PipesimTraceSegment *last = NULL;
-
-	if (!ended)
-		last = &g_array_index(
-			trace->segments, PipesimTraceSegment, trace->segments->len - 1);
-	if (ended || last->backward != backward) {
-		g_array_append_val(trace->segments, segment);
-		last = &g_array_index(
-			trace->segments, PipesimTraceSegment, trace->segments->len - 1);
-	}
-	last->start = MIN(last->start, base + activity->start);
-	last->end = MAX(last->end, base + activity->end);
-	last->busy = MIN(last->busy + activity->end - activity->start, last->end - last->start);
-	last->n++;
-	last->attentions += pipesim_is_attention(activity);
-	pipesim_layers_add(&last->layers, activity, backward);
-	last->weights += pipesim_weights_of(activity);
-	last->products += pipesim_is_product(activity);
-}
-
-/* The kernels of @profile as pieces that follow each other: what the thread that sends and
- * receives launched between two messages is a forward, what another thread (autograd's) did
- * a backward. Which micro-batch each is of only an order can say: pipesim_name_ops().
- * Collectives, other streams than that of most kernels, and what is launched in a range of
- * the optimizer, or behind it in a step whose end is told, are in none. Adds spans and kernels too.
- * @profile is sorted as pipesim_trace_add_profile() leaves it. */
-static void add_segments(PipesimTrace *trace, const PipesimProfile *profile)
-{
-	g_autoptr(GArray) launched = list_launched(profile);
-	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
-	g_autoptr(GArray) breaks = pipesim_breaks_list(profile);
-	PipesimBetween between = {.breaks = breaks, .optimizer = G_MININT64};
-	const guint32 stream = main_stream(launched);
-	const gint64 base = pipesim_trace_base(trace);
-	gboolean ended = TRUE, apart = TRUE, fresh = FALSE, megatron = FALSE;
-	guint main = 0;
-
-	/* "megatron.core.transformer.mlp.forward.linear_fc1": --nvtx-ranges */
-	pipesim_each (const PipesimEvent, range, profile->events[PIPESIM_HOST_RANGES])
-		megatron = megatron || g_str_has_prefix(range->name, "megatron.");
-	/* The thread that launches messages, else that of the first kernel. */
-	while (main < launched->len &&
-		!pipesim_is_message(g_array_index(launched, Launched, main).activity))
-		main++;
-	main = main < launched->len ? main : 0;
-	pipesim_each (const Launched, one, launched) {
-		const PipesimEvent *activity = one->activity;
-		const gboolean backward =
-			one->thread != g_array_index(launched, Launched, main).thread;
-
-		/* "MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP" */
-		megatron = megatron || (activity->group != NULL &&
-					       strstr(activity->group, "_PARALLEL_GROUP"));
-		pipesim_breaks_pass(&between, one->at);
-		const gboolean optimizer = between.after || one->at <= between.optimizer;
-		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
-			optimizer) {
-			/* Collectives and copies on other streams come in between. */
-			ended |= pipesim_is_message(activity) || optimizer;
-			apart |= pipesim_is_message(activity);
-			fresh |= optimizer;
-			add_span(trace, activity, activity->name, pipesim_is_message(activity),
-				base);
-			continue;
-		}
-		fresh |= between.began;
-		add_to_piece(trace, one, backward, ended || fresh, apart, fresh);
-		ended = apart = fresh = between.began = FALSE;
-		g_array_append_val(
-			ran, ((PipesimRan){activity->name, backward ? PIPESIM_B : PIPESIM_F,
-				     trace->segments->len, base + activity->start,
-				     activity->end - activity->start, 0, 0, FALSE}));
-	}
-	if (megatron)
-		pipesim_trace_set(trace, PIPESIM_SOURCE, PIPESIM_SOURCE_MEGATRON);
-	pipesim_trace_add_kernels(trace, ran);
-}
-
 /* A file that is cut short lacks what was launched last, but may have the ranges of all ops: takes off @profile those that were open
  * after the last launch, so that no op is taken for shorter than it was. */
 static void leave_torn(PipesimProfile *profile)
@@ -726,7 +544,7 @@ static void tell_lost(PipesimTrace *trace, const PipesimProfile *profile)
 	guint64 n = 0, lost = 0;
 
 	pipesim_each (const PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		const PipesimEvent *launch = launch_of(profile, activity);
+		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
 
 		if (launch != NULL) {
 			ran[launch - first] = TRUE;
@@ -737,7 +555,7 @@ static void tell_lost(PipesimTrace *trace, const PipesimProfile *profile)
 	pipesim_each (const PipesimEvent, launch, launches)
 		if (launch->start <= last && strstr(launch->name, "LaunchKernel") != NULL) {
 			n++;
-			lost += !ran[launch_of(profile, launch) - first];
+			lost += !ran[pipesim_launch_of(profile, launch) - first];
 		}
 	if (lost > 0) {
 		share = g_strdup_printf("%" G_GUINT64_FORMAT, lost * PIPESIM_PPM / n);
@@ -758,7 +576,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES])
 		activity->range = NO_RANGE;
 	g_array_sort(profile->events[PIPESIM_ACTIVITIES], pipesim_event_compare);
-	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
+	g_array_sort(profile->events[PIPESIM_LAUNCHES], pipesim_compare_launches);
 	if (pipesim_trace_get(trace, PIPESIM_CUT) != NULL && launches > 0)
 		leave_torn(profile);
 	tell_lost(trace, profile);
@@ -810,7 +628,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 				: "no event of PyTorch's profiler (kernel, cuda_runtime, "
 				  "user_annotation): empty, or a Chrome trace of another tool");
 	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
-		add_segments(trace, profile);
+		pipesim_trace_add_pieces(trace, profile);
 		g_ptr_array_set_size(trace->coverage, 0);
 		if (trace->segments->len > 0)
 			return TRUE;
