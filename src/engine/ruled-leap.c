@@ -357,8 +357,10 @@ static gboolean run(Try *try, PipesimRuledFigures *out, PipesimArena *arena, GEr
 	guint32 n = 0;
 
 	/* What the runtime does not run, it does not run of more micro-batches; two tries that are refused in the same
-	 * words are long enough to say where. */
-	if (g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
+	 * words are long enough to say where. Groups that are too small by what was cut out are those of the try alone. */
+	if (g_error_matches(stopped, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT) &&
+		(job->runtime != &pipesim_runtime_megatron ||
+			!pipesim_megatron_refuses(&try->order))) {
 		if (*refused != NULL && strcmp((*refused)->message, stopped->message) == 0)
 			g_propagate_error(error, g_steal_pointer(&stopped));
 		g_clear_error(refused);
