@@ -43,6 +43,7 @@ KEPT = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "us
 SIZES = {
     "wide": Size(4, 4096, 32, 4096, 2048, torch.bfloat16),
     "headed": Size(8, 2048, 16, 4096, 16384, torch.bfloat16, sequences=2),
+    "recomputed": Size(8, 3072, 24, 4096, 8192, torch.bfloat16, recompute=True),
     "narrow": Size(8, 1024, 16, 4096, 256, torch.bfloat16, sequences=4),
     "single": Size(8, 1024, 16, 4096, 256, torch.float32),
     "thin": Size(8, 512, 16, 4096, 256, torch.bfloat16, sequences=8),

@@ -428,6 +428,32 @@ static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run, GError *
 	return other;
 }
 
+/* Whether some op of @order is one that splits a backward, or one that does not, @kind, of which @executed has none. */
+static gboolean needs(const PipesimOrder *order, const PipesimProgram *executed, guint kind)
+{
+	for (guint32 i = 0; i < executed->n_ops; i++)
+		if (executed->ops[i].kind == kind)
+			return FALSE;
+	for (guint32 v = 0; v < order->n_verbs; v++)
+		if (order->verbs[v].kind == kind)
+			return TRUE;
+	return FALSE;
+}
+
+/* Where activations are recomputed halves of backwards are no shares of a whole one: PyTorch recomputes for each, once or more. What
+ * was not recorded is not guessed then. */
+static void leave_out_untold(const PipesimDoctor *doctor, PipesimOther *other)
+{
+	PipesimDiagnosis *out = doctor->out;
+
+	if (!doctor->record->recomputes || other->makespan < 0 ||
+		(!needs(pipesim_step_order(other->run->step), out->program, PIPESIM_I) &&
+			!needs(pipesim_step_order(other->run->step), out->program, PIPESIM_B)))
+		return;
+	other->makespan = other->fixed = -1;
+	out->left_out = TRUE;
+}
+
 /* Whose rules @schedule would run by where this order ran: PyTorch's classes of one stage a rank run their own, what its runtime
  * for files or another ran does so in another order, too. */
 static const PipesimRuntime *rules_of(
@@ -527,6 +553,7 @@ gboolean pipesim_find_others(PipesimDoctor *doctor, GError **error)
 			other.fixed = without->report != NULL ? without->report->makespan : -1;
 			pipesim_run_free(without);
 		}
+		leave_out_untold(doctor, &other);
 		g_array_append_val(out->others, other);
 		if (is_limit(&fault, error))
 			return FALSE;
@@ -586,6 +613,10 @@ void pipesim_judge(PipesimDoctor *doctor)
 		"how these chips clock at their power limit: other schedules gain less than "
 		"said");
 	lacks(out, out->halved, "I and W: only full backwards were recorded");
+	lacks(out, out->left_out,
+		out->halved ? "schedules that split backwards: these recompute activations"
+			    : "schedules that do not split backwards: these recompute "
+			      "activations");
 	/* Where a host is late the step is meant to be simulated without. */
 	if (apart || doctor->record->lost != NULL ||
 		(off > 0.05 && !out->stays[PIPESIM_CAUSE_HOST]))

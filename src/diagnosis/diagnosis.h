@@ -116,6 +116,8 @@ typedef struct {
 	guint n_missing;
 	PipesimStepSpread *
 		spread; /* over all steps: set by who wants it, spread.h; NULL: not, or too few */
+	gboolean
+		left_out; /* schedules whose backwards are split, or not, other than here: activations are recomputed */
 	gboolean halved;      /* full backwards alone were measured: their halves are guesses */
 	guint other_order;    /* steps that ran their ops in another order than this one */
 	gboolean tells_ranks; /* slow ranks can be told from long stages */

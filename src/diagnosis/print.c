@@ -374,11 +374,18 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 			gain_of(diagnosis, best->makespan), comma,
 			pipesim_told_activations(best->run),
 			pipesim_told_activations(diagnosis->executed),
-			diagnosis->halved ? "; the split of B into I and W is estimated" : "");
+			diagnosis->halved && !diagnosis->left_out
+				? "; the split of B into I and W is estimated"
+				: "");
 	else
 		pipesim_screen_say(screen->verdict,
 			"No other schedule is shorter at the median times of these stages%s.",
 			comma);
+	if (diagnosis->left_out)
+		pipesim_screen_say(screen->verdict,
+			"Schedules that %s backwards are left out: activations are recomputed, "
+			"and what such backwards take then was not recorded.",
+			diagnosis->halved ? "split" : "do not split");
 	if (stays[0] != '\0' && fixed != NULL)
 		pipesim_screen_say(screen->verdict, "With that fixed: %s takes %s (%.1f %%).",
 			fixed->run->name, pipesim_brief_time(fixed->fixed),

@@ -95,6 +95,9 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			.order = i,
 			.trace = trace,
 		};
+		building->record->recomputes |= row->attentions > 0 &&
+						row->what.phase > PIPESIM_F &&
+						row->what.phase < PIPESIM_FB;
 		if (on_gpu) {
 			building->record->in_ops += row->duration;
 			building->record->still += MAX(idle, 0);

@@ -71,9 +71,10 @@ typedef struct {
 	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
 	gboolean of_classes;   /* or of its GPipe and 1F1B */
 	gboolean of_megatron;
-	gint64 in_ops; /* of GPUs, ns: what all ops of all steps took */
-	gint64 still;  /* of that, without a kernel: the host had launched none */
-	gboolean cut;  /* one of the files ends within an event */
+	gint64 in_ops;       /* of GPUs, ns: what all ops of all steps took */
+	gint64 still;        /* of that, without a kernel: the host had launched none */
+	gboolean cut;        /* one of the files ends within an event */
+	gboolean recomputes; /* backwards show attention of forwards */
 	const PipesimTrace *
 		lost; /* that lacks most of the kernels that it launched; NULL: none lacks any to speak of */
 	gboolean dated; /* all traces say what their clocks count from */
