@@ -72,7 +72,7 @@ typedef enum {
 } PipesimRulesFrom;
 
 /* What a diagnosis may lack. */
-#define PIPESIM_MOST_MISSING 11
+#define PIPESIM_MOST_MISSING 12
 
 typedef struct _PipesimStepSpread PipesimStepSpread;
 
