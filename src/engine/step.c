@@ -299,8 +299,8 @@ struct _PipesimShared {
 	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
 	PipesimLowering *lowering;
 	PipesimRuled *ruled;
-	GMutex lock;   /* of what follows */
-	guint64 n_run; /* as many as take that long one by one */
+	GMutex lock; /* of what follows */
+	guint64 n_run; /* in runs one by one: PIPESIM_RULED_WORTH a pass of all lanes, and for what is left */
 	/* What is written down for times by which stages are not gathered, and are; NULL: not yet. */
 	PipesimLanes *lanes[2];
 };
