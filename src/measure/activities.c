@@ -53,11 +53,21 @@ gboolean pipesim_is_message(const PipesimEvent *activity)
 	       g_str_has_prefix(activity->name, "gloo:recv");
 }
 
+/* NCCL and Gloo call all that they do by their names. */
+static gboolean is_of_library(const PipesimEvent *activity)
+{
+	return strstr(activity->name, "nccl") != NULL ||
+	       g_str_has_prefix(activity->name, "gloo:");
+}
+
 gboolean pipesim_is_collective(const PipesimEvent *activity)
 {
-	return !pipesim_is_message(activity) &&
-	       (strstr(activity->name, "nccl") != NULL ||
-		       g_str_has_prefix(activity->name, "gloo:"));
+	return !pipesim_is_message(activity) && is_of_library(activity);
+}
+
+gboolean pipesim_communicates(const PipesimEvent *activity)
+{
+	return pipesim_is_message(activity) || is_of_library(activity);
 }
 
 gboolean pipesim_tells_exchange(const PipesimEvent *activity)

@@ -24,6 +24,9 @@ gboolean pipesim_is_message(const PipesimEvent *activity);
 /** pipesim_is_collective: those of tensor, expert, context or data parallelism. */
 gboolean pipesim_is_collective(const PipesimEvent *activity);
 
+/** pipesim_communicates: a message or a collective. */
+gboolean pipesim_communicates(const PipesimEvent *activity);
+
 /** pipesim_tells_exchange: whether what a profile says of its ranks and what they do tells that SendRecv is no message
  * between stages. */
 gboolean pipesim_tells_exchange(const PipesimEvent *activity);

@@ -234,8 +234,7 @@ static void leave_behind(const GArray *ranges, const PipesimProfile *profile)
 	const GArray *activities = profile->events[PIPESIM_ACTIVITIES];
 
 	pipesim_each (const PipesimEvent, activity, activities) {
-		if (activity->range == NO_RANGE || pipesim_is_message(activity) ||
-			pipesim_is_collective(activity))
+		if (activity->range == NO_RANGE || pipesim_communicates(activity))
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
 		if (marked->votes == 0)
@@ -264,11 +263,12 @@ static void leave_behind(const GArray *ranges, const PipesimProfile *profile)
 static void take_losses(const GArray *ranges, const PipesimProfile *profile)
 {
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
 		guint from = 0, to = ranges->len;
 
-		if (activity->range != NO_RANGE || launch == NULL ||
-			pipesim_is_message(activity) || pipesim_is_collective(activity))
+		if (activity->range != NO_RANGE || pipesim_communicates(activity))
+			continue;
+		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
+		if (launch == NULL)
 			continue;
 		while (from < to) {
 			const guint middle = from + (to - from) / 2;
@@ -405,7 +405,7 @@ static void add_collectives(PipesimTrace *trace, const PipesimProfile *profile)
 	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
 
 	pipesim_each (const PipesimEvent, activity, activities)
-		if (!pipesim_is_collective(activity) && !pipesim_is_message(activity))
+		if (!pipesim_communicates(activity))
 			g_array_append_val(
 				ops, ((PipesimInterval){activity->start, activity->end}));
 	pipesim_intervals_join(ops);
