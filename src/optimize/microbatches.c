@@ -106,7 +106,7 @@ PipesimDeal *pipesim_deal_new(
 		deal->took == NULL || deal->end == NULL)
 		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u ops do not fit in memory", program->n_ops);
-	if (pipesim_program_sequence(program, sequence, error) < program->n_ops)
+	if (pipesim_program_sequence(program, sequence, error) != program->n_ops)
 		return NULL;
 	for (guint32 i = 0; i < deal->n; i++)
 		at[sequence[i]] = i;
