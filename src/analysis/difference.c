@@ -258,8 +258,6 @@ PipesimDifference *pipesim_difference_new(
 
 void pipesim_difference_free(PipesimDifference *difference)
 {
-	if (difference == NULL)
-		return;
-	g_free(difference->rank);
-	g_free(difference);
+	if (difference != NULL)
+		pipesim_free_all(difference->rank, difference);
 }

@@ -71,29 +71,23 @@ void pipesim_report_free(PipesimReport *report)
 {
 	if (report == NULL)
 		return;
-	gpointer const own[] = {report->bubble.busy, report->bubble.idle,
-		report->bubble.span_idle, report->held.peak, report->held.peak_until_input,
-		report->held.host, report->memory.host, report->memory.tokens,
-		report->held.peak_op, report->held.peak_name, report->memory.peak,
-		report->memory.besides, report->memory.parameters, report->memory.fullest,
-		report->memory.over, report->memory.absent, report->path.ops, report->comm,
-		report->links, report->power, report->exposed,
-		report->period != NULL ? report->period->between : NULL, report->period};
-
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)
 		g_free(report->held.peak_name[rank]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(report->memory.of[sort]);
-	if (report->comm != NULL) {
-		g_free(report->comm->waiting);
-		g_free(report->comm->moving);
-		g_free(report->comm->resident);
-		g_free(report->comm->beside);
-	}
+	if (report->comm != NULL)
+		pipesim_free_all(report->comm->waiting, report->comm->moving,
+			report->comm->resident, report->comm->beside);
 	if (report->links != NULL)
 		g_free(report->links->link);
-	for (guint i = 0; i < G_N_ELEMENTS(own); i++)
-		g_free(own[i]);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);
-	g_free(report);
+	pipesim_free_all(report->bubble.busy, report->bubble.idle, report->bubble.span_idle,
+		report->held.peak, report->held.peak_until_input, report->held.host,
+		report->memory.host, report->memory.tokens, report->held.peak_op,
+		report->held.peak_name, report->memory.peak, report->memory.besides,
+		report->memory.parameters, report->memory.fullest, report->memory.over,
+		report->memory.absent, report->path.ops, report->comm, report->links,
+		report->power, report->exposed,
+		report->period != NULL ? report->period->between : NULL, report->period,
+		report);
 }

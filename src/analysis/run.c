@@ -373,8 +373,6 @@ void pipesim_run_free(PipesimRun *run)
 {
 	if (run == NULL)
 		return;
-	g_free(run->name);
-	g_free(run->layers);
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
 	pipesim_times_free(run->times);
@@ -382,7 +380,7 @@ void pipesim_run_free(PipesimRun *run)
 	pipesim_report_free(run->report);
 	pipesim_samples_free(run->samples);
 	g_clear_pointer(&run->lost, g_array_unref);
-	g_free(run);
+	pipesim_free_all(run->name, run->layers, run);
 }
 
 PipesimComparison *pipesim_comparison_new(
@@ -404,10 +402,8 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	g_ptr_array_unref(comparison->runs);
 	pipesim_run_free(comparison->base);
 	pipesim_costs_free(comparison->laid_out);
-	g_free(comparison->answer);
-	g_free(comparison->about);
-	g_free(comparison->command);
-	g_free(comparison);
+	pipesim_free_all(
+		comparison->answer, comparison->about, comparison->command, comparison);
 }
 
 const PipesimRun *pipesim_comparison_find(

@@ -81,8 +81,6 @@ PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts 
 
 void pipesim_samples_free(PipesimSamples *samples)
 {
-	if (samples == NULL)
-		return;
-	g_free(samples->results);
-	g_free(samples);
+	if (samples != NULL)
+		pipesim_free_all(samples->results, samples);
 }

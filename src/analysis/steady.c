@@ -259,9 +259,6 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 
 void pipesim_steady_state_free(PipesimSteadyState *state)
 {
-	if (state == NULL)
-		return;
-	g_free(state->idle);
-	g_free(state->layers);
-	g_free(state);
+	if (state != NULL)
+		pipesim_free_all(state->idle, state->layers, state);
 }

@@ -1,4 +1,4 @@
-/* Going through arrays, and the order of what is in them. */
+/* Going through arrays, the order of what is in them, and freeing several at once. */
 #pragma once
 #include <glib.h>
 
@@ -29,6 +29,17 @@
 		}                                        \
 		(i) = low_;                              \
 	} while (0)
+
+/** pipesim_free_all: g_free() of all that is given: looked at before any of it is freed, so that what owns the others
+ * may stand behind them. */
+#define pipesim_free_all(...)                         \
+	pipesim_free_these((gpointer[]){__VA_ARGS__}, \
+		sizeof((gpointer[]){__VA_ARGS__}) / sizeof(gpointer))
+static inline void pipesim_free_these(const gpointer *all, gsize n)
+{
+	for (gsize i = 0; i < n; i++)
+		g_free(all[i]);
+}
 
 /** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
  * several joins them with ?: */

@@ -1,4 +1,5 @@
 #include "base/ini.h"
+#include "base/array.h"
 
 static const char escapes[] = "s t\tn\nr\r\\\\"; /* a letter and what it stands for */
 
@@ -88,12 +89,9 @@ void pipesim_ini_free(PipesimIni *ini)
 {
 	if (ini == NULL)
 		return;
-	g_free(ini->path);
-	g_free(ini->text);
-	g_free(ini->lines);
 	g_hash_table_unref(ini->last);
 	pipesim_faults_free(ini->faults);
-	g_free(ini);
+	pipesim_free_all(ini->path, ini->text, ini->lines, ini);
 }
 
 const PipesimIniLine *pipesim_ini_find(

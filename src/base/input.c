@@ -30,10 +30,9 @@ void pipesim_input_free(PipesimInput *input)
 	if (input->packed != NULL)
 		inflateEnd(&input->unpack);
 	pipesim_input_free(input->packed);
-	g_free(input->name);
 	if (input->capacity > 0)
 		g_free(input->buffer);
-	g_free(input);
+	pipesim_free_all(input->name, input);
 }
 
 const char *pipesim_input_name(const PipesimInput *input)

@@ -6,6 +6,7 @@
 
 #include <glib/gstdio.h>
 
+#include "base/array.h"
 #include "base/console.h"
 #include "base/input.h"
 #include "base/sink.h"
@@ -193,10 +194,7 @@ void pipesim_sink_free(PipesimSink *sink)
 	if (sink->temporary != NULL)
 		g_unlink(sink->temporary);
 	g_string_free(sink->text, TRUE);
-	g_free(sink->path);
-	g_free(sink->target);
-	g_free(sink->temporary);
-	g_free(sink);
+	pipesim_free_all(sink->path, sink->target, sink->temporary, sink);
 }
 
 gboolean pipesim_write_file(const char *path, const char *data, gsize length, GError **error)

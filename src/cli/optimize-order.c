@@ -23,8 +23,7 @@ void pipesim_ordered_free(PipesimOrdered *ordered)
 		return;
 	for (guint i = 0; i < ordered->n_ways; i++)
 		g_free(ordered->ways[i].order);
-	g_free(ordered->tokens);
-	g_free(ordered);
+	pipesim_free_all(ordered->tokens, ordered);
 }
 
 /* Searching ------------------------------------------------------------------------------- */

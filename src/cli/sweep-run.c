@@ -495,8 +495,5 @@ void pipesim_sweep_run_clear(PipesimSweepRun *run)
 	if (file->stream != NULL && file->stream != stdout)
 		fclose(file->stream);
 	g_string_free(file->text, TRUE);
-	g_free(file->partial);
-	g_free(file->id);
-	g_free(file->path);
-	g_free(file);
+	pipesim_free_all(file->partial, file->id, file->path, file);
 }

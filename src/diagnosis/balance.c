@@ -152,8 +152,6 @@ void pipesim_balance_free(PipesimBalance *balance)
 {
 	if (balance == NULL)
 		return;
-	g_free(balance->before);
-	g_free(balance->layers);
 	pipesim_run_free(balance->run);
-	g_free(balance);
+	pipesim_free_all(balance->before, balance->layers, balance);
 }

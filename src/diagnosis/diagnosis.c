@@ -548,24 +548,18 @@ void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis)
 		return;
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		g_free(diagnosis->cause[kind].idle);
-	g_free(diagnosis->busy);
-	g_free(diagnosis->length);
-	g_free(diagnosis->measured_start);
-	g_free(diagnosis->measured_end);
-	g_free(diagnosis->simulated_start);
-	g_free(diagnosis->simulated_end);
 	for (guint i = 0; i < G_N_ELEMENTS(diagnosis->lost); i++)
 		g_free(diagnosis->lost[i]);
-	g_free(diagnosis->step_measured);
-	g_free(diagnosis->step_simulated);
 	pipesim_nearest_clear(&diagnosis->nearest);
 	pipesim_run_free(diagnosis->executed);
 	pipesim_each (const PipesimOther, other, diagnosis->others)
 		pipesim_run_free(other->run);
 	g_array_unref(diagnosis->others);
-	g_free(diagnosis->spread);
 	g_clear_pointer(&diagnosis->tried, g_array_unref);
 	pipesim_costs_free(diagnosis->costs);
 	pipesim_program_unref(diagnosis->program);
-	g_free(diagnosis);
+	pipesim_free_all(diagnosis->busy, diagnosis->length, diagnosis->measured_start,
+		diagnosis->measured_end, diagnosis->simulated_start, diagnosis->simulated_end,
+		diagnosis->step_measured, diagnosis->step_simulated, diagnosis->spread,
+		diagnosis);
 }

@@ -193,13 +193,9 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 
 void pipesim_medians_free(PipesimMedians *medians)
 {
-	if (medians == NULL)
-		return;
-	g_free(medians->stage);
-	g_free(medians->share);
-	g_free(medians->idle);
-	g_free(medians->on_rank);
-	g_free(medians);
+	if (medians != NULL)
+		pipesim_free_all(medians->stage, medians->share, medians->idle,
+			medians->on_rank, medians);
 }
 
 gint64 pipesim_median_on_rank(

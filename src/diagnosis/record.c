@@ -160,11 +160,8 @@ static void free_pipeline(gpointer data)
 
 	if (pipeline == NULL)
 		return;
-	g_free(pipeline->ops);
-	g_free(pipeline->op_begin);
 	g_array_unref(pipeline->spans);
-	g_free(pipeline->span_begin);
-	g_free(pipeline);
+	pipesim_free_all(pipeline->ops, pipeline->op_begin, pipeline->span_begin, pipeline);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRecordPipeline, free_pipeline)
 
@@ -599,12 +596,10 @@ void pipesim_record_free(PipesimRecord *record)
 	if (record == NULL)
 		return;
 	pipesim_joined_clear(&record->joined);
-	g_free(record->speed);
-	g_free(record->bursts);
 	g_clear_pointer(&record->steps, g_array_unref);
 	g_clear_pointer(&record->pipelines, g_ptr_array_unref);
 	g_clear_pointer(&record->notices, g_ptr_array_unref);
-	g_free(record);
+	pipesim_free_all(record->speed, record->bursts, record);
 }
 
 gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, gint64 *end)

@@ -590,8 +590,7 @@ static gboolean check(const PipesimRecord *record, GError **error)
 
 static void clear_graph(Graph *graph)
 {
-	g_free(graph->first);
-	g_free(graph->nodes);
+	pipesim_free_all(graph->first, graph->nodes);
 	g_array_unref(graph->order);
 	pipesim_arena_free(graph->arena);
 }
@@ -631,8 +630,5 @@ void pipesim_what_if_free(PipesimWhatIf *what_if)
 		return;
 	g_array_unref(what_if->kinds);
 	g_array_unref(what_if->worst);
-	g_free(what_if->replica);
-	g_free(what_if->stage);
-	g_free(what_if->rank);
-	g_free(what_if);
+	pipesim_free_all(what_if->replica, what_if->stage, what_if->rank, what_if);
 }

@@ -31,8 +31,7 @@ static void clear_count(gpointer data)
 {
 	Count *count = data;
 
-	g_free(count->cheap);
-	g_free(count->order);
+	pipesim_free_all(count->cheap, count->order);
 }
 
 /* Whether @item may be in @stage: each stage before and behind it holds one at least. */
@@ -76,16 +75,9 @@ void pipesim_layout_counts_free(PipesimLayoutCounts *counts)
 {
 	if (counts == NULL)
 		return;
-	g_free(counts->like);
-	g_free(counts->group);
-	g_free(counts->least);
-	g_free(counts->others);
-	g_free(counts->width);
-	g_free(counts->own);
-	g_free(counts->low);
-	g_free(counts->high);
 	g_array_unref(counts->cuts);
-	g_free(counts);
+	pipesim_free_all(counts->like, counts->group, counts->least, counts->others,
+		counts->width, counts->own, counts->low, counts->high, counts);
 }
 
 static int compare_cheap(gconstpointer a, gconstpointer b, gpointer data)

@@ -37,9 +37,7 @@ static Cut make_cut(const PipesimLayoutCuts *cuts)
 
 static void clear_cut(Cut *cut)
 {
-	g_free(cut->before);
-	g_free(cut->head);
-	g_free(cut->rest);
+	pipesim_free_all(cut->before, cut->head, cut->rest);
 }
 
 PipesimLayoutCuts *pipesim_layout_cuts_new(guint stages, guint items)
@@ -71,9 +69,7 @@ void pipesim_layout_cuts_free(PipesimLayoutCuts *cuts)
 	for (guint i = 0; i < cuts->n; i++)
 		clear_cut(&cuts->cut[i]);
 	clear_cut(&cuts->mean);
-	g_free(cuts->first);
-	g_free(cuts->last);
-	g_free(cuts);
+	pipesim_free_all(cuts->first, cuts->last, cuts);
 }
 
 /* The least of each stage and those after it, by where it begins. */

@@ -646,14 +646,8 @@ static void init(Search *s, const PipesimStages *begin)
 
 static void clear(Search *s)
 {
-	g_free(s->weight);
-	g_free(s->waiting);
-	g_free(s->best);
-	g_free(s->ends);
-	g_free(s->busy);
-	g_free(s->rank_of);
-	g_free(s->group);
-	g_free(s->like);
+	pipesim_free_all(s->weight, s->waiting, s->best, s->ends, s->busy, s->rank_of, s->group,
+		s->like);
 	pipesim_layout_cuts_free(s->cuts);
 	pipesim_layout_counts_free(s->counts);
 	g_free(s->sums);

@@ -78,9 +78,7 @@ void pipesim_moments_free(PipesimMoments *moments)
 	if (moments == NULL)
 		return;
 	g_byte_array_unref(moments->all);
-	g_free(moments->begin);
-	g_free(moments->between);
-	g_free(moments);
+	pipesim_free_all(moments->begin, moments->between, moments);
 }
 
 /* Which digit stands for @chunk of @rank: a stage that two ranks have is another chunk of each, and has the first one's. At

@@ -45,7 +45,6 @@ void pipesim_trace_free(PipesimTrace *trace)
 	if (trace == NULL)
 		return;
 	pipesim_trace_free(trace->next);
-	g_free(trace->path);
 	g_hash_table_unref(trace->metadata);
 	g_array_unref(trace->rows);
 	g_array_unref(trace->spans);
@@ -56,7 +55,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 	g_ptr_array_unref(trace->notices);
 	g_ptr_array_unref(trace->coverage);
 	g_string_chunk_free(trace->strings);
-	g_free(trace);
+	pipesim_free_all(trace->path, trace);
 }
 
 void pipesim_trace_row_init(PipesimTraceRow *row)

@@ -43,29 +43,22 @@ PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight, gin
 
 void pipesim_component_free(PipesimComponent *component)
 {
-	if (component == NULL)
-		return;
-	g_free(component->component);
-	g_free(component->phase);
-	g_free(component->impl);
-	g_free(component);
+	if (component != NULL)
+		pipesim_free_all(
+			component->component, component->phase, component->impl, component);
 }
 
 void pipesim_step_costs_free(PipesimStepCosts *costs)
 {
-	if (costs == NULL)
-		return;
-	g_free(costs->part);
-	g_free(costs);
+	if (costs != NULL)
+		pipesim_free_all(costs->part, costs);
 }
 
 void pipesim_op_times_unref(PipesimOpTimes *times)
 {
 	if (times == NULL || !g_atomic_int_dec_and_test(&times->references))
 		return;
-	g_free(times->time);
-	g_free(times->length);
-	g_free(times);
+	pipesim_free_all(times->time, times->length, times);
 }
 
 PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
@@ -215,18 +208,15 @@ void pipesim_costs_free(PipesimCosts *costs)
 {
 	if (costs == NULL)
 		return;
-	gpointer const owned[] = {costs->scale, costs->part, costs->part_bytes, costs->slow,
-		costs->measured_ranks, costs->launch, costs->contention, costs->slicing,
-		costs->source, costs->notices};
-	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
-		g_free(owned[i]);
 	pipesim_op_times_unref(costs->op_times);
 	pipesim_network_free(costs->network);
 	pipesim_power_free(costs->power);
 	pipesim_step_costs_free(costs->step);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);
-	g_free(costs);
+	pipesim_free_all(costs->scale, costs->part, costs->part_bytes, costs->slow,
+		costs->measured_ranks, costs->launch, costs->contention, costs->slicing,
+		costs->source, costs->notices, costs);
 }
 
 gboolean pipesim_costs_sustain(PipesimCosts *costs)

@@ -38,10 +38,8 @@ PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network)
 
 void pipesim_network_free(PipesimNetwork *network)
 {
-	if (network == NULL)
-		return;
-	g_free(network->nic_of);
-	g_free(network);
+	if (network != NULL)
+		pipesim_free_all(network->nic_of, network);
 }
 
 static PipesimLinkId make_link(guint sort, guint a, guint way, guint b)

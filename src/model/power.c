@@ -57,11 +57,8 @@ PipesimPower *pipesim_power_copy(const PipesimPower *power)
 
 void pipesim_power_free(PipesimPower *power)
 {
-	if (power == NULL)
-		return;
-	g_free(power->device);
-	g_free(power->held);
-	g_free(power);
+	if (power != NULL)
+		pipesim_free_all(power->device, power->held, power);
 }
 
 void pipesim_power_exchange(PipesimPower *power)

@@ -405,22 +405,17 @@ void pipesim_times_free(PipesimTimes *times)
 {
 	if (times == NULL)
 		return;
-	gpointer const owned[] = {times->unshard, times->reduce, times->gathered,
-		times->moved[0], times->moved[1], times->late, times->early, times->tail,
-		times->each, times->tokens, times->sorts, times->again, times->slow,
-		times->first_layer, times->contention};
-	for (int kind = 0; kind < PIPESIM_FB; kind++) {
-		g_free(times->stage[kind]);
-		g_free(times->launch[kind]);
-	}
+	for (int kind = 0; kind < PIPESIM_FB; kind++)
+		pipesim_free_all(times->stage[kind], times->launch[kind]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
 	for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++)
 		g_free(times->edge[edge]);
-	for (guint i = 0; i < G_N_ELEMENTS(owned); i++)
-		g_free(owned[i]);
 	pipesim_power_free(times->power);
-	g_free(times);
+	pipesim_free_all(times->unshard, times->reduce, times->gathered, times->moved[0],
+		times->moved[1], times->late, times->early, times->tail, times->each,
+		times->tokens, times->sorts, times->again, times->slow, times->first_layer,
+		times->contention, times);
 }
 
 gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stage)

@@ -165,8 +165,7 @@ static gboolean counts(Folder *folder, const PipesimOp *ops, guint32 n)
 static gboolean fold_rank(Folder *folder, const PipesimOp *ops, guint32 n)
 {
 	if (n > folder->room) {
-		g_free(folder->keys);
-		g_free(folder->alike);
+		pipesim_free_all(folder->keys, folder->alike);
 		folder->keys = g_try_new(Key, n);
 		folder->alike = g_try_new(guint32, n);
 		folder->room = n;
@@ -238,9 +237,7 @@ PipesimOrder *pipesim_order_fold(
 	order->n_loops = folder.loops->len;
 	order->verbs = (PipesimOp *)g_array_free(folder.verbs, FALSE);
 	order->loops = (PipesimLoop *)g_array_free(folder.loops, FALSE);
-	g_free(folder.chunks);
-	g_free(folder.keys);
-	g_free(folder.alike);
+	pipesim_free_all(folder.chunks, folder.keys, folder.alike);
 	if (!ok)
 		g_clear_pointer(&order, pipesim_order_unref);
 	return order;

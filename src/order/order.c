@@ -5,9 +5,7 @@ static void clear(gpointer data)
 {
 	PipesimOrder *order = data;
 
-	g_free(order->verbs);
-	g_free(order->loops);
-	g_free(order->rank_begin);
+	pipesim_free_all(order->verbs, order->loops, order->rank_begin);
 	g_clear_pointer(&order->phases, g_ptr_array_unref);
 	g_free(order->note);
 	pipesim_program_unref(order->program);

@@ -33,11 +33,8 @@ static void clear(gpointer data)
 {
 	PipesimProgram *program = data;
 
-	g_free(program->ops);
-	g_free(program->rank_begin);
-	g_free(program->stage_of);
-	g_free(program->forward);
-	g_free(program->backward);
+	pipesim_free_all(program->ops, program->rank_begin, program->stage_of, program->forward,
+		program->backward);
 	g_ptr_array_unref(program->phases);
 }
 

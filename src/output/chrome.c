@@ -203,8 +203,7 @@ typedef struct {
 
 static void clear_transfers(Transfers *transfers)
 {
-	g_free(transfers->list);
-	g_free(transfers->by_end);
+	pipesim_free_all(transfers->list, transfers->by_end);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Transfers, clear_transfers)
 

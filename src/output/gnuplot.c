@@ -55,12 +55,9 @@ void pipesim_gnuplot_free(PipesimGnuplot *picture)
 {
 	if (picture == NULL)
 		return;
-	g_free(picture->path);
-	g_free(picture->script_path);
-	g_free(picture->data_path);
 	g_string_free(picture->script, TRUE);
 	g_string_free(picture->data, TRUE);
-	g_free(picture);
+	pipesim_free_all(picture->path, picture->script_path, picture->data_path, picture);
 }
 
 /* Script ------------------------------------------------------------------------------------- */

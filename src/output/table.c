@@ -52,17 +52,14 @@ void pipesim_table_free(PipesimTable *table)
 {
 	if (table == NULL)
 		return;
-	g_free(table->columns);
 	g_strfreev(table->titles);
 	pipesim_each (const Row, row, table->rows) {
 		for (guint c = 0; c < table->n_columns; c++)
 			g_free(row->cells[c]);
-		g_free(row->cells);
-		g_free(row->text);
+		pipesim_free_all(row->cells, row->text);
 	}
 	g_array_unref(table->rows);
-	g_free(table->widths);
-	g_free(table);
+	pipesim_free_all(table->columns, table->widths, table);
 }
 
 /* Columns of @text on a terminal. */

@@ -322,8 +322,7 @@ void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, 
 
 void pipesim_columns_clear(PipesimColumns *columns)
 {
-	g_free(columns->begin);
-	g_free(columns->busy);
+	pipesim_free_all(columns->begin, columns->busy);
 }
 
 void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint64 start,
@@ -375,6 +374,5 @@ void pipesim_layout_free(PipesimLayout *layout)
 		return;
 	for (guint i = 0; i < layout->n_panels; i++)
 		g_free(layout->panels[i].title);
-	g_free(layout->panels);
-	g_free(layout);
+	pipesim_free_all(layout->panels, layout);
 }

@@ -513,10 +513,8 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 
 void pipesim_cells_clear(PipesimCells *file)
 {
-	g_free(file->cells);
-	g_free(file->stages.seen);
-	g_free(file->microbatches.seen);
-	g_free(file->slices.seen);
+	pipesim_free_all(
+		file->cells, file->stages.seen, file->microbatches.seen, file->slices.seen);
 	if (file->rank_begin == NULL)
 		return;
 	g_array_unref(file->rank_begin);

@@ -449,8 +449,7 @@ static gboolean read_order(PipesimScheduleFile *file, PipesimShape *shape, GErro
 		program = read_ops(file, &placing, error);
 		ok = program != NULL;
 	}
-	g_free(placing.stage_of);
-	g_free(placing.ops);
+	pipesim_free_all(placing.stage_of, placing.ops);
 	if (program != NULL)
 		file->order = pipesim_order_of_program(program);
 	return ok && (!lists || read_messages(file, program, error));
@@ -487,12 +486,10 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 {
 	if (file == NULL)
 		return;
-	g_free(file->path);
 	pipesim_lowering_free(file->lowering);
 	pipesim_order_unref(file->order);
 	pipesim_cells_clear(file->cells);
-	g_free(file->cells);
-	g_free(file);
+	pipesim_free_all(file->path, file->cells, file);
 }
 
 PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error)

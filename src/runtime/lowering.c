@@ -76,9 +76,7 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 {
 	if (lowering == NULL || g_atomic_int_add(&lowering->holders, -1) > 0)
 		return;
-	g_free(lowering->actions);
-	g_free(lowering->rank_begin);
-	g_free(lowering);
+	pipesim_free_all(lowering->actions, lowering->rank_begin, lowering);
 }
 
 gboolean pipesim_lower_grow(PipesimLowerer *lowerer, PipesimList *list)

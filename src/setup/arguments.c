@@ -4,8 +4,7 @@
 
 static void clear_argument(gpointer data)
 {
-	g_free(((PipesimArgument *)data)->name);
-	g_free(((PipesimArgument *)data)->value);
+	pipesim_free_all(((PipesimArgument *)data)->name, ((PipesimArgument *)data)->value);
 }
 
 GArray *pipesim_arguments_new(void)
@@ -229,8 +228,7 @@ void pipesim_arguments_lines(GArray *all, const char *text, gboolean toml)
 		/* "true" of YAML is the flag; "false" and nothing, as of a group, are none. */
 		if (!toml && (g_ascii_strcasecmp(value, "false") == 0 || *value == '\0' ||
 				     g_ascii_strcasecmp(value, "null") == 0)) {
-			g_free(name);
-			g_free(value);
+			pipesim_free_all(name, value);
 			continue;
 		}
 		if (!toml && g_ascii_strcasecmp(value, "true") == 0)

@@ -6,10 +6,8 @@ static void free_choice(gpointer data)
 {
 	PipesimChoice *choice = data;
 
-	g_free(choice->label);
-	g_free(choice->path);
 	pipesim_schedule_file_free(choice->file);
-	g_free(choice);
+	pipesim_free_all(choice->label, choice->path, choice);
 }
 
 GPtrArray *pipesim_choices_new(void)

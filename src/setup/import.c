@@ -567,10 +567,9 @@ void pipesim_import_free(PipesimImport *import)
 	pipesim_job_file_free(import->job);
 	if (import->model != NULL)
 		g_string_free(import->model, TRUE);
-	g_free(import->shipped);
 	g_ptr_array_unref(import->ignored);
 	g_ptr_array_unref(import->notes);
-	g_free(import);
+	pipesim_free_all(import->shipped, import);
 }
 
 PipesimImport *pipesim_import_read(PipesimSettingId option, const char *path, GError **error)

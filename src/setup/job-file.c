@@ -389,13 +389,11 @@ void pipesim_job_file_free(PipesimJobFile *job)
 		g_free(job->text[id]);
 		g_strfreev(job->list[id]);
 	}
-	g_free(job->path);
-	g_free(job->command);
 	g_ptr_array_unref(job->operands);
 	g_ptr_array_unref(job->folders);
 	g_ptr_array_unref(job->paths);
 	g_ptr_array_unref(job->parts);
-	g_free(job);
+	pipesim_free_all(job->path, job->command, job);
 }
 
 /* Into a setup ------------------------------------------------------------------------------ */

@@ -8,9 +8,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 		g_free(setup->text[id]);
 		g_strfreev(setup->list[id]);
 	}
-	g_free(setup->command_line);
-	g_free(setup->described);
-	g_free(setup->ahead);
+	pipesim_free_all(setup->command_line, setup->described, setup->ahead);
 	g_clear_pointer(&setup->notices, g_ptr_array_unref);
 	pipesim_costs_free(setup->costs);
 	pipesim_costs_free(setup->base);
@@ -124,9 +122,8 @@ typedef struct {
 
 static void clear_named(gpointer data)
 {
-	g_free(((NamedPath *)data)->what);
-	g_free(((NamedPath *)data)->path);
-	g_free(((NamedPath *)data)->full);
+	pipesim_free_all(((NamedPath *)data)->what, ((NamedPath *)data)->path,
+		((NamedPath *)data)->full);
 }
 
 gboolean pipesim_setup_names_file(const char *name)

@@ -20,20 +20,16 @@ static void free_option(gpointer data)
 {
 	Option *option = data;
 
-	g_free(option->name);
 	g_ptr_array_unref(option->texts);
-	g_free(option);
+	pipesim_free_all(option->name, option);
 }
 
 static void free_axis(gpointer data)
 {
 	PipesimAxis *axis = data;
 
-	g_free(axis->name);
-	g_free(axis->column);
-	g_free(axis->unit);
 	g_ptr_array_unref(axis->values);
-	g_free(axis);
+	pipesim_free_all(axis->name, axis->column, axis->unit, axis);
 }
 
 PipesimGrid *pipesim_grid_new(void)

@@ -199,8 +199,7 @@ typedef struct {
 
 static void winner_clear(Winner *winner)
 {
-	g_free(winner->name);
-	g_free(winner->lead);
+	pipesim_free_all(winner->name, winner->lead);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Winner, winner_clear)
 

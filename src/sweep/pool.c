@@ -32,8 +32,7 @@ void pipesim_sweep_block_free(PipesimSweepBlock *block)
 		return;
 	for (gsize i = 0; i < (gsize)block->n_points * block->width; i++)
 		g_free(block->results[i].error);
-	g_free(block->results);
-	g_free(block);
+	pipesim_free_all(block->results, block);
 }
 
 guint64 pipesim_sweep_blocks(const PipesimSweepWork *work)
@@ -148,9 +147,7 @@ void pipesim_pool_free(PipesimPool *pool)
 		g_thread_join(pool->threads[i]);
 	for (guint i = 0; i < pool->window; i++)
 		pipesim_sweep_block_free(pool->done[i]);
-	g_free(pool->done);
-	g_free(pool->threads);
 	g_mutex_clear(&pool->lock);
 	g_cond_clear(&pool->changed);
-	g_free(pool);
+	pipesim_free_all(pool->done, pool->threads, pool);
 }
