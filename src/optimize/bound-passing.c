@@ -24,9 +24,13 @@ typedef struct {
 
 typedef struct {
 	guint ranks, count, flight;
-	/* [n]: by which a backward is behind a forward that it passes between ranks n - 1 and n where neither
-	 * waits, from and to; of trips without waits. */
-	gint64 *latest, *earliest;
+	/* [rank]: what a forward takes and a backward, and by which the latter is behind the former of a trip without
+	 * waits; both in a pair, NULL: there are none. */
+	const gint64 *f, *i, *pair;
+	gint64 *between;
+	/* On rank 0 W ends with the pair, and counts as what follows I: by so much its end comes before the
+	 * pair's, or, looking backwards, its start behind that. */
+	gint64 late, early;
 	gint64 trip; /* of a micro-batch: all ranks and messages */
 	/* On rank 0: of a backward, of what a forward waits for behind it, and of all between two that wait. */
 	gint64 input, weight, work;
@@ -115,38 +119,48 @@ static void keep_best(Game *game)
 		memcpy(add_row(game, &game->now), game->sorted[i], sizeof(gint64) * width);
 }
 
-/* The first on its way, backward @k, and the @j-th behind it pass each other, in game->now: both ways into
- * game->next. */
+/* Of @from one more way: the first on its way, backward @k, then has the delay @first, and the @j-th behind it @other. */
+static void add_way(
+	Game *game, const gint64 *from, guint k, guint j, gint64 first, gint64 other)
+{
+	const gint64 value = MAX(first + game->after[k], other + game->after[k + j]);
+	gint64 *to;
+
+	if (value + game->trip >= game->target)
+		return;
+	to = add_row(game, &game->next);
+	memcpy(to, from, sizeof *to * game->width);
+	to[DELAYS] = first;
+	to[DELAYS + j] = other;
+	to[VALUE] = MAX(to[VALUE], value + game->trip);
+}
+
+/* Both pass each other, in game->now: all ways into game->next. */
 static void pass(Game *game, guint k, guint j)
 {
 	game->next.n = 0;
 	for (gsize i = 0; i < game->now.n; i++) {
 		const gint64 *from = row(game, &game->now, i);
-		const gint64 behind = from[DELAYS + j] - from[DELAYS];
+		const gint64 first = from[DELAYS], other = from[DELAYS + j];
+		gint64 waits = first;
 		guint n = game->ranks;
-		gint64 delay = from[DELAYS], value;
-		gint64 *to;
 
-		while (n > 0 && game->earliest[n - 1] <= behind)
+		while (n > 0 && game->between[n - 1] + game->i[n - 1] <= other - first)
 			n--;
 		if (n > 0)
-			delay = MAX(delay, from[DELAYS + j] - game->latest[n]);
-		value = delay + game->trip + game->after[k];
-		if (value < game->target) {
-			to = add_row(game, &game->next);
-			memcpy(to, from, sizeof *to * game->width);
-			to[DELAYS] = delay;
-			to[VALUE] = MAX(to[VALUE], value);
-		}
-		if (delay == from[DELAYS])
+			waits = MAX(first, other - game->between[n - 1] + game->f[n - 1]);
+		add_way(game, from, k, j, waits, other);
+		if (waits == first)
 			continue;
-		delay = from[DELAYS] + game->earliest[n - 1];
-		value = delay + game->trip + game->after[k + j];
-		if (value < game->target) {
-			to = add_row(game, &game->next);
-			memcpy(to, from, sizeof *to * game->width);
-			to[DELAYS + j] = delay;
-			to[VALUE] = MAX(to[VALUE], value);
+		add_way(game, from, k, j, first, first + game->between[n - 1] + game->i[n - 1]);
+		for (n = 0; n < game->ranks && game->pair != NULL; n++) {
+			const gint64 ready = other - (n == 0 ? game->early : 0);
+			const gint64 start = MAX(ready, first + game->between[n]);
+			const gint64 late = n == 0 ? game->late : 0;
+
+			add_way(game, from, k, j,
+				start - game->between[n] + game->pair[n] - game->i[n] - late,
+				start + game->pair[n] - game->f[n]);
 		}
 	}
 	keep_best(game);
@@ -227,7 +241,7 @@ static gint64 find_wait(const PipesimInstance *x, guint flight)
 
 			if (left >= 0)
 				least = MIN(
-					least, e * x->apart[I][0] + weights * x->apart[W][0]);
+					least, e * x->least[I][0] + weights * x->least[W][0]);
 		}
 		if (least < G_MAXINT64)
 			wait = MAX(wait, least);
@@ -251,15 +265,14 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
 	for (guint k = flight; k < x->count && passing->weight; k++)
 		if (pipesim_needs_of(needs, 0, F, k)[W] + flight < k + 1)
 			passing->weight = FALSE;
-	passing->wait = passing->weight ? x->apart[W][0] : find_wait(x, flight);
+	passing->wait = passing->weight ? x->least[W][0] : find_wait(x, flight);
 	for (guint r = 0; r < x->ranks; r++) {
-		const gint64 here = x->apart[F][r] + x->apart[I][r];
-		const gint64 weight = x->kinds > 2 ? x->apart[W][r] : 0;
-		const gint64 on = here + x->hop[r] + x->hop_back[r];
+		const gint64 weight = x->kinds > 2 ? x->least[W][r] : 0;
+		const gint64 on = x->least[F][r] + x->least[I][r] + x->hop[r] + x->hop_back[r];
 
 		trip += on;
 		step = MAX(step, on);
-		work = MAX(work, here + weight);
+		work = MAX(work, x->apart[F][r] + x->apart[I][r] + weight);
 	}
 	return flight < x->count && work * flight < trip + 3 * step;
 }
@@ -270,7 +283,8 @@ static void turn(Game *game, const PipesimPassing *p, gboolean back)
 {
 	const PipesimInstance *x = p->x;
 	const guint last = x->ranks - 1;
-	const gint64 *f = x->apart[back ? I : F], *i = x->apart[back ? F : I];
+	const gint64 *f = x->least[back ? I : F], *i = x->least[back ? F : I];
+	const gint64 weight = x->kinds > 2 ? x->least[W][0] : 0;
 	g_autofree gint64 *down = g_new0(gint64, x->ranks), *up = g_new0(gint64, x->ranks);
 
 	for (guint k = 0; k < game->count; k++) {
@@ -287,10 +301,12 @@ static void turn(Game *game, const PipesimPassing *p, gboolean back)
 		up[r] = up[r + 1] + i[r + 1] + (back ? x->hop[r + 1] : x->hop_back[r]);
 	game->trip = up[0] + i[0];
 	game->input = i[0];
-	for (guint n = 0; n <= last; n++) {
-		game->latest[n + 1] = up[n] - down[n] - f[n];
-		game->earliest[n] = up[n] + i[n] - down[n];
-	}
+	for (guint r = 0; r <= last; r++)
+		game->between[r] = up[r] - down[r];
+	game->f = f;
+	game->i = i;
+	game->late = back ? 0 : weight;
+	game->early = back ? weight : 0;
 }
 
 /* What all ways come to at least. First looking backwards, for what follows each backward; then it is asked
@@ -336,8 +352,8 @@ gint64 pipesim_passing_time(const PipesimPassing *p)
 	Game game = {.ranks = x->ranks,
 		.count = x->count,
 		.flight = p->flight,
-		.latest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
-		.earliest = pipesim_arena_array(arena, gint64, (gsize)x->ranks + 1),
+		.pair = x->pair,
+		.between = pipesim_arena_array(arena, gint64, x->ranks),
 		.weight = p->wait,
 		.starts = pipesim_arena_array(arena, gint64, x->count),
 		.after = pipesim_arena_array(arena, gint64, x->count),

@@ -8,13 +8,15 @@
  *   the backward k reaches rank n - 1 no earlier than the end of forward j there, and
  *   the forward j reaches rank n no earlier than the end of backward k there.
  *
+ * Or some rank runs both as an overlapped pair: it starts when both are there, and either takes all of the pair.
+ *
  * Seen from their starts on rank 0, with what a trip takes without waits taken off, each of two that pass has
  * a delay; unless the difference of both is one of those that belong to some n, one of them waits until it
  * is, and what it waits counts for all that it has yet to pass. Trips end in the order in which they began. So
  * one may take backwards one after the other, the first on its way first, and let it pass all the others: at each
  * there are two ways that are no worse than all others (the largest n at which the forward does not wait, and
- * one less), and of what delays are left only those are kept that no other is at least as good as throughout.
- * The least of what all ways come to is a bound.
+ * one less), besides a pair on each of the ranks, and of what delays are left only those are kept that no other is at
+ * least as good as throughout. The least of what all ways come to is a bound.
  *
  * What a forward waits for besides: let I free a part of what is held, W the rest, r; and after forward k + A starts let k + 1 + e
  * backwards be over, so that A - e micro-batches are held whole, and those whose W has not run have room for s of r: then
@@ -23,7 +25,8 @@
  *
  * Why what each has waited may be carried from one passing to the next: where the next is further along its
  * trip, it has waited already. Where two follow each other at the same n the second one is behind the first on
- * the rank before, and so no earlier than it would be. */
+ * the rank before, and so no earlier than it would be. What a pair takes longer is waited on its own rank, and all that
+ * either passes after it lies further along. */
 #pragma once
 #include "optimize/bound-needs.h"
 

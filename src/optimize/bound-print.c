@@ -134,9 +134,11 @@ static void print_passing(const Printer *p, const PipesimBoundStep *step)
 	const char *kind = kind_name(p->x, step->kind);
 
 	g_string_append_printf(p->out,
-		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
+		", wherever micro-batches pass each other%s, as F %u of stage 0 waits for %s "
+		"1, "
 		"F %u for %s 2 and so on",
-		step->n + 1, kind, step->n + 2, kind);
+		p->x->pair != NULL ? " or run as a pair" : "", step->n + 1, kind, step->n + 2,
+		kind);
 	if (step->kind == PIPESIM_CODE_I && step->from > 0)
 		g_string_append_printf(
 			p->out, ", each for %s ms of I and W more", pipesim_ms(step->from));

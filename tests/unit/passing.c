@@ -10,7 +10,9 @@
 typedef struct {
 	const PassingClaim *c;
 	guint ranks, count;
-	guint *first; /* [k * count + j], k < j: ranks that run forward j before backward k; G_MAXUINT: not said */
+	/* [k * count + j], k < j: twice the ranks that run forward j before backward k, and one more where the next
+	 * one runs both as a pair; G_MAXUINT: not said */
+	guint *first;
 	guint orders;
 } Check;
 
@@ -28,6 +30,20 @@ static gboolean raise_to(gint64 *time, gint64 least)
 	return TRUE;
 }
 
+/* Until what comes of it leaves; on rank 0 W ends with a pair, and follows I. */
+static gint64 takes(const Check *check, guint kind, guint k, guint rank)
+{
+	const PipesimInstance *x = check->c->x;
+	const gint64 weight = kind == I && rank == 0 && x->kinds > 2 ? x->least[W][0] : 0;
+	const guint from = kind == F ? 0 : k + 1, to = kind == F ? k : check->count;
+
+	for (guint m = from; m < to; m++)
+		if (check->first[kind == F ? m * check->count + k : k * check->count + m] ==
+			2 * rank + 1)
+			return x->pair[rank] - weight;
+	return x->least[kind][rank];
+}
+
 static gboolean raise_trip(const Check *check, gint64 *t, guint k)
 {
 	const PipesimInstance *x = check->c->x;
@@ -36,16 +52,16 @@ static gboolean raise_trip(const Check *check, gint64 *t, guint k)
 
 	for (guint r = 0; r < last; r++)
 		raised |= raise_to(at(check, t, F, k, r + 1),
-			*at(check, t, F, k, r) + x->apart[F][r] + x->hop[r + 1]);
+			*at(check, t, F, k, r) + takes(check, F, k, r) + x->hop[r + 1]);
 	raised |= raise_to(
-		at(check, t, I, k, last), *at(check, t, F, k, last) + x->apart[F][last]);
+		at(check, t, I, k, last), *at(check, t, F, k, last) + takes(check, F, k, last));
 	for (guint r = last; r > 0; r--)
 		raised |= raise_to(at(check, t, I, k, r - 1),
-			*at(check, t, I, k, r) + x->apart[I][r] + x->hop_back[r - 1]);
+			*at(check, t, I, k, r) + takes(check, I, k, r) + x->hop_back[r - 1]);
 	for (guint kind = F; kind <= I && k > 0; kind++)
 		for (guint r = 0; r <= last; r++)
 			raised |= raise_to(at(check, t, kind, k, r),
-				*at(check, t, kind, k - 1, r) + x->apart[kind][r]);
+				*at(check, t, kind, k - 1, r) + takes(check, kind, k - 1, r));
 	return raised;
 }
 
@@ -53,7 +69,7 @@ static gboolean raise_room(const Check *check, gint64 *t, guint k)
 {
 	const PipesimInstance *x = check->c->x;
 	const gint64 wait = check->c->wait, weight = wait > 0 ? x->apart[W][0] : 0;
-	const gint64 end = *at(check, t, I, k, 0) + x->apart[I][0];
+	const gint64 end = *at(check, t, I, k, 0) + takes(check, I, k, 0);
 	gboolean raised = FALSE;
 
 	for (guint j = k + check->c->flight, m = 0; j < check->count; j++, m++)
@@ -64,15 +80,18 @@ static gboolean raise_room(const Check *check, gint64 *t, guint k)
 
 static gboolean raise_pair(const Check *check, gint64 *t, guint k, guint j)
 {
-	const PipesimInstance *x = check->c->x;
 	const guint first = check->first[k * check->count + j];
 	gboolean raised = FALSE;
 
 	for (guint r = 0; r < check->ranks && first != G_MAXUINT; r++) {
 		gint64 *forward = at(check, t, F, j, r), *backward = at(check, t, I, k, r);
 
-		raised |= r < first ? raise_to(backward, *forward + x->apart[F][r])
-				    : raise_to(forward, *backward + x->apart[I][r]);
+		if (r < first / 2)
+			raised |= raise_to(backward, *forward + takes(check, F, j, r));
+		else if (2 * r + 1 == first)
+			raised |= raise_to(backward, *forward) | raise_to(forward, *backward);
+		else
+			raised |= raise_to(forward, *backward + takes(check, I, k, r));
 	}
 	return raised;
 }
@@ -83,7 +102,7 @@ static gint64 value_of(const Check *check, gint64 *t)
 
 	for (guint k = 0; k < check->count; k++)
 		value = MAX(value,
-			*at(check, t, I, k, 0) + check->c->x->apart[I][0] + check->c->after[k]);
+			*at(check, t, I, k, 0) + takes(check, I, k, 0) + check->c->after[k]);
 	return value;
 }
 
@@ -112,7 +131,7 @@ static PassingAnswer go_on(Check *check, const gint64 *before, guint k, guint j)
 	const guint n = 2 * check->count * check->ranks;
 	guint *first = &check->first[k * check->count + j];
 	PassingAnswer answer = PASSING_HOLDS;
-	guint from = 0, to = check->ranks;
+	guint from = 0, to = 2 * check->ranks;
 
 	if (j == check->count)
 		return PASSING_FAILS;
@@ -120,10 +139,11 @@ static PassingAnswer go_on(Check *check, const gint64 *before, guint k, guint j)
 		return go_on(check, before, k == j ? 0 : k + 1, k == j ? j + 1 : j);
 	/* Forwards, and backwards, keep their order. */
 	if (k > 0 && first[-(gint)check->count] != G_MAXUINT)
-		from = first[-(gint)check->count];
+		from = (first[-(gint)check->count] + 1) / 2 * 2;
 	if (j > k + 1 && first[-1] != G_MAXUINT)
-		to = first[-1];
-	for (guint i = from; i <= to && answer == PASSING_HOLDS; i++) {
+		to = first[-1] / 2 * 2;
+	for (guint i = from; i <= to && answer == PASSING_HOLDS;
+		i += check->c->x->pair != NULL ? 1 : 2) {
 		g_autofree gint64 *t = g_memdup2(before, sizeof *t * n);
 
 		if (check->orders++ == MOST_ORDERS)
