@@ -56,7 +56,7 @@ FLAGS = [("--cuda-graph", 0.15), ("--overlap-grad-reduce", 0.12), ("--tp-overlap
 
 def draw(rng, models):
     name = rng.choice(models)
-    experts = any(word in name for word in ("mixtral", "deepseek", "qwen3", "gpt-oss", "kimi"))
+    experts = any(word in name for word in ("mixtral", "deepseek", "qwen3", "gpt-oss", "kimi", "moonlight"))
     gpus = 8 * rng.choice([1, 1, 2, 2, 3, 4, 8])
     words = ["--model", name, "--gpus", gpus, "--global-batch", gpus * rng.choice([1, 2, 4, 8])]
     for option, share, values, sparse in OPTIONS:

@@ -1,13 +1,13 @@
-/* Hugging Face's config.json: the keys that memory and time need, by model_type; others are
- * passed over. */
+/* Hugging Face's config.json: the keys that memory and time need, by model_type, or by architectures or what else
+ * decides where that is missing; others are passed over. */
 #include "transformer/transformer.h"
 
 /* What a key says, as it stands in the file. */
 typedef struct {
 	PipesimJsonToken type; /* of its value */
-	char *text;            /* of a number, string or literal */
-	GArray *numbers;       /* of an array of whole numbers: gint64; else NULL */
-	guint line, column;    /* of the value */
+	char *text;         /* of a number, string or literal, or of an array's only string */
+	GArray *numbers;    /* of an array of whole numbers: gint64; else NULL */
+	guint line, column; /* of the value */
 } Value;
 
 static void free_value(gpointer data)
@@ -42,32 +42,37 @@ typedef struct {
 		*step; /* first sparse layer, every so many; or index + 1 by a step */
 } Family;
 
+#define DEEPSEEK_EXPERTS                                                                      \
+	"n_routed_experts", "moe_intermediate_size", "n_shared_experts",                      \
+		"shared_expert_intermediate_size", "first_k_dense_replace", "moe_layer_freq", \
+		NULL
 static const Family families[] = {
-	{"llama", GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"mistral", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"mixtral", 0, "num_local_experts", "intermediate_size", NULL, NULL, NULL, NULL, NULL},
-	{"gpt_oss", GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS | YARN, "num_local_experts",
-		"intermediate_size", NULL, NULL, NULL, NULL, NULL},
-	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"qwen2_vl", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"qwen2_vl_text", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"qwen2_5_vl", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"qwen2_5_vl_text", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-	{"qwen3_vl_text", QK_NORM | HEAD_128 | GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL,
-		NULL},
+	{.type = "llama", .traits = GATED_OUTPUT},
+	{.type = "mistral"},
+	{.type = "mixtral", .experts = "num_local_experts", .expert_ffn = "intermediate_size"},
+	{.type = "gpt_oss",
+		.traits = GATED_OUTPUT | EVERY_OTHER_WINDOW | EXPERT_BIAS | YARN,
+		.experts = "num_local_experts",
+		.expert_ffn = "intermediate_size"},
+	{.type = "qwen2", .traits = QKV_BIAS},
+	{.type = "qwen2_vl", .traits = QKV_BIAS},
+	{.type = "qwen2_vl_text", .traits = QKV_BIAS},
+	{.type = "qwen2_5_vl", .traits = QKV_BIAS},
+	{.type = "qwen2_5_vl_text", .traits = QKV_BIAS},
+	{.type = "qwen3_vl_text", .traits = QK_NORM | HEAD_128 | GATED_OUTPUT},
 	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
 		"shared_expert_intermediate_size", NULL, NULL, "decoder_sparse_step"},
-	{"qwen3", QK_NORM | HEAD_128 | GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{.type = "qwen3", .traits = QK_NORM | HEAD_128 | GATED_OUTPUT},
 	{"qwen3_moe", QK_NORM | GATED_OUTPUT, "num_experts", "moe_intermediate_size", NULL,
 		NULL, NULL, NULL, "decoder_sparse_step"},
 	{"qwen3_vl_moe_text", QK_NORM | GATED_OUTPUT, "num_experts", "moe_intermediate_size",
 		NULL, NULL, NULL, NULL, "decoder_sparse_step"},
-	{"deepseek_v2", LATENT | QK_NORM, "n_routed_experts", "moe_intermediate_size",
-		"n_shared_experts", NULL, "first_k_dense_replace", "moe_layer_freq", NULL},
-	{"deepseek_v3", LATENT | QK_NORM | ROUTER_BIAS, "n_routed_experts",
-		"moe_intermediate_size", "n_shared_experts", NULL, "first_k_dense_replace",
-		"moe_layer_freq", NULL},
+	{"deepseek_v2", LATENT | QK_NORM, DEEPSEEK_EXPERTS},
+	{"deepseek_v3", LATENT | QK_NORM | ROUTER_BIAS, DEEPSEEK_EXPERTS},
 };
+
+/* Without model_type: told by gated, norm, bias and the like. */
+static const Family told = {"transformer", GATED_OUTPUT | EVERY_OTHER_WINDOW, DEEPSEEK_EXPERTS};
 
 typedef struct {
 	const char *path;
@@ -98,7 +103,10 @@ static gboolean read_array(PipesimJsonReader *json, Value *value, GError **error
 		if (text == NULL ||
 			!pipesim_parse_count(text, "", 0, PIPESIM_MAX_LAYERS, &number, NULL)) {
 			g_clear_pointer(&value->text, g_free);
-			value->text = g_strdup("[...]");
+			value->text = g_strdup(
+				token == PIPESIM_JSON_STRING && value->numbers->len == 0
+					? pipesim_json_text(json)
+					: "[...]");
 		}
 		if (!pipesim_json_skip(json, token, error))
 			return FALSE;
@@ -278,27 +286,54 @@ static gboolean fail_unknown(const Reader *reader, const Value *type, GError **e
 		missing->str);
 }
 
+/* "DeepseekV3ForCausalLM" is of deepseek_v3. */
+static gboolean is_built_as(const char *name, const char *type)
+{
+	while (*type != '\0')
+		if (*type == '_')
+			type++;
+		else if (*name == '_')
+			name++;
+		else if (g_ascii_tolower(*name++) != *type++)
+			return FALSE;
+	return g_str_has_prefix(name, "For");
+}
+
 static gboolean find_family(Reader *reader, GError **error)
 {
 	const Value *type = look_up(reader, "model_type");
+	const Value *built = look_up(reader, "architectures");
 
-	if (type == NULL || type->type != PIPESIM_JSON_STRING)
-		return pipesim_fail_at(error, reader->path, type != NULL ? type->line : 1,
-			type != NULL ? type->column : 1,
-			"model_type is missing or no string; is this a config.json of a "
-			"model?");
+	if (type != NULL && type->type != PIPESIM_JSON_STRING)
+		return pipesim_fail_at(error, reader->path, type->line, type->column,
+			"model_type is no string; is this a config.json of a model?");
 	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
-		if (strcmp(families[i].type, type->text) == 0)
+		if (type != NULL ? strcmp(families[i].type, type->text) == 0
+				 : built != NULL && built->text != NULL &&
+					   is_built_as(built->text, families[i].type))
 			reader->family = &families[i];
-	return reader->family != NULL || fail_unknown(reader, type, error);
+	if (reader->family == NULL && type != NULL)
+		return fail_unknown(reader, type, error);
+	/* What no default decides: how many matrices an MLP has, and what norms have. */
+	if (reader->family == NULL && look_up(reader, "gated") && look_up(reader, "norm"))
+		reader->family = &told;
+	return reader->family != NULL ||
+	       pipesim_fail_at(error, reader->path, 1, 1,
+		       "model_type is missing, and no architectures say what layers are; add "
+		       "it, such as "
+		       "\"model_type\": \"llama\", or \"gated\": true where MLPs have three "
+		       "matrices and \"norm\": \"rmsnorm\" or \"layernorm\"");
 }
 
 static void read_attention(Reader *reader)
 {
 	PipesimTransformer *model = reader->model;
-	const guint traits = reader->family->traits;
 	const Value *heads = look_up(reader, "num_attention_heads");
-	const gboolean bias = flag(reader, "attention_bias", FALSE);
+	const gboolean open = reader->family == &told;
+	const gboolean latent = open && look_up(reader, "kv_lora_rank") != NULL;
+	const guint traits = reader->family->traits | (latent ? LATENT | QK_NORM : 0);
+	const gboolean bias =
+		flag(reader, "attention_bias", open && flag(reader, "bias", FALSE));
 
 	model->heads = number(reader, "num_attention_heads", 1, PIPESIM_MAX_WIDTH, -1);
 	model->qk_norm = (traits & QK_NORM) != 0;
@@ -364,14 +399,29 @@ static void place_experts(Reader *reader)
 	}
 }
 
-/* A model of a family with experts may have none: their number is null or 0 then. */
+/* What the number of experts is called: as in another family where only that is there. */
+static const char *experts_key(const Reader *reader)
+{
+	static const char *const keys[] = {
+		"num_experts", "n_routed_experts", "num_local_experts"};
+	const char *key = reader->family->experts;
+
+	for (guint i = 0; i < G_N_ELEMENTS(keys) && look_up(reader, key) == NULL; i++)
+		if (!g_hash_table_contains(reader->values, key) && look_up(reader, keys[i]))
+			key = keys[i];
+	return key;
+}
+
+/* A model of a family with experts may have none: their number is null or 0 then, or, without model_type, missing,
+ * and so is how many a token goes to. */
 static gboolean has_experts(const Reader *reader)
 {
-	const char *key = reader->family->experts;
+	const char *key = experts_key(reader);
 	const Value *value = look_up(reader, key);
 
 	if (value == NULL)
-		return !g_hash_table_contains(reader->values, key);
+		return reader->family == &told ? look_up(reader, "num_experts_per_tok") != NULL
+					       : !g_hash_table_contains(reader->values, key);
 	return value->type != PIPESIM_JSON_NUMBER || strcmp(value->text, "0") != 0;
 }
 
@@ -380,7 +430,7 @@ static void read_experts(Reader *reader)
 	const Family *family = reader->family;
 	PipesimTransformer *model = reader->model;
 
-	model->experts = number(reader, family->experts, 1, PIPESIM_MAX_EXPERTS, -1);
+	model->experts = number(reader, experts_key(reader), 1, PIPESIM_MAX_EXPERTS, -1);
 	model->per_token = number(reader, "num_experts_per_tok", 1, PIPESIM_MAX_EXPERTS, -1);
 	if (model->per_token > model->experts)
 		fault(reader, look_up(reader, "num_experts_per_tok"),
@@ -392,7 +442,8 @@ static void read_experts(Reader *reader)
 		model->shared_ffn =
 			number(reader, family->shared_experts, 0, 4096, 0) * model->expert_ffn;
 	if (family->shared_ffn != NULL)
-		model->shared_ffn = number(reader, family->shared_ffn, 0, PIPESIM_MAX_WIDTH, 0);
+		model->shared_ffn = number(
+			reader, family->shared_ffn, 0, PIPESIM_MAX_WIDTH, model->shared_ffn);
 	if (model->shared_ffn > PIPESIM_MAX_WIDTH)
 		fault(reader, look_up(reader, family->shared_experts),
 			"%s: all shared experts together are wider than %" G_GINT64_FORMAT,
@@ -404,6 +455,20 @@ static void read_experts(Reader *reader)
 	model->router_bias = (family->traits & ROUTER_BIAS) != 0;
 	model->shared_gate = (family->traits & SHARED_GATE) != 0 && model->shared_ffn > 0;
 	place_experts(reader);
+}
+
+/* What model_type decides elsewhere. */
+static void read_told(Reader *reader)
+{
+	PipesimTransformer *model = reader->model;
+	const Value *norm = look_up(reader, "norm");
+
+	model->gated = flag(reader, "gated", TRUE);
+	model->layer_norm = g_strcmp0(norm->text, "layernorm") == 0;
+	if (!model->layer_norm && g_strcmp0(norm->text, "rmsnorm") != 0)
+		fault(reader, norm, "norm: rmsnorm or layernorm is expected here");
+	model->ffn_bias = flag(reader, "mlp_bias", flag(reader, "bias", FALSE));
+	model->positions = number(reader, "max_learned_positions", 0, PIPESIM_MAX_WIDTH, 0);
 }
 
 /* The first of @keys, which end with NULL, that the encoder's object has. */
@@ -476,9 +541,14 @@ PipesimTransformer *pipesim_transformer_read_config(
 	model->tied = flag(&reader, "tie_word_embeddings", FALSE);
 	model->ffn_bias =
 		flag(&reader, "mlp_bias", FALSE) || (reader.family->traits & EXPERT_BIAS) != 0;
+	if (reader.family == &told)
+		read_told(&reader);
 	read_attention(&reader);
 	if (reader.family->traits & EVERY_OTHER_WINDOW) {
-		model->window = number(&reader, "sliding_window", 0, PIPESIM_MAX_WIDTH, 0);
+		model->window = number(&reader,
+			reader.family == &told ? "sliding_window_every_other_layer"
+					       : "sliding_window",
+			0, PIPESIM_MAX_WIDTH, 0);
 		model->windowed = model->window > 0 ? (model->layers + 1) / 2 : 0;
 	}
 	if (reader.family->experts != NULL && has_experts(&reader))

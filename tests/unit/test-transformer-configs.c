@@ -249,6 +249,50 @@ START_TEST(refuses_sizes_of_0)
 }
 END_TEST
 
+#define UNTYPED                                                           \
+	"'hidden_size':64,'num_hidden_layers':4,'num_attention_heads':2," \
+	"'intermediate_size':96,'vocab_size':100"
+
+/* Without model_type the class decides, or keys that say what a family does. */
+START_TEST(reads_without_a_type)
+{
+	g_autoptr(PipesimTransformer) qwen =
+		parse("{'architectures':['Qwen2ForCausalLM']," UNTYPED "}", NULL);
+	g_autoptr(PipesimTransformer) told =
+		parse("{'gated':false,'norm':'layernorm','bias':true,"
+		      "'max_learned_positions':32,'sliding_window_every_other_layer':8,"
+		      "'num_local_experts':6,'num_experts_per_tok':2,"
+		      "'moe_intermediate_size':16,'first_k_dense_replace':1," UNTYPED "}",
+			NULL);
+	g_autoptr(PipesimTransformer) latent =
+		parse("{'gated':true,'norm':'rmsnorm','kv_lora_rank':8,'qk_nope_head_dim':16,"
+		      "'qk_rope_head_dim':8,'v_head_dim':16," UNTYPED "}",
+			NULL);
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(qwen->qkv_bias && !qwen->output_bias && qwen->gated);
+	ck_assert(!told->gated && told->layer_norm);
+	ck_assert(told->qkv_bias && told->output_bias && told->ffn_bias);
+	ck_assert(told->positions == 32 && told->window == 8 && told->windowed == 2);
+	ck_assert(told->experts == 6 && told->per_token == 2 && told->expert_ffn == 16);
+	ck_assert(!pipesim_transformer_is_sparse(told, 0));
+	ck_assert(latent->kv_rank == 8 && latent->v_dim == 16 && latent->qk_norm);
+	ck_assert(latent->experts == 0 && latent->gated && !latent->layer_norm);
+	/* What does not decide. */
+	ck_assert(parse("{" UNTYPED ",'norm':'rmsnorm'}", &error) == NULL);
+	ck_assert(strstr(error->message, "model_type is missing") != NULL);
+	g_clear_error(&error);
+	ck_assert(parse("{" UNTYPED ",'architectures':['MambaForCausalLM']}", &error) == NULL);
+	g_clear_error(&error);
+	ck_assert(parse("{" UNTYPED ",'gated':true,'norm':'rmsnorm','num_experts_per_tok':2}",
+			  &error) == NULL);
+	ck_assert(strstr(error->message, "n_routed_experts is missing") != NULL);
+	g_clear_error(&error);
+	ck_assert(parse("{" UNTYPED ",'gated':true,'norm':'batchnorm'}", &error) == NULL);
+	ck_assert(strstr(error->message, "norm: rmsnorm or layernorm") != NULL);
+}
+END_TEST
+
 Suite *transformer_configs_suite(void)
 {
 	Suite *suite = suite_create("transformer-configs");
@@ -257,6 +301,7 @@ Suite *transformer_configs_suite(void)
 	tcase_add_test(tests, counts_published);
 	tcase_add_test(tests, places_experts);
 	tcase_add_test(tests, takes_variants);
+	tcase_add_test(tests, reads_without_a_type);
 	tcase_add_test(tests, refuses_sizes_of_0);
 	suite_add_tcase(suite, tests);
 	return suite;
