@@ -335,7 +335,10 @@ static void add_sharing(Ways *ways, PipesimTraining *training, guint ranks)
 		add_recomputations(ways, training, ranks);
 		return;
 	}
-	for (guint i = 0; i < (training->dp * training->cp > 1 ? 2 : 1); i++) {
+	const gboolean gathers = training->dp * training->cp > 1 &&
+				 (wish->runtime->takes & PIPESIM_ASK_SHARDING);
+
+	for (guint i = 0; i < (gathers ? 2 : 1); i++) {
 		training->zero = fsdp[i];
 		add_recomputations(ways, training, ranks);
 	}
