@@ -84,11 +84,12 @@ static void add_eager_loss(Terms *x)
 }
 
 /* Whether what stands for the gradient of the head, as for those of other weights that add
- * theirs where they are accumulated, stays for the run. */
-static gboolean keeps_head(const PipesimTraining *training)
+ * theirs where they are accumulated, stays for the run: before get_dummy_wgrad() each was new, and
+ * gradients that FSDP shares are not added up in a kernel's epilogue. */
+static gboolean keeps_dummies(const PipesimTraining *training)
 {
 	return training->megatron != PIPESIM_MEGATRON_0_13 && !training->no_dummies &&
-	       !training->eager;
+	       training->zero < PIPESIM_ZERO_2 && !training->eager;
 }
 
 /* What is there while the head and its loss run. */
@@ -103,7 +104,7 @@ static void add_head_transients(Terms *x)
 		[PIPESIM_LOSS_FLOAT] = {10, "10 V T/t"}};
 	const PipesimLoss loss = x->training->loss;
 	const gboolean split = x->training->sequence_parallel;
-	const gboolean kept = keeps_head(x->training);
+	const gboolean kept = keeps_dummies(x->training);
 	const gboolean whole = loss == PIPESIM_LOSS_MEGATRON && !x->eager &&
 			       x->training->megatron == PIPESIM_MEGATRON_0_13;
 
@@ -284,9 +285,7 @@ static PipesimWide layer_dummies(
 	guint n = 0;
 
 	init(&x, model, training);
-	/* Before get_dummy_wgrad() each was new, and gone behind its backward. */
-	if (training->no_dummies || training->megatron == PIPESIM_MEGATRON_0_13 ||
-		(!sparse && !dense))
+	if (!keeps_dummies(training) || (!sparse && !dense))
 		return 0;
 	if (x.rk > 0) {
 		n = add_shape(shapes, n, x.a * (x.dn + x.dr) / x.t, x.rq > 0 ? x.rq : x.h);
@@ -335,5 +334,5 @@ PipesimWide pipesim_terms_dummies(
 		training->eager)
 		return layers;
 	return layers + (training->sequence_parallel ? 2 * x.h * x.T : 0) +
-	       (keeps_head(training) ? 2 * x.V * x.h / x.t : 0);
+	       (keeps_dummies(training) ? 2 * x.V * x.h / x.t : 0);
 }
