@@ -3,9 +3,10 @@
 
     check-plans.py [--seed N] [--seconds N] [--models FOLDER]
 
-A row's command must run and have the row's step and bytes; it fits if these and the reserve are within the memory; and a plan
-of a part of what another searches has no first row that is shorter by more than 1 %. Seeds draw other plans; --models has more
-configurations (config.json). --seconds is processor time of all.
+A row's command must run and have the row's step and bytes; it fits if these and the reserve are within the memory; a plan of a
+part of what another searches has no first row that is shorter by more than 1 %; and what is written for Megatron-LM and
+torchtitan, read again, has the step and bytes of their rows. Seeds draw other plans; --models has more configurations
+(config.json). --seconds is processor time of all.
 """
 
 import argparse
@@ -14,9 +15,12 @@ import io
 import json
 import os
 import random
+import re
 import resource
+import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PIPESIM = os.environ.get("PIPESIM", "pipesim")
@@ -106,6 +110,48 @@ def part_of(rng, words, row):
     return less
 
 
+# Options of a command that a file for a framework says, too.
+SIZES = "--pp -m -s --layout --microbatch-size --tp --dp --cp --ep --expert-tp --sequence-parallel --recompute --zero --seq".split()
+WORDS = "--optimizer --precision --cuda-graph --graphs --dispatcher --tp-overlap --ep-overlap --overlap-grad-reduce --cp-comm --runtime".split()
+NAMED = ("1f1b", "interleaved-1f1b", "zb-v")
+
+
+def less_options(command, said):
+    """The words of a command without its name and options that @said has."""
+    words, kept = shlex.split(command)[1:], []
+    while words:
+        value = 1 if len(words) > 1 and not words[1].startswith("-") else 0
+        if words[0] not in said:
+            kept += words[: 1 + value]
+        words = words[1 + value :]
+    return kept
+
+
+def faults_of_files(words, found):
+    """What is written for frameworks beside their first rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        run([PIPESIM, "plan", *words, "-o", folder])
+        for framework, name in (("megatron", "megatron.txt"), ("torchtitan", "torchtitan.toml")):
+            row = next((row for row in found["best"] if row["for"] == framework), None)
+            path = Path(folder, name)
+            if row is None or not path.exists() or "-vl-" in row["command"] or row["dp"] * row["cp"] == 1:
+                continue
+            if re.search("^# (torchtitan|Megatron-LM) ", path.read_text(), re.M):  # what is not as planned
+                continue
+            if framework == "megatron":
+                path.write_text(f"torchrun --nnodes {found['gpus'] // 8} --nproc-per-node 8 x.py {path.read_text()}")
+            command = less_options(row["command"], SIZES + (WORDS if framework == "megatron" else []))
+            if framework == "torchtitan" and row["schedule"].split(":")[0] not in NAMED:
+                command += ["-s", f"{folder}/schedule.csv"]
+            status, out, error = run([PIPESIM, f"--from-{framework}", str(path), *command, "-f", "csv"])
+            figures = list(csv.DictReader(io.StringIO(out)))[-1] if status in (0, 1) else {"step_ms": "0", "memory_peak_bytes": "0"}
+            if (figures["step_ms"], figures["memory_peak_bytes"]) != (f"{row['step_ms']}", f"{row['peak_bytes']}"):
+                yield (
+                    f"{name} has {figures['step_ms']} ms and {figures['memory_peak_bytes']} bytes, "
+                    f"not {row['step_ms']} and {row['peak_bytes']}: {row['command']}\n{error}"
+                )
+
+
 def check(rng, words):
     """How many rows it has, and what is wrong."""
     found, faults = plan(words), []
@@ -114,6 +160,8 @@ def check(rng, words):
     rows = [(row, kind == "best") for kind in ("best", "near_misses") for row in found[kind]]
     for row, fits in rows:
         faults += [f"{fault}: {row['command']}" for fault in faults_of_row(row, fits, found["memory_bytes"])]
+    if rng.random() < 0.5:
+        faults += faults_of_files(words, found)
     if found["best"] and rng.random() < 0.5:
         row = rng.choice(found["best"])
         first = next(one for one in found["best"] if one["for"] == row["for"])

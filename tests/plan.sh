@@ -1,7 +1,8 @@
 #!/bin/sh
 # The command of every row of a plan runs in a shell, whatever paths are called, and shows the step and the memory
 # that the row has.
-# shellcheck source=tests/lib.sh
+# What --format names is no file.
+# shellcheck disable=SC2094 source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 case $PIPESIM in
 /*) ;;
@@ -18,7 +19,6 @@ column() # NAME: of the CSV on standard input, in its last line
 
 rows() # ARGUMENT...: of pipesim plan
 {
-	# shellcheck disable=SC2094 # an option, not a file
 	pipesim plan "$@" --format json >json 2>error
 	[ $? -le 1 ] || fail "$(cat error): plan $*"
 	sed -n 's/^ *"\(step_ms\|peak_bytes\|command\)": "\{0,1\}\(.*[^",]\)"\{0,1\},*$/\2/p' json |
@@ -110,6 +110,8 @@ if grep -q ' any ' text && [ "$(sed -n 's/^[ =]*[0-9]* *\(any\|megatron\) //p' t
 rows --model mixtral-8x7b --gpus 48 --device h800 --global-batch 96 --framework deepseek --recompute first=2 --cuda-graph --zero 2 -s dualpipev
 # What is reduced within the step is not reduced behind it, too.
 rows --model llama-3-8b --gpus 32 --global-batch 32 --framework torchtitan --pp 1 --tp 4 -s gpipe --zero 3 --dp-bandwidth 20GB/s
+# Stages are gathered within a step only where lists of the runtime say so.
+rows --model llama-3-8b --gpus 8 --memory 80GiB --global-batch 32 --framework torchtitan --runtime async --pp 1 -s 1f1b
 # A near miss that fits only far behind a row of its sizes fits as that.
 rows --model llama-3-70b --gpus 64 --memory 60GB --global-batch 128 --seq 8192 --framework any --tp 4 --pp 16
 if grep -q '"fits": "as 1f1b with micro-batches of 1' json; then pass; else fail "a near miss fits otherwise: $(grep '"fits"' json)"; fi
@@ -176,6 +178,31 @@ for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-blo
 		fail "read again, $step ms instead of $planned: plan $how; $(cat error)"
 	fi
 done
+
+# So is what is written for torchtitan: layouts, micro-batches with and without a pipeline, sharing and recomputation.
+while read -r model how; do
+	rm -rf written
+	# shellcheck disable=SC2086 # words
+	pipesim plan --model $model $how --framework torchtitan -o written >text 2>error || fail "$(cat error): plan $how"
+	command=$(cat written/command.txt)
+	planned=$(eval "$command --format csv" 2>error)
+	costs=$(printf '%s\n' "$command" | sed -n 's/.*\(--shard-bandwidth [^ ]*\).*\(--times [^ ]*\).*/\1 \2/p; t
+		s/.*\(--times [^ ]*\).*/\1/p')
+	# shellcheck disable=SC2086 # words
+	again=$(pipesim --from-torchtitan written/torchtitan.toml --model $model --device h100 $costs --format csv 2>error)
+	for what in step_ms memory_peak_bytes; do
+		if [ -n "$again" ] && [ "$(echo "$again" | column $what)" = "$(echo "$planned" | column $what)" ]; then
+			pass
+		else
+			fail "read again, $(echo "$again" | column $what) instead of $(echo "$planned" | column $what): plan $how; $(cat error)"
+		fi
+	done
+done <<'END'
+mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 -s interleaved-1f1b --pp 2
+llama-3-8b --gpus 8 --memory 60GiB --global-batch 64 --seq 8192 -s 1f1b --tp 1 --cp 1 --recompute selective-op
+llama-3-8b --gpus 8 --memory 80GiB --global-batch 64 -s 1f1b --pp 1 --microbatch-size 4 --zero 3
+llama-3-8b --gpus 16 --memory 80GiB --global-batch 64 -s zb-v --pp 2 --tp 2 --recompute full
+END
 
 # However much there is to say, the table and what stands below it keep to a page.
 for wide in "deepseek-v3 --gpus 64 --tp 2 --pp 8 --memory 300GiB --seq 32768 --microbatch-size 1" \

@@ -42,6 +42,10 @@ static void append_megatron_sizes(
 		g_string_append_printf(out,
 			" --context-parallel-size %" G_GINT64_FORMAT " --cp-comm-type %s",
 			training->cp, training->cp_all_to_all ? "a2a" : "p2p");
+	/* As they are counted here; a model's own arguments may say neither. */
+	if (plan->wish.model->experts > 0)
+		g_string_append_printf(out, " --moe-grouped-gemm%s",
+			training->unfused_permutation ? "" : " --moe-permute-fusion");
 	/* Without the last experts take the TP of attention. */
 	if (plan->wish.model->experts > 0 && (training->ep > 1 || training->tp > 1))
 		g_string_append_printf(out,
@@ -90,7 +94,8 @@ static void append_megatron_precision(const PipesimTraining *training, GString *
 		{zero != PIPESIM_ZERO_0, " --use-distributed-optimizer"},
 		{fsdp, " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads"},
 		{zero == PIPESIM_ZERO_3, "_params"},
-		{fsdp, " --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor"},
+		{fsdp || training->no_dummies, " --no-gradient-accumulation-fusion"},
+		{fsdp, " --ckpt-format fsdp_dtensor"},
 		{training->overlap, " --overlap-grad-reduce"},
 		{training->overlap && zero != PIPESIM_ZERO_0, " --overlap-param-gather"},
 		{training->tp_overlap && training->tp > 1, " --tp-comm-overlap"},
@@ -122,6 +127,10 @@ void pipesim_plan_megatron(
 		g_string_append(out,
 			"# The first stage also has the encoder, of which Megatron-LM "
 			"itself knows nothing: flags of the decoder\n");
+	if (training->zero >= PIPESIM_ZERO_FSDP)
+		g_string_append(out,
+			"# Megatron-LM shares no parameters that stay gathered in a step: its "
+			"distributed optimizer comes nearest\n");
 	append_megatron_sizes(plan, candidate, out);
 	append_megatron_precision(training, out);
 	append_graphs(training, plan->wish.model->experts > 0, out);
@@ -177,6 +186,9 @@ static void append_limits(
 		(training->zero == PIPESIM_ZERO_1 || training->zero == PIPESIM_ZERO_2))
 		g_string_append(out, "# torchtitan has FSDP: it comes nearest to the ZeRO "
 				     "planned for where parameters stay gathered in a step\n");
+	if (training->zero == PIPESIM_ZERO_FSDP)
+		g_string_append(out, "# torchtitan reduces gradients in FP32: plan with --zero "
+				     "fsdp-fp32\n");
 	if (plan->wish.model->experts > 0 && training->ep < training->tp)
 		g_string_append(out, "# a torchtitan of late 2026 wants at least as much "
 				     "expert as tensor parallelism\n");
@@ -261,7 +273,8 @@ void pipesim_plan_torchtitan(
 		"local_batch_size = %" G_GINT64_FORMAT "\n"
 		"global_batch_size = %" G_GINT64_FORMAT "\n\n"
 		"[parallelism]\n",
-		training->seq, training->microbatch * candidate->microbatches,
+		training->seq,
+		training->microbatch * (candidate->ranks > 1 ? candidate->microbatches : 1),
 		plan->wish.batch);
 	append_parallelism(plan, candidate, "", out);
 	g_string_append_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",

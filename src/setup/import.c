@@ -460,6 +460,53 @@ static void read_megatron(Reading *reading)
 
 #define PARALLEL "parallelism."
 
+/* Lists of modules as the letters of a layout, and how many stages these are; 0: there are none that can be read. */
+static guint64 read_modules(Reading *reading)
+{
+	const char *name = PARALLEL "module_fqns_per_model_part";
+	const char *lists = value_of(reading, name);
+	g_auto(GStrv) parts = g_strsplit(lists != NULL ? lists : "", "]", -1);
+	g_autoptr(GString) letters = g_string_new(NULL);
+	guint64 stages = 0;
+
+	for (guint i = 0; parts[i] != NULL && strchr(parts[i], '[') != NULL; i++) {
+		guint layers = 0;
+
+		for (const char *at = parts[i]; (at = strstr(at, "layers.")) != NULL; at++)
+			layers++;
+		g_string_append(letters, stages++ > 0 ? "|" : "");
+		g_string_append(letters, strstr(parts[i], "tok_embeddings") ? "E" : "");
+		if (layers > 0)
+			g_string_append_printf(letters, "t*%u", layers);
+		if (strstr(parts[i], "lm_head") || strstr(parts[i], "output"))
+			g_string_append_c(letters, 'L');
+	}
+	/* Whole lists alone: one that goes on in another line is not there. */
+	if (lists != NULL && !g_str_has_suffix(lists, "]]")) {
+		g_ptr_array_add(reading->import->notes,
+			g_strdup("module_fqns_per_model_part is read where it is one line: "
+				 "give --layout"));
+		return 0;
+	}
+	if (stages > 0)
+		set(reading, PIPESIM_SET_LAYOUT, name, letters->str);
+	return stages;
+}
+
+/* Whose parameters are shared, and whether they are gathered for each forward. */
+static const char *sharding_of(Reading *reading, gboolean alone, gboolean pipelined)
+{
+	const char *again = value_of(reading, PARALLEL "fsdp_reshard_after_forward");
+	const gboolean narrow = is(reading, "training.mixed_precision_reduce", "bfloat16");
+
+	if (alone)
+		return "0";
+	/* By default where there is no pipeline. */
+	if (g_strcmp0(again, "always") == 0 || (!pipelined && g_strcmp0(again, "never") != 0))
+		return "3";
+	return narrow ? "fsdp" : "fsdp-fp32";
+}
+
 static void read_torchtitan(Reading *reading)
 {
 	static const Same same[] = {{PARALLEL "tensor_parallel_degree", PIPESIM_SET_TP, NULL},
@@ -476,11 +523,20 @@ static void read_torchtitan(Reading *reading)
 		   *flavor = value_of(reading, "model.flavor");
 	const guint64 pp = number(reading, PARALLEL "pipeline_parallel_degree", 1);
 	const guint64 tp = number(reading, PARALLEL "tensor_parallel_degree", 1);
-	const guint64 size = number(reading, PARALLEL "pipeline_parallel_microbatch_size", 1);
 	const guint64 copies = number(reading, PARALLEL "data_parallel_replicate_degree", 1);
 	const gboolean all = is(reading, PARALLEL "data_parallel_shard_degree", "-1");
 	const guint64 shards =
 		all ? 1 : number(reading, PARALLEL "data_parallel_shard_degree", 1);
+	const guint64 stages = pp > 1 ? read_modules(reading) : 0;
+	const guint64 dp = MAX(shards, 1) * MAX(copies, 1);
+	const guint64 local = number(reading, "training.local_batch_size", 0);
+	const guint64 batch = is(reading, "training.global_batch_size", "-1")
+				      ? 0
+				      : number(reading, "training.global_batch_size", 0);
+	/* Without a pipeline all of a rank's sequences are one micro-batch, and a step is as many of these as there are. */
+	const guint64 size =
+		pp > 1 ? number(reading, PARALLEL "pipeline_parallel_microbatch_size", 1)
+		       : MAX(local, 1);
 
 	read_same(reading, same, G_N_ELEMENTS(same));
 	set_number(reading, PIPESIM_SET_PP, PARALLEL "pipeline_parallel_degree", pp);
@@ -490,24 +546,36 @@ static void read_torchtitan(Reading *reading)
 	set(reading, PIPESIM_SET_MODULES, NULL, "pytorch");
 	set_number(reading, PIPESIM_SET_MICROBATCH_SIZE,
 		PARALLEL "pipeline_parallel_microbatch_size", size);
-	set_microbatches(reading, "training.local_batch_size",
-		number(reading, "training.local_batch_size", 0), size, 1);
+	if (pp > 1 || batch == 0)
+		set_microbatches(reading, "training.local_batch_size", local, size, 1);
+	else
+		set_microbatches(reading, "training.global_batch_size", batch, size, dp);
+	if (pp > 1 && batch > local * dp)
+		g_ptr_array_add(reading->import->notes,
+			g_strdup("global_batch_size is of several pipelines one after the "
+				 "other, of which one is taken"));
 	if (tp > 1)
 		set(reading, PIPESIM_SET_SEQUENCE_PARALLEL, NULL, "");
 	if (all)
 		g_ptr_array_add(reading->import->notes,
 			g_strdup("data_parallel_shard_degree -1 is what GPUs are left: 1 is "
 				 "taken; give --dp"));
-	set_number(reading, PIPESIM_SET_DP, NULL, MAX(shards, 1) * MAX(copies, 1));
+	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set(reading, PIPESIM_SET_ZERO, PARALLEL "fsdp_reshard_after_forward",
-		shards <= 1 && !all                                            ? "0"
-		: is(reading, PARALLEL "fsdp_reshard_after_forward", "always") ? "3"
-									       : "fsdp");
+		sharding_of(reading, shards <= 1 && !all, pp > 1));
+	if (stages > 0 && schedule != NULL && strstr(schedule, "nterleaved") != NULL)
+		set_number(reading, PIPESIM_SET_CHUNKS, PARALLEL "module_fqns_per_model_part",
+			MAX(stages / MAX(pp, 1), 1));
+	if (has(reading, PARALLEL "pipeline_parallel_schedule_csv"))
+		g_ptr_array_add(reading->import->notes,
+			g_strdup("pipeline_parallel_schedule_csv has the order that torchtitan "
+				 "runs; where the schedule beside it is another, give the file "
+				 "to --schedule"));
 	if (is(reading, "activation_checkpoint.mode", "full"))
 		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode", "full");
 	else if (is(reading, "activation_checkpoint.mode", "selective") &&
 		 is(reading, "activation_checkpoint.selective_ac_option", "op") &&
-		 g_strcmp0(name, "llama3") == 0)
+		 (name == NULL || strcmp(name, "llama3") == 0))
 		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode",
 			"selective-op");
 	else if (is(reading, "activation_checkpoint.mode", "selective"))
