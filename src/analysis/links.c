@@ -1,12 +1,7 @@
 /* What the links do to a step. */
 #include "analysis/parts.h"
 
-static int by_id(gconstpointer a, gconstpointer b)
-{
-	const PipesimLinkUse *x = a, *y = b;
-
-	return pipesim_compare(x->id, y->id);
-}
+PIPESIM_COMPARE(by_id, PipesimLinkUse, pipesim_by(id))
 
 /* The makespan of the same step with @flags; -1 with @error. */
 static gint64 makespan_with(const PipesimStep *step, guint flags, GError **error)

@@ -45,6 +45,26 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))
 
+/** PIPESIM_COMPARE: defines the function @name, for qsort() and g_array_sort(): of two elements of @type by @order, an
+ * expression with @x and @y; PIPESIM_COMPARE_OF: the same of pointers to them, for g_ptr_array_sort(). */
+#define PIPESIM_COMPARE(name, type, order)                \
+	static int name(gconstpointer a, gconstpointer b) \
+	{                                                 \
+		const type *x = a, *y = b;                \
+                                                          \
+		return order;                             \
+	}
+#define PIPESIM_COMPARE_OF(name, type, order)                                          \
+	static int name(gconstpointer a, gconstpointer b)                              \
+	{                                                                              \
+		const type *x = *(const type *const *)a, *y = *(const type *const *)b; \
+                                                                                       \
+		return order;                                                          \
+	}
+
+/** pipesim_by: there, the order of a member of both. */
+#define pipesim_by(member) pipesim_compare(x->member, y->member)
+
 /** pipesim_compare_int64: for qsort(), of gint64 in ascending order. */
 static inline int pipesim_compare_int64(const void *a, const void *b)
 {

@@ -141,10 +141,7 @@ static gboolean search(
 	return TRUE;
 }
 
-static int compare_tries(gconstpointer a, gconstpointer b)
-{
-	return pipesim_compare(((const Try *)a)->makespan, ((const Try *)b)->makespan);
-}
+PIPESIM_COMPARE(compare_tries, Try, pipesim_by(makespan))
 
 /* Each number of micro-batches in each of @choices; none: FALSE. */
 static gboolean search_all(PipesimOrdered *packed, const GPtrArray *choices, guint64 moves,

@@ -188,14 +188,10 @@ gboolean pipesim_find_rules(PipesimDoctor *doctor, GError **error)
 
 /* Other schedules ------------------------------------------------------------------------- */
 
-static int compare_others(gconstpointer a, gconstpointer b)
-{
-	const PipesimOther *x = a, *y = b;
-
-	if (x->makespan < 0 || y->makespan < 0)
-		return (x->makespan < 0) - (y->makespan < 0);
-	return pipesim_compare(x->makespan, y->makespan);
-}
+/* Those without one come last. */
+PIPESIM_COMPARE(compare_others, PipesimOther,
+	x->makespan < 0 || y->makespan < 0 ? (x->makespan < 0) - (y->makespan < 0)
+					   : pipesim_by(makespan))
 
 /* Stages as long as on a rank of usual speed, and how slow each rank was against that. */
 static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)

@@ -325,13 +325,9 @@ static void find_causes(PipesimDoctor *doctor)
 
 /* Losses of single ops -------------------------------------------------------------------- */
 
-static gint compare_losses(gconstpointer a, gconstpointer b)
-{
-	const PipesimOpLoss *x = a, *y = b;
-
-	return pipesim_compare(y->step, x->step) ?: pipesim_compare(y->ns, x->ns) ?:
-		pipesim_compare(x->op, y->op) ?: pipesim_compare(x->cause, y->cause);
-}
+PIPESIM_COMPARE(compare_losses, PipesimOpLoss,
+	pipesim_compare(y->step, x->step) ?: pipesim_compare(y->ns, x->ns) ?: pipesim_by(op)
+		?: pipesim_by(cause))
 
 /* Those that the step would gain most without, of those that are longest. */
 static void find_losses(PipesimDoctor *doctor)

@@ -3,12 +3,7 @@
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
-static gint compare_samples(gconstpointer a, gconstpointer b)
-{
-	const PipesimSample *x = a, *y = b;
-
-	return pipesim_compare(x->group, y->group) ?: pipesim_compare(x->value, y->value);
-}
+PIPESIM_COMPARE(compare_samples, PipesimSample, pipesim_by(group) ?: pipesim_by(value))
 
 /* @faster: of two in the middle the shorter one. */
 static void find_medians(GArray *samples, gboolean faster, gint64 *out)

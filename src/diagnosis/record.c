@@ -142,15 +142,10 @@ static gboolean set_origin(Building *building, GError **error)
 	return TRUE;
 }
 
-static gint compare_found(gconstpointer a, gconstpointer b)
-{
-	const Found *x = a, *y = b;
-
-	/* What takes no time comes where it was issued. */
-	return pipesim_compare(x->number, y->number) ?:
-		pipesim_compare(x->replica, y->replica) ?: pipesim_compare(x->rank, y->rank) ?:
-		pipesim_compare(x->op.start, y->op.start) ?: pipesim_compare(x->order, y->order);
-}
+/* What takes no time comes where it was issued. */
+PIPESIM_COMPARE(compare_found, Found,
+	pipesim_by(number) ?: pipesim_by(replica) ?: pipesim_by(rank) ?: pipesim_by(op.start)
+		?: pipesim_by(order))
 
 /* Pipelines -------------------------------------------------------------------------------- */
 
@@ -352,13 +347,7 @@ typedef struct {
 	guint32 pipeline, rank;
 } FoundSpan;
 
-static gint compare_spans(gconstpointer a, gconstpointer b)
-{
-	const FoundSpan *x = a, *y = b;
-
-	return pipesim_compare(x->pipeline, y->pipeline) ?: pipesim_compare(x->rank, y->rank) ?:
-		pipesim_compare(x->span.start, y->span.start);
-}
+PIPESIM_COMPARE(compare_spans, FoundSpan, pipesim_by(pipeline) ?: pipesim_by(rank) ?: pipesim_by(span.start))
 
 /* When the first of its ops on @rank began. */
 static gint64 began_at(const PipesimRecordPipeline *pipeline, guint rank)

@@ -136,19 +136,9 @@ typedef struct {
 	guint trace;
 } Paced;
 
-static gint compare_sizes(gconstpointer a, gconstpointer b)
-{
-	const Paced *x = a, *y = b;
+PIPESIM_COMPARE(compare_sizes, Paced, strcmp(x->name, y->name) ?: pipesim_by(took))
 
-	return strcmp(x->name, y->name) ?: pipesim_compare(x->took, y->took);
-}
-
-static gint compare_stretches(gconstpointer a, gconstpointer b)
-{
-	const Paced *x = a, *y = b;
-
-	return pipesim_compare(x->trace, y->trace) ?: pipesim_compare(x->stretch, y->stretch);
-}
+PIPESIM_COMPARE(compare_stretches, Paced, pipesim_by(trace) ?: pipesim_by(stretch))
 
 /* Of each size of each kernel the usual time; 0 where it tells nothing. Sorts @all by it. */
 static void find_usual(GArray *all)

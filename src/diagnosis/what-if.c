@@ -479,12 +479,7 @@ static double run_all(Graph *graph, const Choice *choice)
 
 /* Figures ---------------------------------------------------------------------------------- */
 
-static gint compare_kinds(gconstpointer a, gconstpointer b)
-{
-	const PipesimWhatIfKind *x = a, *y = b;
-
-	return pipesim_compare(y->slowdown, x->slowdown);
-}
+PIPESIM_COMPARE(compare_kinds, PipesimWhatIfKind, pipesim_compare(y->slowdown, x->slowdown))
 
 static void find_parts(Graph *graph, double ideal, PipesimWhatIf *out)
 {

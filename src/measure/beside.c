@@ -66,16 +66,9 @@ gint64 pipesim_beside_covered(const GArray *messages, gint64 start, gint64 end)
 
 /* Ops --------------------------------------------------------------------------------------- */
 
-static gint compare_ops(gconstpointer a, gconstpointer b)
-{
-	const Op *x = a, *y = b;
-	const PipesimMeasured *of_x = &x->row->what, *of_y = &y->row->what;
-
-	return pipesim_compare(of_x->phase, of_y->phase) ?:
-		pipesim_compare(x->trace, y->trace) ?:
-		pipesim_compare(of_x->stage, of_y->stage) ?:
-		pipesim_compare(of_x->b_stage, of_y->b_stage);
-}
+PIPESIM_COMPARE(compare_ops, Op,
+	pipesim_by(row->what.phase) ?: pipesim_by(trace) ?: pipesim_by(row->what.stage)
+		?: pipesim_by(row->what.b_stage))
 
 static GArray *list_ops(PipesimTrace *const *traces, guint n)
 {

@@ -157,14 +157,8 @@ static gboolean check_layer(const Calibrating *c, GError **error)
 	return TRUE;
 }
 
-static gint compare_phases(gconstpointer a, gconstpointer b)
-{
-	const PipesimTraceGroup *x = *(PipesimTraceGroup *const *)a;
-	const PipesimTraceGroup *y = *(PipesimTraceGroup *const *)b;
-
-	return pipesim_compare(x->what.phase, y->what.phase)
-		       ?: strcmp(x->what.chunk, y->what.chunk);
-}
+PIPESIM_COMPARE_OF(compare_phases, PipesimTraceGroup,
+	pipesim_by(what.phase) ?: strcmp(x->what.chunk, y->what.chunk))
 
 /* @inside collects the names of what was measured only beside the other half of a pair. */
 static gboolean choose_component(

@@ -16,13 +16,7 @@ static PipesimRepetition *repetition_at(const GArray *repetitions, guint i)
 	return &g_array_index(repetitions, PipesimRepetition, i);
 }
 
-static gint compare_repeated(gconstpointer a, gconstpointer b)
-{
-	const PipesimRepetition *x = *(PipesimRepetition *const *)a;
-	const PipesimRepetition *y = *(PipesimRepetition *const *)b;
-
-	return pipesim_compare(x->origin, y->origin) ?: pipesim_compare(x->rows, y->rows);
-}
+PIPESIM_COMPARE_OF(compare_repeated, PipesimRepetition, pipesim_by(origin) ?: pipesim_by(rows))
 
 /* Of each rank of each trace, whose shares of a batch differ: its own most frequent number of
  * rows; all of them where they do not differ or differ by chance. */

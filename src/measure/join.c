@@ -38,12 +38,7 @@ static gint compare_stages(const GArray *a, const GArray *b)
 	return pipesim_compare(a->len, b->len);
 }
 
-static gint compare_files(gconstpointer a, gconstpointer b)
-{
-	const File *x = a, *y = b;
-
-	return compare_stages(x->stages, y->stages) ?: pipesim_compare(x->rank, y->rank);
-}
+PIPESIM_COMPARE(compare_files, File, compare_stages(x->stages, y->stages) ?: pipesim_by(rank))
 
 /* What ops @trace has, into @file. FALSE where they are not of one rank that is known, and
  * stages. */
@@ -310,21 +305,10 @@ static gboolean join_trace(
 	return TRUE;
 }
 
-static gint compare_held(gconstpointer a, gconstpointer b)
-{
-	const PipesimStagePlace *x = a, *y = b;
-
-	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->stage, y->stage);
-}
+PIPESIM_COMPARE(compare_held, PipesimStagePlace, pipesim_by(rank) ?: pipesim_by(stage))
 
 /* Of copies the one that runs the first micro-batches comes first, as schedule files have it. */
-static gint compare_copies(gconstpointer a, gconstpointer b)
-{
-	const PipesimStagePlace *x = a, *y = b;
-
-	return pipesim_compare(x->rank, y->rank) ?: pipesim_compare(x->first, y->first) ?:
-		pipesim_compare(x->stage, y->stage);
-}
+PIPESIM_COMPARE(compare_copies, PipesimStagePlace, pipesim_by(rank) ?: pipesim_by(first) ?: pipesim_by(stage))
 
 /* Stages of a rank, copies, and ranks. */
 static void count(PipesimJoined *out)

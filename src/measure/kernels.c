@@ -16,30 +16,11 @@ static gint compare_names(const PipesimRan *x, const PipesimRan *y)
 	return x->name != y->name ? strcmp(x->name, y->name) : 0;
 }
 
-static gint compare_in_ops(gconstpointer a, gconstpointer b)
-{
-	const PipesimRan *x = a, *y = b;
+PIPESIM_COMPARE(compare_in_ops, PipesimRan, pipesim_by(op) ?: compare_names(x, y) ?: pipesim_by(start))
 
-	return pipesim_compare(x->op, y->op)
-		       ?: compare_names(x, y)
-		       ?: pipesim_compare(x->start, y->start);
-}
+PIPESIM_COMPARE(compare_roles, PipesimRan, pipesim_by(role) ?: pipesim_by(took))
 
-static gint compare_roles(gconstpointer a, gconstpointer b)
-{
-	const PipesimRan *x = a, *y = b;
-
-	return pipesim_compare(x->role, y->role) ?: pipesim_compare(x->took, y->took);
-}
-
-static gint compare_sizes(gconstpointer a, gconstpointer b)
-{
-	const PipesimRan *x = a, *y = b;
-
-	return compare_names(x, y)
-		       ?: pipesim_compare(x->phase, y->phase)
-		       ?: pipesim_compare(x->usual, y->usual);
-}
+PIPESIM_COMPARE(compare_sizes, PipesimRan, compare_names(x, y) ?: pipesim_by(phase) ?: pipesim_by(usual))
 
 static guint64 mix(guint64 x)
 {

@@ -9,20 +9,9 @@ typedef struct {
 	guint32 kind, trace, number;
 } Seen;
 
-static gint compare_kinds(gconstpointer a, gconstpointer b)
-{
-	const Seen *x = a, *y = b;
+PIPESIM_COMPARE(compare_kinds, Seen, pipesim_by(kind) ?: pipesim_by(number) ?: pipesim_by(trace))
 
-	return pipesim_compare(x->kind, y->kind) ?: pipesim_compare(x->number, y->number) ?:
-		pipesim_compare(x->trace, y->trace);
-}
-
-static gint compare_starts(gconstpointer a, gconstpointer b)
-{
-	const PipesimTraceCollective *x = a, *y = b;
-
-	return pipesim_compare(x->start, y->start);
-}
+PIPESIM_COMPARE(compare_starts, PipesimTraceCollective, pipesim_by(start))
 
 /* All of them, by kind and then by number. */
 static GArray *list(PipesimTrace *const *traces, guint n)
@@ -101,13 +90,7 @@ static PipesimTraceRow *op_of(const GPtrArray *rows, gint64 start)
 	return row != NULL && start < row->start + row->duration ? row : NULL;
 }
 
-static gint compare_rows(gconstpointer a, gconstpointer b)
-{
-	const PipesimTraceRow *x = *(PipesimTraceRow *const *)a,
-			      *y = *(PipesimTraceRow *const *)b;
-
-	return pipesim_compare(x->start, y->start);
-}
+PIPESIM_COMPARE_OF(compare_rows, PipesimTraceRow, pipesim_by(start))
 
 /* The ops of @trace by start; for g_ptr_array_unref(). */
 static GPtrArray *list_ops(const PipesimTrace *trace)

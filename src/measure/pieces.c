@@ -12,13 +12,7 @@ typedef struct {
 	const PipesimEvent *activity;
 } Launched;
 
-static gint compare_launched(gconstpointer a, gconstpointer b)
-{
-	const Launched *x = a, *y = b;
-
-	return pipesim_compare(x->at, y->at)
-		       ?: pipesim_compare(x->activity->start, y->activity->start);
-}
+PIPESIM_COMPARE(compare_launched, Launched, pipesim_by(at) ?: pipesim_by(activity->start))
 
 /* What was launched, in that order. */
 static GArray *list_launched(const PipesimProfile *profile)

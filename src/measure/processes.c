@@ -34,13 +34,8 @@ static gboolean on_gpu(PipesimEventKind kind)
 
 /* A CPU alone -------------------------------------------------------------------------------- */
 
-static gint compare_operators(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	return pipesim_compare(x->thread, y->thread) ?: pipesim_compare(x->start, y->start) ?:
-		pipesim_compare(y->end, x->end);
-}
+PIPESIM_COMPARE(compare_operators, PipesimEvent,
+	pipesim_by(thread) ?: pipesim_by(start) ?: pipesim_compare(y->end, x->end))
 
 /* Adds @event as an activity of @stream that @thread launched when it began. */
 static void add_activity(
@@ -164,13 +159,7 @@ static gint64 only_number(const char *text)
 								      : PIPESIM_UNKNOWN;
 }
 
-static gint compare_launches(gconstpointer a, gconstpointer b)
-{
-	const PipesimEvent *x = a, *y = b;
-
-	return pipesim_compare(x->correlation, y->correlation)
-		       ?: pipesim_compare(x->process, y->process);
-}
+PIPESIM_COMPARE(compare_launches, PipesimEvent, pipesim_by(correlation) ?: pipesim_by(process))
 
 /* Counts in @matched, host by host, those that may have launched @activity; how many they are. */
 static guint match(const GArray *launches, const PipesimEvent *activity, guint32 *matched)
@@ -447,20 +436,10 @@ static Standing standing_of(PipesimTrace *trace)
 	return standing;
 }
 
-static gint compare_standing(gconstpointer a, gconstpointer b)
-{
-	const Standing *x = a, *y = b;
-
-	return pipesim_compare(x->stage, y->stage) ?: pipesim_compare(x->start, y->start);
-}
+PIPESIM_COMPARE(compare_standing, Standing, pipesim_by(stage) ?: pipesim_by(start))
 
 /* As nodes are numbered, whatever order they were given in: node10.sqlite behind node9.sqlite. */
-static gint compare_paths(gconstpointer a, gconstpointer b)
-{
-	const Standing *x = a, *y = b;
-
-	return strverscmp(x->trace->path, y->trace->path);
-}
+PIPESIM_COMPARE(compare_paths, Standing, strverscmp(x->trace->path, y->trace->path))
 
 /* An empty trace of a rank, with what all have in common in @trace. */
 static PipesimTrace *new_trace(const PipesimTrace *trace, gboolean alone)

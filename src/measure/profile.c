@@ -61,12 +61,7 @@ void pipesim_profile_free(PipesimProfile *profile)
 	g_free(profile);
 }
 
-static gint compare_moments(gconstpointer a, gconstpointer b)
-{
-	const Moment *x = a, *y = b;
-
-	return pipesim_compare(x->time, y->time) ?: pipesim_compare(x->index, y->index);
-}
+PIPESIM_COMPARE(compare_moments, Moment, pipesim_by(time) ?: pipesim_by(index))
 
 static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
 {

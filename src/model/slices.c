@@ -140,10 +140,7 @@ typedef struct {
 	gsize at;
 } Place;
 
-static int compare_slices(gconstpointer a, gconstpointer b)
-{
-	return (int)((const Place *)a)->slice - (int)((const Place *)b)->slice;
-}
+PIPESIM_COMPARE(compare_slices, Place, pipesim_by(slice))
 
 /* What @rank forwards, or runs @back, at @step: the same as its neighbour a step before. */
 static Place place_at(

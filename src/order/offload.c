@@ -95,10 +95,7 @@ static void go(Slots *slots, gint64 time, gint64 period, gboolean back)
 	slots->slot += back ? -2 * n : 2 * n;
 }
 
-static int compare_slots(gconstpointer a, gconstpointer b)
-{
-	return pipesim_compare(((const Copy *)a)->slot, ((const Copy *)b)->slot);
-}
+PIPESIM_COMPARE(compare_slots, Copy, pipesim_by(slot))
 
 /* The copies of @rank, whose slots begin at @time, into @copies. */
 static gboolean find_slots(
@@ -171,13 +168,7 @@ static void hurry(const Planner *x, GArray *const of[2])
 	}
 }
 
-static int compare_starts(gconstpointer a, gconstpointer b)
-{
-	const Copy *x = a, *y = b;
-
-	return x->start != y->start ? pipesim_compare(x->start, y->start)
-				    : pipesim_compare(x->op, y->op);
-}
+PIPESIM_COMPARE(compare_starts, Copy, pipesim_by(start) ?: pipesim_by(op))
 
 /* The copies of @rank, one after the other on each engine: begun where they are wanted, and a copy out waited for
  * once it is planned to end, at the latest where it is to come back. */
@@ -206,13 +197,7 @@ static void find_copies(const Planner *x, guint rank, GArray *copies)
 }
 
 /* What stands at one moment, in the order of kinds. */
-static int compare_entries(gconstpointer a, gconstpointer b)
-{
-	const Entry *x = a, *y = b;
-
-	return x->time != y->time ? pipesim_compare(x->time, y->time)
-				  : (int)x->op.kind - (int)y->op.kind;
-}
+PIPESIM_COMPARE(compare_entries, Entry, pipesim_by(time) ?: pipesim_by(op.kind))
 
 static void add(GArray *entries, const PipesimOp *of, guint kind, gint64 time)
 {

@@ -207,22 +207,10 @@ static void clear_transfers(Transfers *transfers)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Transfers, clear_transfers)
 
-static int compare_starts(const void *a, const void *b)
-{
-	const Transfer *x = a, *y = b;
+PIPESIM_COMPARE(compare_starts, Transfer,
+	pipesim_by(start) ?: pipesim_by(message.from) ?: pipesim_by(message.backward))
 
-	return pipesim_compare(x->start, y->start) ?:
-		pipesim_compare(x->message.from, y->message.from) ?:
-		pipesim_compare(x->message.backward, y->message.backward);
-}
-
-static int compare_ends(const void *a, const void *b)
-{
-	const Transfer *x = *(const Transfer *const *)a;
-	const Transfer *y = *(const Transfer *const *)b;
-
-	return pipesim_compare(x->end, y->end) ?: pipesim_compare(x, y);
-}
+PIPESIM_COMPARE_OF(compare_ends, Transfer, pipesim_by(end) ?: pipesim_compare(x, y))
 
 static gboolean find_transfers(
 	const PipesimRun *run, guint rank, Way way, Transfers *transfers, GError **error)

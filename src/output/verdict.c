@@ -136,12 +136,7 @@ static gboolean join(const Verdict *v, const Row *row)
 	return FALSE;
 }
 
-static int by_step(gconstpointer a, gconstpointer b)
-{
-	const Row *x = *(Row *const *)a, *y = *(Row *const *)b;
-
-	return pipesim_compare(x->step, y->step);
-}
+PIPESIM_COMPARE_OF(by_step, Row, pipesim_by(step))
 
 /* Fills the rows that are shown, from those that exist and fit, if any do. */
 static void choose_rows(Verdict *v)

@@ -3,13 +3,7 @@
 
 #define MAX_PROMPTS 1000000
 
-static int by_arrival(gconstpointer a, gconstpointer b)
-{
-	const gint64 one = ((const PipesimPrompt *)a)->arrival;
-	const gint64 other = ((const PipesimPrompt *)b)->arrival;
-
-	return (one > other) - (one < other);
-}
+PIPESIM_COMPARE(by_arrival, PipesimPrompt, pipesim_by(arrival))
 
 static gboolean read_prompt(
 	PipesimCsv *csv, const PipesimCsvRecord *record, GArray *prompts, GError **error)

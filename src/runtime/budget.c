@@ -115,12 +115,7 @@ static guint32 collect(Graph *graph, guint32 node, gboolean back, guint32 most, 
 	return n;
 }
 
-static int compare_places(gconstpointer a, gconstpointer b)
-{
-	const guint32 x = *(const guint32 *)a, y = *(const guint32 *)b;
-
-	return (x > y) - (x < y);
-}
+PIPESIM_COMPARE(compare_places, guint32, pipesim_compare(*x, *y))
 
 /* @receive comes before @send from now on, from which no path leads there. */
 static void put_before(Graph *graph, guint32 receive, guint32 send)

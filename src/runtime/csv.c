@@ -202,13 +202,7 @@ typedef struct {
 	guint32 first; /* PIPESIM_NO_OP: no forward */
 } Place;
 
-static gint compare_places(gconstpointer a, gconstpointer b)
-{
-	const Place *x = a, *y = b;
-
-	return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
-				    : (x->stage > y->stage) - (x->stage < y->stage);
-}
+PIPESIM_COMPARE(compare_places, Place, pipesim_by(first) ?: pipesim_by(stage))
 
 /* Adds the places of one rank; @slot is zero for every stage before and after. */
 static void find_places_of_rank(

@@ -298,12 +298,7 @@ typedef struct {
 	const char *text, *list;
 } Logged;
 
-static gint compare_ranks(gconstpointer a, gconstpointer b)
-{
-	const Logged *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
+PIPESIM_COMPARE(compare_ranks, Logged, pipesim_by(rank))
 
 /* Where in @line a list of ops of a rank begins; NULL: it is no such line. */
 static const char *find_list(const char *line, guint64 *rank)

@@ -47,10 +47,7 @@ gboolean pipesim_setup_is_path(const char *name)
 	       g_str_has_suffix(name, ".ini") || g_str_has_suffix(name, ".json");
 }
 
-static int compare_names(gconstpointer a, gconstpointer b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+PIPESIM_COMPARE_OF(compare_names, char, strcmp(x, y))
 
 /* "deepseek-v3, gpt-3-175b": what @folder has. */
 static char *list_shipped(const char *folder)
