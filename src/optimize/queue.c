@@ -22,7 +22,7 @@ typedef struct {
 	Path free, idle;
 } Ends;
 
-/* Where the ranks stand; followed by how many of each code have been taken, and one more that is never reached, and in
+/* Where the ranks stand, and one that nobody looks at; followed by how many of each code have been taken, and one more that is never reached, and in
  * known states by how long the order taken last goes on from there, of each rank. */
 typedef struct {
 	gint64 free;  /* when the last op ends */
@@ -39,7 +39,7 @@ struct _PipesimQueueState {
 
 static guint32 *counts(const PipesimQueue *queue, PipesimQueueState *state)
 {
-	return (guint32 *)&state->rank[queue->x->ranks];
+	return (guint32 *)&state->rank[queue->x->ranks + 1];
 }
 
 static Ends *ends_of(const PipesimQueue *queue, PipesimQueueState *state)
@@ -73,16 +73,14 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.passes = pipesim_arena_array(arena, guint8, n),
 		.passed = pipesim_arena_array(arena, guint8, x->per_rank),
 		.of = pipesim_arena_array(arena, PipesimQueueCode, codes + 1),
-		.arrival = pipesim_arena_array(arena, gint64, n),
+		.arrival = pipesim_arena_array(arena, gint64, n + 2 * x->count),
+		.soonest = pipesim_arena_array(arena, gint64, n + 2 * x->count),
+		.busy = pipesim_arena_array(arena, gint64, n + x->ranks),
 		.settled = pipesim_arena_array(arena, gint64, n),
-		.differs = pipesim_arena_array(arena, guint8, n),
-		.from_input = pipesim_arena_array(arena, gint64, n),
-		.from_sent = pipesim_arena_array(arena, gint64, n),
+		.message = pipesim_arena_array(arena, PipesimQueueMessage, n),
 		.rest = pipesim_arena_array(arena, gint64, n),
-		.input_place = pipesim_arena_array(arena, guint32, n),
-		.sent_place = pipesim_arena_array(arena, guint32, n),
 		.next = pipesim_arena_array(arena, guint32, n),
-		.size = (sizeof(PipesimQueueState) + sizeof(Rank) * x->ranks +
+		.size = (sizeof(PipesimQueueState) + sizeof(Rank) * (x->ranks + 1) +
 				sizeof(guint32) * (codes + 1) + 7) /
 			8 * 8,
 		.every = MAX(APART, 2 * x->per_rank / STATES),
@@ -90,29 +88,45 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 		.fresh = pipesim_arena_array(arena, PipesimQueueState *, STATES),
 		.turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
 		.fresh_turns = pipesim_arena_array(arena, PipesimQueueTurn, n),
-		.changed = pipesim_arena_array(arena, guint32, n)};
+		.changed = pipesim_arena_array(arena, guint32, n + 1)};
 	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return;
 	for (guint32 i = 0; i <= codes; i++)
 		queue->of[i] = (PipesimQueueCode){.source = (guint32)codes,
 			.input = i * x->count,
-			.target = NO_OP,
-			.sent = NO_OP,
+			.target = (guint32)n + x->count,
+			.sent = (guint32)n,
+			.rank = (guint16)(i / queue->codes),
+			.from = (guint16)(i / queue->codes),
+			.to = (guint16)x->ranks,
 			.time = i < codes ? x->time[i % x->kinds][i / x->kinds] : 0};
 	for (guint32 code = 0; code < codes; code++) {
 		gint64 hop;
-		const guint32 from = pipesim_instance_input(x, code, &hop);
+		const guint32 source = pipesim_instance_input(x, code, &hop);
+		PipesimQueueCode *to = &queue->of[code], *from = &queue->of[source];
 
-		if (from != PIPESIM_NO_LANE)
-			queue->of[code].source = from;
-		if (from == PIPESIM_NO_LANE || from / x->kinds == code / x->kinds)
+		if (source != PIPESIM_NO_LANE)
+			to->source = source;
+		if (source == PIPESIM_NO_LANE || source / x->kinds == code / x->kinds)
 			continue;
-		queue->of[from].target = queue->of[code].input;
-		queue->of[from].lag = hop;
-		queue->of[from].rank = code / queue->codes;
-		if (runtime->waits_for_sends && from % x->kinds == F &&
-			code / queue->codes != from / queue->codes)
-			queue->of[from + 1].sent = queue->of[code].input;
+		from->target = to->input;
+		from->lag = hop;
+		from->sends = to->receives = TRUE;
+		from->apart = from->rank != to->rank;
+		if (!from->apart)
+			continue;
+		from->to = to->rank;
+		to->from = from->rank;
+		from[1].waits = runtime->waits_for_sends && source % x->kinds == F;
+		if (from[1].waits)
+			from[1].sent = to->input;
+	}
+	for (guint32 code = 0; code < codes; code++) {
+		guint32 before = queue->of[code].source;
+
+		while (before < codes && queue->of[before].rank != queue->of[code].rank)
+			before = queue->of[before].source;
+		queue->of[code].before = before;
 	}
 	for (guint i = 0; i < STATES; i++) {
 		const gsize size = queue->size + sizeof(Ends) * x->ranks;
@@ -128,62 +142,57 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 	queue->n_known = 1;
 }
 
-/* The output of the @k-th op of a code, which has ended on @from, sets off. */
-static inline void send(PipesimQueue *queue, const PipesimQueueCode *of, Rank *from, guint32 k)
+/* How long the op takes that is the first place of @code, of those that @of says. */
+static inline gint64 time_of(
+	const PipesimQueue *queue, const PipesimQueueCode *of, gboolean joined)
 {
-	const guint32 at = of->target + k;
-	Rank *here = &queue->now->rank[of->rank];
-	gint64 time = from->free;
-
-	if (here != from) {
-		time = MAX(time, from->idle);
-		time = MAX(time, here->idle);
-		time = MAX(time, here->free);
-		time += of->lag;
-		from->idle = here->idle = time;
-	}
-	queue->changed[queue->n_changed++] = at;
-	queue->arrival[at] = time;
+	return joined ? queue->x->whole[(of - queue->of) / queue->x->kinds] : of->time;
 }
 
-/* The next op of @rank is taken, if what it needs has been. */
-static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint rank)
+/* The next op of @rank, which stands @here, is taken, if what it needs has been. What most ops do is done for all. */
+static inline gboolean take_next(
+	PipesimQueue *queue, const guint8 *codes, guint rank, Rank *here)
 {
 	PipesimQueueState *now = queue->now;
-	const gint64 *arrival = queue->arrival;
-	Rank *here = &now->rank[rank];
+	gint64 *arrival = queue->arrival;
 	guint32 *count = counts(queue, now);
-	const guint32 place = rank * queue->x->per_rank + here->at;
-	const guint32 own = rank * queue->codes + (codes[place] & queue->mask);
+	const guint32 place = rank * queue->x->per_rank + here->at, code = codes[place];
+	const guint32 own = rank * queue->codes + (code & queue->mask);
 	const PipesimQueueCode *of = &queue->of[own];
-	const guint32 k = count[own];
-	const gboolean joined = (codes[place] & queue->joined) != 0;
+	const guint32 k = count[own], at = of->target + k;
+	const gboolean joined = (code & queue->joined) != 0;
+	PipesimQueueTurn *turn = &queue->fresh_turns[queue->n_ops - now->left];
+	Rank *there = &now->rank[of->to];
 
 	if (count[of->source] <= k)
 		return FALSE;
-	count[own] = k + 1;
-	queue->fresh_turns[queue->n_ops - now->left] =
-		(PipesimQueueTurn){rank, place, own, joined};
-	/* Of what comes from nowhere, or from the lane itself, it stays 0. */
-	here->free = MAX(here->free, arrival[of->input + k]);
-	here->free += joined ? queue->x->whole[own / queue->x->kinds] : of->time;
-	here->at++;
-	now->left--;
+	turn[0] = (PipesimQueueTurn){place, own, joined};
 	if (joined) {
-		queue->fresh_turns[queue->n_ops - now->left].place = NO_OP;
-		here->at++;
-		now->left--;
+		turn[1].place = NO_OP;
 		count[own + 1]++;
 	}
-	if (of->sent != NO_OP)
-		here->free = MAX(here->free, arrival[of->sent + k]);
-	if (of->target != NO_OP)
-		send(queue, of, here, k);
+	count[own] = k + 1;
+	here->at += 1 + joined;
+	now->left -= 1 + joined;
 	here->skip = queue->passes[place + joined];
 	/* Behind the last gradient of a chunk. */
 	if (k + 1 == queue->x->count &&
 		(own % queue->x->kinds == queue->x->kinds - 1 || joined))
 		here->skip += queue->behind;
+	/* Of what comes from nowhere, or from the lane itself, it stays 0. */
+	gint64 free = MAX(here->free, arrival[of->input + k]);
+	free += time_of(queue, of, joined);
+	free = MAX(free, arrival[of->sent + k]);
+	/* Its output sets off. */
+	const gint64 ready = of->apart ? MAX(free, there->free) : free;
+	gint64 time = MAX(here->idle, there->idle);
+	time = MAX(of->apart ? time : 0, ready) + of->lag;
+	there->idle = time;
+	here->idle = of->apart ? time : here->idle;
+	here->free = free;
+	arrival[at] = time;
+	queue->changed[queue->n_changed] = at;
+	queue->n_changed += of->sends;
 	return TRUE;
 }
 
@@ -198,37 +207,28 @@ static inline void lengthen(Path *path, gint64 time, guint32 place)
 	path->place = more ? place : path->place;
 }
 
-/* What hangs on the message @at of a code that has been sent from @rank. */
-static inline void trace_send(
-	PipesimQueue *queue, const PipesimQueueCode *of, guint rank, gsize at, Ends *ends)
+/* What hangs on a message of a code that has been sent. */
+static inline void trace_send(PipesimQueue *queue, const PipesimQueueCode *of,
+	PipesimQueueMessage *message, Ends *ends)
 {
-	Ends *from = &ends[rank], *to = &ends[of->rank];
-	Path path = {.time = queue->from_input[at], .place = queue->input_place[at]};
+	Ends *from = &ends[of->rank], *to = &ends[of->to];
+	Path path = {.time = message->from_input, .place = message->input_place};
 
-	queue->n_differ -= (queue->differs[at] & 1) + (queue->differs[at] >> 1);
-	queue->differs[at] = 0;
-	if (to != from) {
-		lengthen(&path, queue->from_sent[at], queue->sent_place[at]);
-		lengthen(&path, from->idle.time, from->idle.place);
-		lengthen(&path, to->idle.time, to->idle.place);
+	queue->n_differ -= message->input_differs + message->sent_differs;
+	message->input_differs = message->sent_differs = 0;
+	if (of->apart) {
+		Path idle = {.time = from->idle.time, .place = from->idle.place};
+
+		/* Of what is as long the first of these four; each message goes on from idle of the one before it. */
+		lengthen(&path, message->from_sent, message->sent_place);
+		lengthen(&idle, to->idle.time, to->idle.place);
+		lengthen(&path, idle.time, idle.place);
 		path.time += of->lag;
 		from->idle.time = to->idle.time = path.time;
 		from->idle.place = to->idle.place = path.place;
 		lengthen(&to->free, path.time, path.place);
 	}
 	lengthen(&from->free, path.time, path.place);
-}
-
-/* Sets what is known of the message @at. @bit: of differs */
-static inline void set_path(PipesimQueue *queue, gsize at, guint8 bit, gboolean differs,
-	const Path *path, gint64 *time, guint32 *place)
-{
-	if (differs || time[at] != path->time || place[at] != path->place) {
-		queue->differs[at] |= bit;
-		queue->n_differ++;
-	}
-	time[at] = path->time;
-	place[at] = path->place;
 }
 
 /* All that comes behind @turn is told. */
@@ -238,30 +238,42 @@ static inline void trace_op(PipesimQueue *queue, const PipesimQueueTurn *turn, E
 	const PipesimQueueCode *of = &queue->of[turn->own];
 	guint32 *count = counts(queue, queue->now);
 	const guint32 k = --count[turn->own], behind = turn->place + 1 + turn->joined;
-	const gint64 took = turn->joined ? x->whole[turn->own / x->kinds] : of->time;
-	gint64 rest = behind != (turn->rank + 1) * x->per_rank ? queue->rest[behind] : 0;
-	Path *path = &ends[turn->rank].free;
+	const gint64 took = time_of(queue, of, turn->joined);
+	gint64 rest = behind != (of->rank + 1u) * x->per_rank ? queue->rest[behind] : 0;
+	Path *path = &ends[of->rank].free;
 
 	if (turn->joined)
 		count[turn->own + 1]--;
-	if (of->target != NO_OP) {
-		const guint32 input = of->target + k;
-		const gint64 beyond = queue->rest[queue->input_place[input]] + of->lag;
+	if (of->sends) {
+		PipesimQueueMessage *message = &queue->message[of->target + k];
+		const gint64 beyond = queue->rest[message->input_place] + of->lag;
 
-		trace_send(queue, of, turn->rank, input, ends);
+		trace_send(queue, of, message, ends);
 		rest = MAX(rest, beyond);
 	}
-	if (of->sent != NO_OP)
-		set_path(queue, of->sent + k, 2, FALSE, path, queue->from_sent,
-			queue->sent_place);
+	if (of->waits) {
+		PipesimQueueMessage *message = &queue->message[of->sent + k];
+
+		message->sent_differs =
+			message->from_sent != path->time || message->sent_place != path->place;
+		queue->n_differ += message->sent_differs;
+		message->from_sent = path->time;
+		message->sent_place = path->place;
+	}
 	queue->next[turn->place] = path->place;
 	path->differs = queue->rest[turn->place] != rest + took;
 	queue->rest[turn->place] = rest + took;
 	path->time += took;
 	path->place = turn->place;
-	if (queue->of[of->source].target == of->input)
-		set_path(queue, of->input + k, 1, path->differs, path, queue->from_input,
-			queue->input_place);
+	if (of->receives) {
+		PipesimQueueMessage *message = &queue->message[of->input + k];
+
+		message->input_differs = path->differs || message->from_input != path->time ||
+					 message->input_place != path->place;
+		queue->n_differ += message->input_differs;
+		message->from_input = path->time;
+		message->input_place = path->place;
+	}
 }
 
 static gboolean is_same(const Path *a, const Path *b)
@@ -315,13 +327,15 @@ static void trace(PipesimQueue *queue, guint from)
 		}
 }
 
-/* The longest of @longest and of what goes on as @from says with what arrives from @first to before @end. Unsets @settled
- * where some of that is there at another time. */
-static inline gint64 span_of(const PipesimQueue *queue, const gint64 *from, guint32 first,
+/* The longest of @longest and of what goes on with what arrives from @first to before @end. Unsets @settled where some of that
+ * is there at another time. */
+static inline gint64 span_of(const PipesimQueue *queue, gboolean sent, guint32 first,
 	guint32 end, gint64 longest, gboolean *settled)
 {
 	for (guint32 at = first; at < end; at++) {
-		const gint64 span = queue->arrival[at] + from[at];
+		const PipesimQueueMessage *message = &queue->message[at];
+		const gint64 span =
+			queue->arrival[at] + (sent ? message->from_sent : message->from_input);
 
 		*settled &= queue->arrival[at] == queue->settled[at];
 		longest = MAX(longest, span);
@@ -350,11 +364,11 @@ static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known, gbo
 	for (guint32 own = 0; own < x->lanes * x->kinds; own++) {
 		const PipesimQueueCode *of = &queue->of[own];
 
-		if (queue->of[of->source].target == of->input)
-			longest = span_of(queue, queue->from_input, of->input + count[own],
+		if (of->receives)
+			longest = span_of(queue, FALSE, of->input + count[own],
 				of->input + count[of->source], longest, settled);
-		if (of->sent != NO_OP)
-			longest = span_of(queue, queue->from_sent, of->sent + count[own],
+		if (of->waits)
+			longest = span_of(queue, TRUE, of->sent + count[own],
 				of->sent + count[own - 1], longest, settled);
 	}
 	return longest;
@@ -434,7 +448,6 @@ static void change_passes(
 	const guint per_rank = queue->x->per_rank;
 	const guint8 *passes = &queue->passes[rank * per_rank];
 
-	queue->changed_rank = rank;
 	memcpy(queue->passed, passes, per_rank);
 	for (guint i = 0; i < queue->x->ranks; i++)
 		if (i == rank || !queue->knows)
@@ -444,6 +457,85 @@ static void change_passes(
 			*place = MIN(*place, i + 1);
 			*end = MAX(*end, i + 1);
 		}
+}
+
+/* The rank that an op of @of gets its @k-th input from goes on to where it sends that, each op no later than it will be: what
+ * was sent before @known is there when it is, and the rest soon enough. FALSE where it waits there for an op of the rank of @of
+ * that is none of those before. */
+static gboolean come_up_to(PipesimQueue *queue, const guint8 *codes, const guint32 *known,
+	const PipesimQueueCode *of, guint32 k)
+{
+	guint32 *count = counts(queue, queue->now);
+	Rank *there = &queue->now->rank[of->from];
+
+	while (count[of->source] <= k) {
+		const guint32 code = codes[of->from * queue->x->per_rank + there->at];
+		const guint32 own = of->from * queue->codes + (code & queue->mask);
+		const PipesimQueueCode *other = &queue->of[own];
+		const guint32 n = count[own]++;
+		const gboolean joined = (code & queue->joined) != 0;
+
+		if (known[other->source] > n)
+			there->free = MAX(there->free, queue->arrival[other->input + n]);
+		else if (other->from == of->rank && count[other->source] <= n)
+			return FALSE;
+		there->free += time_of(queue, other, joined);
+		there->at += 1 + joined;
+		count[own + 1] += joined;
+		queue->soonest[other->target + n] = there->free + other->lag;
+	}
+	return TRUE;
+}
+
+/* Whether the order, which differs from the one taken last behind the known state @from and before @end of @rank, is longer
+ * than @most for sure, or does not end: by that rank and those that it gets its inputs from alone. */
+static gboolean is_longer(PipesimQueue *queue, const guint8 *codes, guint rank, guint end,
+	gint64 most, guint from)
+{
+	const guint per_rank = queue->x->per_rank, first = rank * queue->codes;
+	const guint32 *known = counts(queue, queue->known[from]);
+	guint32 *count = counts(queue, queue->now);
+	Rank *here = &queue->now->rank[rank];
+	const PipesimQueueState
+		*behind; /* nothing that is to be taken there leads to what differs */
+
+	while (from < queue->n_known && queue->known[from]->rank[rank].at < end)
+		from++;
+	behind = from < queue->n_known ? queue->known[from] : NULL;
+	while (here->at < end) {
+		const guint32 code = codes[rank * per_rank + here->at];
+		const PipesimQueueCode *of = &queue->of[first + (code & queue->mask)];
+		const guint32 k = count[of - queue->of]++;
+		const gboolean joined = (code & queue->joined) != 0;
+
+		if (count[of->before] <= k)
+			return TRUE;
+		if (of->from != rank) {
+			const gint64 *when =
+				known[of->source] > k ? queue->arrival : queue->soonest;
+
+			if (!come_up_to(queue, codes, known, of, k))
+				return TRUE;
+			here->free = MAX(here->free, when[of->input + k]);
+		}
+		here->free += time_of(queue, of, joined);
+		here->at += 1 + joined;
+		count[of - queue->of + 1] += joined;
+		if (of->waits && known[of - queue->of - 1] > k)
+			here->free = MAX(here->free, queue->arrival[of->sent + k]);
+		if (!of->apart)
+			continue;
+		const guint at = queue->message[of->target + k].input_place - of->to * per_rank;
+		const guint next = behind != NULL ? MAX(behind->rank[of->to].at, at) : per_rank;
+		const gint64 *busy = &queue->busy[of->to * (per_rank + 1)];
+		const gint64 rest = next < per_rank ? queue->rest[of->to * per_rank + next] : 0;
+
+		here->idle = MAX(here->idle, here->free) + of->lag;
+		if (here->idle + busy[next] - busy[at] + rest > most)
+			return TRUE;
+	}
+	end = rank * per_rank + here->at;
+	return here->free + (here->at < per_rank ? queue->rest[end] : 0) > most;
 }
 
 gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, guint place,
@@ -468,7 +560,15 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 	queue->n_fresh = from + 1;
 	queue->n_changed = 0;
 	queue->met = queue->n_known;
+	queue->codes_run = codes;
+	queue->changed_rank = rank;
+	queue->changed_end = end;
 	memcpy(queue->now, queue->known[from], queue->size);
+	if (queue->knows) {
+		if (is_longer(queue, codes, rank, end, most, from))
+			return G_MAXINT64;
+		memcpy(queue->now, queue->known[from], queue->size);
+	}
 	while (queue->now->left > 0) {
 		gboolean any = FALSE; /* could be taken in this round */
 
@@ -480,7 +580,7 @@ gint64 pipesim_queue_run(PipesimQueue *queue, const guint8 *codes, guint rank, g
 			if (here->skip > 0)
 				any = here->skip-- > 0;
 			else
-				any |= take_next(queue, codes, i);
+				any |= take_next(queue, codes, i, here);
 		}
 		if (!any)
 			return G_MAXINT64;
@@ -517,6 +617,24 @@ static void keep_states(PipesimQueue *queue)
 	queue->met = begin + n_fresh;
 }
 
+/* What ops before others of @rank take, as far as that is not what it was. */
+static void add_up(PipesimQueue *queue, guint rank, guint begin, guint end)
+{
+	const guint per_rank = queue->x->per_rank;
+	gint64 *busy = &queue->busy[rank * (per_rank + 1)];
+
+	for (guint i = begin; i < end; i++) {
+		const guint32 code = queue->codes_run[rank * per_rank + i];
+		const gboolean joined = (code & queue->joined) != 0;
+		const PipesimQueueCode *of =
+			&queue->of[rank * queue->codes + (code & queue->mask)];
+
+		busy[i + 1] = busy[i] + time_of(queue, of, joined);
+		if (joined && ++i < per_rank)
+			busy[i + 1] = busy[i];
+	}
+}
+
 void pipesim_queue_take(PipesimQueue *queue)
 {
 	const guint32 from = queue->n_ops - queue->known[queue->begun]->left;
@@ -525,6 +643,13 @@ void pipesim_queue_take(PipesimQueue *queue)
 		(queue->n_ops - queue->now->left - from) * sizeof *queue->turns);
 	for (guint i = 0; i < queue->n_changed; i++)
 		queue->settled[queue->changed[i]] = queue->arrival[queue->changed[i]];
+	for (guint i = 0; i < queue->x->ranks; i++)
+		if (!queue->knows)
+			add_up(queue, i, 0, queue->x->per_rank);
+		else if (i == queue->changed_rank)
+			/* As one a backward takes something else: all behind it is moved. */
+			add_up(queue, i, queue->known[queue->begun]->rank[i].at,
+				queue->joined != 0 ? queue->x->per_rank : queue->changed_end);
 	keep_states(queue);
 	if (queue->now->left == 0 || queue->knows)
 		trace(queue, queue->met);

@@ -15,19 +15,30 @@ typedef struct _PipesimQueueState PipesimQueueState;
 /* Of a rank. */
 typedef struct {
 	guint32 source; /* the code whose count must be above */
+	guint32 before; /* of the same rank: the last that its micro-batch comes through on the way; as source */
 	guint32 input;  /* of its first op: in arrival */
-	guint32 target; /* of what gets its output: the same; NO_OP: none */
-	guint32 rank;   /* of target */
-	guint32 sent; /* of an I that waits for what its forward has sent: of what gets that; NO_OP */
+	guint32 target; /* of what gets its output: the same; none: where nobody looks */
+	guint32 sent; /* of an I that waits for what its forward has sent: of what gets that; none: where 0 stays */
+	guint16 rank, from; /* from: of source; rank itself where there is none */
+	guint16 to; /* the other rank that target is of; none: one behind the last, where nobody looks */
+	/* It has a target; that is of another rank; it is one; it has such a message. */
+	guint8 sends, apart, receives, waits;
 	gint64 lag; /* of the message to target */
 	gint64 time;
 } PipesimQueueCode;
 
+/* Of the order taken last: the longest paths to its end from where the input of an op is there, and for the op that waits
+ * for it to be sent; the places of the first ops on them. */
+typedef struct {
+	gint64 from_input, from_sent;
+	guint32 input_place, sent_place;
+	guint32 input_differs, sent_differs; /* at work: 1 where one is not what it was */
+} PipesimQueueMessage;
+
 /* An op that has been taken. */
 typedef struct {
-	guint32 rank, place; /* NO_OP: of what runs as one with the op before it */
-	guint32 own;         /* rank * codes + code */
-	guint32 joined;
+	guint32 place;                /* NO_OP: of what runs as one with the op before it */
+	guint32 own : 31, joined : 1; /* rank * codes + code */
 } PipesimQueueTurn;
 
 typedef struct {
@@ -39,19 +50,19 @@ typedef struct {
 	/* [place]: rounds that its rank passes behind that op as other chunks come next; where it has so many. Of the last
 	 * run; of the rank that it changed, before it. */
 	guint8 *passes, *passed;
-	guint changed_rank;
+	/* The last run: what it told, and of that what was not as before. */
+	const guint8 *codes_run;
+	guint changed_rank, changed_end;
 	PipesimQueueCode *of; /* [rank * codes + code] */
 	gint64 *settled;      /* the same as arrival of the order taken last */
 	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */
-	/* Of the order taken last. The same: the longest paths to its end from where the input is there, and for
-	 * the op that waits for it to be sent; and the places of the first ops on them. */
-	gint64 *from_input, *from_sent;
-	guint32 *input_place, *sent_place;
-	guint8 *differs; /* at work: 1 where the former are not what they were, 2 where the latter are not */
-	guint n_differ; /* such bits */
+	gint64 *soonest; /* at work: the same, no later than that */
+	PipesimQueueMessage *message; /* the same, of the order taken last */
+	guint n_differ;
 	gint64 *rest; /* [place]: at least as long it goes on from the start of that op, whatever the queues */
-	guint32 *next;           /* [place]: on the longest path from its end; NO_OP: none */
-	guint32 first;           /* of one that is as long as the order */
+	gint64 *busy;  /* [rank * (per_rank + 1) + i]: what ops before its i-th take */
+	guint32 *next; /* [place]: on the longest path from its end; NO_OP: none */
+	guint32 first; /* of one that is as long as the order */
 	PipesimQueueTurn *turns; /* [n_ops] */
 	gboolean knows;          /* all of these */
 	guint32 n_ops;
