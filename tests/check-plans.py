@@ -134,9 +134,9 @@ def faults_of_files(words, found):
         for framework, name in (("megatron", "megatron.txt"), ("torchtitan", "torchtitan.toml")):
             row = next((row for row in found["best"] if row["for"] == framework), None)
             path = Path(folder, name)
-            if row is None or not path.exists() or "-vl-" in row["command"] or row["dp"] * row["cp"] == 1:
+            if row is None or not path.exists() or "-vl-" in row["command"]:
                 continue
-            if re.search("^# (torchtitan|Megatron-LM) ", path.read_text(), re.M):  # what is not as planned
+            if re.search("^# (torchtitan|Megatron-LM|without) ", path.read_text(), re.M):  # what is not as planned
                 continue
             if framework == "megatron":
                 path.write_text(f"torchrun --nnodes {found['gpus'] // 8} --nproc-per-node 8 x.py {path.read_text()}")

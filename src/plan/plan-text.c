@@ -217,12 +217,16 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 			: wish->device != NULL     ? wish->device->network
 						   : PIPESIM_NETWORK) /
 			1e9);
-	pipesim_screen_say(notes, "steps of %s, %s, are %s (docs/plan.md)",
+	pipesim_screen_say(notes, "steps of %s, %s, are %s%s (docs/plan.md)",
 		wish->model->experts > 0 ? "models with experts" : "dense models",
 		wish->capture != NULL      ? "measured"
 		: plan->measured.steps > 0 ? "described and corrected"
 					   : "described",
-		errors);
+		errors,
+		pipesim_experts_untold(&wish->training) && wish->model->experts > 0 &&
+				wish->capture == NULL
+			? "; less where --dispatcher and --graphs say how they run"
+			: "");
 	pipesim_screen_say(notes,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",
@@ -238,9 +242,10 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 static char *memory_of(const PipesimCandidate *candidate, const char *verb)
 {
 	return g_strdup_printf("rank %u %s %s GiB: %s parameters, optimizer and workspaces, %s "
-			       "activations, %s while an op runs; + %s reserve",
+			       "activations and messages%s, %s while an op runs; + %s reserve",
 		candidate->fullest, verb, pipesim_gib(candidate->memory, 1),
 		pipesim_gib(candidate->parameters, 1), pipesim_gib(candidate->activations, 1),
+		candidate->training.zero == PIPESIM_ZERO_3 ? " with gathered stages" : "",
 		pipesim_gib(candidate->transient, 1), pipesim_gib(candidate->reserve, 1));
 }
 

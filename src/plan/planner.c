@@ -253,18 +253,13 @@ void pipesim_planned_free(PipesimPlanned *planned)
 	g_free(planned);
 }
 
-/* How many of the best are asked for. */
-static guint wanted(const PipesimWish *wish)
-{
-	return wish->most > 0 ? wish->most : PIPESIM_BEST;
-}
-
-/* The step from which on none is among them, nor in a row with the last of them, ns. */
-static gint64 worst(const PipesimWish *wish, const PipesimPlanned *planned)
+/* The step from which on none is among the best, nor in a row with the last of them, ns. They are as many whatever is
+ * asked for: with layouts of their own the first may be another. */
+static gint64 worst(const PipesimPlanned *planned)
 {
 	const GArray *best = planned->best;
 
-	const gint64 last = best->len == wanted(wish)
+	const gint64 last = best->len == PIPESIM_BEST
 				    ? g_array_index(best, PipesimCandidate, best->len - 1).step
 				    : G_MAXINT64 / 2;
 
@@ -301,7 +296,7 @@ static gboolean is_near(const PipesimWish *wish, const PipesimCandidate *candida
 static void enter(Planner *planner, const PipesimCandidate *candidate)
 {
 	if (candidate->fits) {
-		pipesim_plan_insert(planner->planned->best, candidate, wanted(planner->wish));
+		pipesim_plan_insert(planner->planned->best, candidate, PIPESIM_BEST);
 		g_array_append_vals(planner->found, candidate, 1);
 	} else if (is_near(planner->wish, candidate)) {
 		pipesim_plan_insert(planner->planned->misses, candidate, MISSES);
@@ -329,7 +324,7 @@ static gboolean can_win(Planner *planner, const PipesimCandidate *candidate)
 		planned->too_large++;
 		return FALSE;
 	}
-	if (candidate->bound > worst(wish, planned) &&
+	if (candidate->bound > worst(planned) &&
 		(!wish->frontier || pipesim_plan_is_beaten(planned->frontier, candidate->bound,
 					    candidate->least))) {
 		planned->beaten++;
@@ -505,9 +500,9 @@ static gboolean fit_all(Planner *planner, GError **error)
 	g_ptr_array_sort(items, compare_least_steps);
 	for (guint next = 0; next < items->len; next += (guint)work.n_items) {
 		stages.items = (Item **)&items->pdata[next];
-		for (work.n_items = 0; work.n_items < MIN(LAID_OUT, items->len - next) &&
-				       stages.items[work.n_items]->candidate.bound <=
-					       worst(wish, planner->planned);)
+		for (work.n_items = 0;
+			work.n_items < MIN(LAID_OUT, items->len - next) &&
+			stages.items[work.n_items]->candidate.bound <= worst(planner->planned);)
 			work.n_items++;
 		if (work.n_items == 0)
 			break;
@@ -567,8 +562,7 @@ static GArray *to_lay_out(const Planner *planner)
 	/* With a layout of its own the simplest of a row may be far behind the shortest. */
 	if (!planner->wish->layouts) {
 		g_array_sort(planner->found, compare_steps); /* stable */
-		all = pipesim_plan_group(
-			planner->wish, planner->found, wanted(planner->wish), shortest);
+		all = pipesim_plan_group(planner->wish, planner->found, PIPESIM_BEST, shortest);
 		g_array_append_vals(all, shortest->data, shortest->len);
 		g_array_append_vals(all, planned->misses->data, planned->misses->len);
 		add_each(planner, all);
@@ -597,7 +591,7 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	g_array_set_size(planned->best, 0);
 	g_array_set_size(planned->misses, 0);
 	while (next < all->len) {
-		const gint64 below = worst(wish, planned);
+		const gint64 below = worst(planned);
 		guint n = 0;
 
 		for (; next < all->len && n < LAID_OUT; next++)
@@ -616,7 +610,8 @@ static gboolean lay_out_all(Planner *planner, GError **error)
 	}
 	g_array_sort(planner->found, compare_steps);
 	g_array_unref(planned->best);
-	planned->best = pipesim_plan_group(wish, planner->found, wanted(wish), NULL);
+	planned->best = pipesim_plan_group(
+		wish, planner->found, wish->most > 0 ? wish->most : PIPESIM_BEST, NULL);
 	return TRUE;
 }
 

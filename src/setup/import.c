@@ -562,7 +562,10 @@ static void read_torchtitan(Reading *reading)
 				 "taken; give --dp"));
 	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set(reading, PIPESIM_SET_ZERO, PARALLEL "fsdp_reshard_after_forward",
-		sharding_of(reading, shards <= 1 && !all, pp > 1));
+		sharding_of(reading,
+			shards <= 1 && !all &&
+				number(reading, PARALLEL "context_parallel_degree", 1) <= 1,
+			pp > 1));
 	if (stages > 0 && schedule != NULL && strstr(schedule, "nterleaved") != NULL)
 		set_number(reading, PIPESIM_SET_CHUNKS, PARALLEL "module_fqns_per_model_part",
 			MAX(stages / MAX(pp, 1), 1));

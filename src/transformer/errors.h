@@ -25,19 +25,23 @@ static const PipesimStepError pipesim_unknown_error = {0.238, 0.401};
  * operations were. */
 static const double pipesim_measured_error[2] = {0.042, 0.100};
 
+/** pipesim_experts_untold: whether nobody says how a model's experts run. */
+static inline gboolean pipesim_experts_untold(const PipesimTraining *training)
+{
+	return training->guessed && training->dispatcher == PIPESIM_DISPATCHER_AUTO;
+}
+
 /** pipesim_described_step_error: of a step of a model with @experts or not, trained so, whose ops are described. */
 static inline PipesimStepError pipesim_described_step_error(
 	const PipesimTraining *training, gboolean experts)
 {
-	const gboolean untold =
-		training->guessed && training->dispatcher == PIPESIM_DISPATCHER_AUTO;
-
 	if (training->untried)
 		return pipesim_unknown_error;
 	if (training->eager)
 		return experts ? pipesim_eager_experts_error
 			       : pipesim_eager_error[training->fp8 != 0];
-	return pipesim_described_error[experts ? 1 + (untold != 0) : 0][training->fp8 != 0];
+	return pipesim_described_error[experts ? 1 + pipesim_experts_untold(training) : 0]
+				      [training->fp8 != 0];
 }
 
 /** pipesim_step_error: the mean of one whose ops were @measured or described. */
