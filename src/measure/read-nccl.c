@@ -37,7 +37,6 @@ static gboolean read_line(PipesimTable *table)
 	g_auto(GStrv) words = pipesim_split_words(text);
 	if (g_strv_length(words) < 9 ||
 		pipesim_decimal_parse(words[0], strlen(words[0]), 0, &size) != NULL ||
-		size < 0 ||
 		pipesim_decimal_parse(words[5], strlen(words[5]), 3, &time) != NULL ||
 		time < 0) {
 		pipesim_table_fault(table, NULL,

@@ -1,4 +1,5 @@
 /* Traces of the ranks of one run, taken together. */
+#include "diagnose-case.h"
 #include "diagnosis/record.h"
 #include "measure/join.h"
 #include "measure/reader.h"
@@ -373,6 +374,31 @@ START_TEST(steps_on_one_clock_follow_each_other)
 }
 END_TEST
 
+/* What has a stage, kind, micro-batch and replica again is of the next step. */
+START_TEST(steps_without_numbers_are_told_by_what_recurs)
+{
+	const Made made = {"zb-v", 3, 5, 2, 3, .slow = -1, .long_stage = 4, .optimizer = MS};
+	g_autofree char *text = make_text(&made);
+	g_autoptr(PipesimTrace) numbered = trace_of(text), plainly = trace_of(text);
+	g_autoptr(PipesimRecord) wanted = NULL, record = NULL;
+
+	for (guint i = 0; i < plainly->rows->len; i++)
+		g_array_index(plainly->rows, PipesimTraceRow, i).step = -1;
+	wanted = pipesim_record_new(&numbered, 1, NULL);
+	record = pipesim_record_new(&plainly, 1, NULL);
+	ck_assert_ptr_nonnull(record);
+	ck_assert_uint_eq(wanted->steps->len, 3);
+	ck_assert_uint_eq(record->steps->len, 3);
+	for (guint i = 0; i < 3; i++) {
+		const PipesimRecordStep *step = pipesim_record_step(record, i);
+
+		ck_assert_int_eq(step->start, pipesim_record_step(wanted, i)->start);
+		ck_assert_int_eq(
+			pipesim_record_length(record, i), pipesim_record_length(wanted, i));
+	}
+}
+END_TEST
+
 Suite *diagnosis_ranks_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-ranks");
@@ -387,6 +413,7 @@ Suite *diagnosis_ranks_suite(void)
 	tcase_add_test(join, ranks_follow_from_places_and_stages);
 	tcase_add_test(join, copies_of_stages_are_replicas);
 	tcase_add_test(join, steps_on_one_clock_follow_each_other);
+	tcase_add_test(join, steps_without_numbers_are_told_by_what_recurs);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
 	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);

@@ -94,6 +94,41 @@ static const struct {
 		"x.csv:5:14: power_w '-3' is negative"},
 };
 
+/* Least and most of what is accepted: what the first row takes, or the message of the neighbour that is refused. */
+#define NCCL "# nThread 1 nGpus 2\n"
+static const struct {
+	const char *text;
+	gint64 took;
+	const char *message;
+} edges[] = {
+	{TRACE_TOP TRACE_COLUMNS "r,0,attn,F,compute,own,sustained,0,ok\n", 0, NULL},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,resident_sms\nr,0,attn,F,1,0\n", 1, NULL},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,resident_sms\nr,0,attn,F,1,-1\n", 0,
+		"resident_sms '-1'"},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,power_w\nr,0,attn,F,1,0\n", 1, NULL},
+	{NCCL " 0 0 float none -1 0 0 0 0\n", 0, NULL},
+	{NCCL " 8 2 float none -1 1.5 0 0 N/A 1.4 0 0 N/A\n", 1500, NULL},
+	{NCCL " 8 2 float none -1 -1 0 0 0\n", 0, "not a line of an nccl-tests table"},
+	{NCCL " 8 2 float none -1 1.5 0 0\n", 0, "not a line of an nccl-tests table"},
+};
+
+START_TEST(edges_of_what_is_read)
+{
+	if (edges[_i].message != NULL) {
+		g_autofree char *message = trace_refused(edges[_i].text);
+
+		ck_assert_msg(strstr(message, edges[_i].message) != NULL, "'%s' lacks '%s'",
+			message, edges[_i].message);
+		return;
+	}
+	g_autoptr(PipesimTrace) trace = trace_of(edges[_i].text);
+	const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, 0);
+
+	ck_assert_int_eq(row->duration, edges[_i].took);
+	ck_assert_int_eq(row->status, PIPESIM_STATUS_OK);
+}
+END_TEST
+
 START_TEST(bad_traces_name_their_place)
 {
 	g_autofree char *message = trace_refused(bad[_i].text);
@@ -375,6 +410,7 @@ Suite *measure_trace_suite(void)
 	TCase *statistics = tcase_create("statistics");
 
 	tcase_add_test(trace, rows_are_read);
+	tcase_add_loop_test(trace, edges_of_what_is_read, 0, G_N_ELEMENTS(edges));
 	tcase_add_loop_test(trace, bad_traces_name_their_place, 0, G_N_ELEMENTS(bad));
 	tcase_add_test(trace, twenty_faults_are_told);
 	/* By default the rows that nothing is kept of. */
