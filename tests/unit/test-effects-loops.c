@@ -189,6 +189,12 @@ START_TEST(loops_of_a_known_chip)
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		ck_assert_double_eq_tol((double)costs->contention->slowdown[kind] / 1e6,
 			slower[kind], 0.01 * slower[kind]);
+	/* A pair is a forward and a backward. */
+	ck_assert_int_eq(costs->contention->slowdown[PIPESIM_FB],
+		(costs->contention->slowdown[PIPESIM_F] +
+			costs->contention->slowdown[PIPESIM_B]) /
+			2);
+	ck_assert_int_eq(loops.slowdown[PIPESIM_FB], costs->contention->slowdown[PIPESIM_FB]);
 	ck_assert_double_eq_tol((double)costs->step->begin, 450000, 30000);
 	ck_assert_uint_eq(costs->step->n_parts, STAGES);
 	for (guint stage = 0; stage < STAGES; stage++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOST 8
+#define MANY 12
 
 typedef struct {
 	const char *schedule;
@@ -47,7 +48,7 @@ static PipesimDeal *new_deal(const Case *c, guint m)
 /* The makespan of micro-batches that take @share of F = 1 ms and B = 2 ms: rank r of 1F1B runs PP - r forwards ahead. */
 static gint64 run_plainly(const Case *c, const double *share, guint m)
 {
-	gint64 end[2][4][MOST] = {0}, before = -1, last = 0;
+	gint64 end[2][4][MANY] = {0}, before = -1, last = 0;
 
 	while (before != last) {
 		before = last;
@@ -201,6 +202,47 @@ START_TEST(differences)
 }
 END_TEST
 
+/* Of few micro-batches no order is shorter than the bound, nor than what is found; of many neither the rules' orders nor any
+ * drawn are, and what is found is not far above what none is shorter than. */
+START_TEST(orders_of_microbatches)
+{
+	const guint m = _i < 6 ? 3 + _i : 9 + _i % 4;
+	const Case c = draw_case(_i, m);
+	g_autoptr(PipesimDeal) deal = new_deal(&c, m);
+	guint order[MANY], tried[MANY], seen = 0;
+	double share[MANY], own[MANY];
+	gint64 found, makespan, bound;
+
+	for (guint i = 0; i < m; i++) {
+		order[i] = i;
+		share[i] = (double)c.tokens[i] / 8;
+		pipesim_deal_set_share(deal, i, share[i]);
+	}
+	found = pipesim_deal_search(deal, 2000, 1, order);
+	for (guint i = 0; i < m; i++) {
+		own[i] = share[order[i]];
+		seen |= 1u << order[i];
+	}
+	ck_assert_uint_eq(seen, (1u << m) - 1);
+	ck_assert_int_eq(run_plainly(&c, own, m), found);
+	makespan = found;
+	bound = pipesim_deal_bound(deal, &makespan, order);
+	ck_assert_int_eq(pipesim_deal_run(deal, order), makespan);
+	ck_assert_int_le(makespan, found);
+	ck_assert_int_le(bound, makespan);
+	/* 0.81 to 1 of it. */
+	ck_assert_int_ge(5 * bound, 4 * makespan);
+	for (guint i = 0; i < 200 + PIPESIM_N_BATCH_RULES; i++) {
+		memcpy(tried, order, sizeof tried);
+		if (i < PIPESIM_N_BATCH_RULES)
+			pipesim_deal_arrange(deal, i, tried);
+		else
+			pipesim_deal_shuffle(deal, 3, i, tried);
+		ck_assert_int_ge(pipesim_deal_run(deal, tried), makespan);
+	}
+}
+END_TEST
+
 Suite *optimize_packing_suite(void)
 {
 	Suite *suite = suite_create("optimize-packing");
@@ -210,6 +252,7 @@ Suite *optimize_packing_suite(void)
 	tcase_add_loop_test(tcase, as_short_as_the_best_of_all, 0, 24);
 	tcase_add_loop_test(tcase, bounds_larger_ones, 0, 12);
 	tcase_add_loop_test(tcase, rules, 0, 24);
+	tcase_add_loop_test(tcase, orders_of_microbatches, 0, 18);
 	tcase_add_test(tcase, differences);
 	suite_add_tcase(suite, tcase);
 	return suite;
