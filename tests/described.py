@@ -38,8 +38,9 @@ FITTED = {
         0.06,
     ),
     "rows in order": ([()], ["rows"], 0.1),
-    "network": ([("a100", "h100", "h200", "h800", "b200", "gb200", "gb300")], ["far"], 0.3),
-    "network of B300s": ([("b300",)], ["far"], 0.5, 0.773),
+    "network": ([("a100", "h100", "h200", "h800", "b200", "gb200", "gb300", "b300")], ["far"], 0.3),
+    # Beside that: one of the two NICs that a ConnectX-8 is for its GPU (deepseek-ai/DeepEP, issues 566 and 608).
+    "network of B300s": ([("b300",)], ["far"], 0.5, 0.455),
     "collectives": ([()], ["ring"], 0.1),
     "launches": ([("a100", "h100", "h200", "h800", "b200", "b300")], ["launch"], 0.3),
     "launches of Grace": ([("gb200", "gb300")], ["launch", "kernel"], 0.5, 90),
@@ -324,9 +325,11 @@ class Fit:
 
     def changes(self):
         """Factors for Runner.write_devices()."""
-        return {
-            place: math.exp(change) for change, (places, _, _) in zip(self.change(), self.parameters) for place in places
-        }
+        factors = {}
+        for change, (places, _, _) in zip(self.change(), self.parameters):
+            for place in places:  # which may be in several
+                factors[place] = factors.get(place, 1) * math.exp(change)
+        return factors
 
 
 # Shares that hang on the GPU: of one nobody trained on they are what others reach in the mean.
