@@ -61,6 +61,16 @@ gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size)
 	return taken;
 }
 
+gpointer pipesim_arena_large(PipesimArena *arena, gsize n, gsize size)
+{
+	gpointer taken = arena->failed ? NULL : pipesim_try_large(n, size);
+
+	arena->failed = taken == NULL;
+	if (taken != NULL)
+		arena->blocks = g_slist_prepend(arena->blocks, taken);
+	return taken;
+}
+
 gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)
 {
 	va_list args;

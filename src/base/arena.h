@@ -18,6 +18,9 @@ gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size);
 #define pipesim_arena_array(arena, type, n) \
 	((type *)pipesim_arena_take((arena), (n), sizeof(type)))
 
+/** pipesim_arena_large: the same as pipesim_try_large() gives it: not cleared. */
+gpointer pipesim_arena_large(PipesimArena *arena, gsize n, gsize size);
+
 /** pipesim_arena_check: FALSE with PIPESIM_ERROR_LIMIT, "@what do not fit in memory", where
  * some memory was asked for in vain. */
 gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)

@@ -54,7 +54,6 @@ typedef struct {
 	PipesimTimeline *timeline;
 	gboolean split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
-	guint32 *transfer_of; /* by action */
 	guint32 (*queues)[2]; /* by transfer: the communicators that receive and send it */
 	Rank *ranks;
 	PipesimTournament ends; /* of what ranks run, or their hosts launch */
@@ -128,21 +127,15 @@ static void start_transfer(Engine *engine, guint32 index, guint first, guint sec
 	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
 
-/* Issues the next messages of @communicator of @rank if their turn has come. */
-static void try_issue(Engine *engine, guint rank, guint32 communicator)
+/* Issues those of @rank from @begin on until @end of @communicator. */
+static void issue(Engine *engine, guint rank, guint32 communicator, guint32 begin, guint32 end)
 {
-	guint32 begin, end;
-
-	if (!pipesim_rules_post(&engine->rules, rank, communicator, &begin, &end))
-		return;
-	for (guint32 i = begin; i < end; i++) {
-		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
-		const guint32 index = engine->transfer_of[i];
+	for (guint32 i = begin; i != end; i = pipesim_rules_next(&engine->rules, i)) {
+		const gboolean send = pipesim_action_is_send(engine->rules.turns[i].kind);
+		const guint32 index = engine->rules.turns[i].other;
 		PipesimTransfer *transfer = &engine->timeline->transfers[index];
 		const gint64 other = send ? transfer->received : transfer->sent;
 
-		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
-			continue;
 		__builtin_prefetch(transfer + 2, 1);
 		__builtin_prefetch(&engine->queues[index + 8], 1);
 		*(send ? &transfer->sent : &transfer->received) = engine->now;
@@ -155,14 +148,22 @@ static void try_issue(Engine *engine, guint rank, guint32 communicator)
 	}
 }
 
+/* Issues the next messages of @communicator of @rank if their turn has come. */
+static inline void try_issue(Engine *engine, guint rank, guint32 communicator)
+{
+	guint32 begin, end;
+
+	if (pipesim_rules_post(&engine->rules, rank, communicator, &begin, &end))
+		issue(engine, rank, communicator, begin, end);
+}
+
 /* @rank is at a stop: the same of all communicators for messages that stand before it. */
 static inline void reach(Engine *engine, guint rank)
 {
 	const guint32 end = pipesim_rules_communicators(&engine->rules, rank + 1);
 
 	for (guint32 c = pipesim_rules_communicators(&engine->rules, rank); c < end; c++)
-		if (pipesim_rules_may_post(&engine->rules, rank, c))
-			try_issue(engine, rank, c);
+		try_issue(engine, rank, c);
 }
 
 /* From now on, as far as it is known. */
@@ -236,11 +237,8 @@ static void note_start(Engine *engine, const Rank *here, guint32 at, guint32 op)
 	__builtin_prefetch(start + 8, 1);
 	__builtin_prefetch(cause + 8, 1);
 	__builtin_prefetch(&engine->timeline->end[here->step] + 8, 1);
-	__builtin_prefetch(&engine->lowering->actions[at] + 12);
+	__builtin_prefetch(&engine->rules.turns[at] + 12);
 	__builtin_prefetch(&engine->lowering->program->ops[op] + 8);
-	__builtin_prefetch(&engine->transfer_of[at] + 16);
-	if (engine->rules.communicator_of != NULL)
-		__builtin_prefetch(&engine->rules.communicator_of[at] + 16);
 	if (engine->times->drawn != NULL)
 		__builtin_prefetch(&engine->times->drawn[here->step] + 8);
 }
@@ -255,7 +253,7 @@ static void try_run(Engine *engine, guint rank)
 
 	if (!pipesim_rules_is_op(&engine->rules, rank))
 		return;
-	op = engine->lowering->actions[at].op;
+	op = engine->rules.turns[at].op;
 	if (!pipesim_rules_may_run(&engine->rules, rank, !here->second,
 		    here->second || !is_split(engine, op)) ||
 		!pipesim_shards_allow(&engine->shards, rank, at, here->second))
@@ -276,8 +274,7 @@ static gboolean waits_for_host(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
 
-	if (!engine->host_waits ||
-		!pipesim_action_is_message(engine->lowering->actions[at].kind))
+	if (!engine->host_waits || !pipesim_action_is_message(engine->rules.turns[at].kind))
 		return FALSE;
 	if (engine->paces.launches)
 		engine->pace[rank].host =
@@ -332,7 +329,7 @@ static gboolean passes_shards(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
 
-	if (!pipesim_action_is_sharding(engine->lowering->actions[at].kind))
+	if (!pipesim_action_is_sharding(engine->rules.turns[at].kind))
 		return TRUE;
 	pipesim_shards_issue(&engine->shards, rank, at, engine->now);
 	start_shard(engine, rank);
@@ -363,8 +360,7 @@ static void arrive(Engine *engine, guint rank, guint32 communicator)
 	/* Else nothing that its rank waits for is there: not before all of its group. */
 	if (!pipesim_rules_arrive(&engine->rules, communicator))
 		return;
-	if (pipesim_rules_may_post(&engine->rules, rank, communicator))
-		try_issue(engine, rank, communicator);
+	try_issue(engine, rank, communicator);
 	if (!engine->ranks[rank].busy)
 		advance(engine, rank);
 }
@@ -400,7 +396,7 @@ static void end_op(Engine *engine, guint rank)
 	}
 	if (!here->behind) {
 		const PipesimOp *op =
-			&engine->lowering->program->ops[engine->lowering->actions[at].op];
+			&engine->lowering->program->ops[engine->rules.turns[at].op];
 
 		if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
 			/* Done but for what runs behind its sends: they are let go of. */
@@ -415,8 +411,8 @@ static void end_op(Engine *engine, guint rank)
 	engine->n_done++;
 	here->step++;
 	here->busy = FALSE;
-	here->second = !here->behind && !here->second &&
-		       is_split(engine, engine->lowering->actions[at].op);
+	here->second =
+		!here->behind && !here->second && is_split(engine, engine->rules.turns[at].op);
 	if (!here->second && !here->behind)
 		pass(engine, rank);
 	here->behind = FALSE;
@@ -509,13 +505,13 @@ static guint32 step_of(const Engine *engine, const PipesimAction *action)
 /* Where the other end of a message stands the processor is told so many actions before. */
 #define AHEAD 16
 
-/* Both ends of a message have the same transfer_of. Where a receive stands before its send, it holds its place
+/* Both ends of a message are known by their transfer. Where a receive stands before its send, it holds its place
  * among the arrivals for that until then. */
 static void add_transfers(Engine *engine)
 {
 	const PipesimLowering *lowering = engine->lowering;
 	PipesimTimeline *timeline = engine->timeline;
-	guint32 *transfer_of = engine->transfer_of;
+	PipesimTurn *turns = engine->rules.turns;
 	guint32 n = 0, n_sent = 0, i = 0;
 
 	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
@@ -524,21 +520,21 @@ static void add_transfers(Engine *engine)
 
 			if (i + AHEAD < lowering->n_actions) {
 				__builtin_prefetch(&lowering->actions[here[AHEAD].peer]);
-				__builtin_prefetch(&transfer_of[here[AHEAD].peer], 1);
+				__builtin_prefetch(&turns[here[AHEAD].peer], 1);
 			}
 			if (!pipesim_action_is_message(here->kind))
 				continue;
 			if (!pipesim_action_is_send(here->kind)) {
 				if (here->peer < i)
-					timeline->arrivals[n] = transfer_of[i];
+					timeline->arrivals[n] = turns[i].other;
 				else
-					transfer_of[i] = n;
+					turns[i].other = n;
 				n++;
 				continue;
 			}
 			if (here->peer < i)
-				timeline->arrivals[transfer_of[here->peer]] = n_sent;
-			transfer_of[i] = transfer_of[here->peer] = n_sent;
+				timeline->arrivals[turns[here->peer].other] = n_sent;
+			turns[i].other = turns[here->peer].other = n_sent;
 			timeline->transfers[n_sent++] = (PipesimTransfer){
 				.from = step_of(engine, here),
 				.to = step_of(engine, &lowering->actions[here->peer]),
@@ -583,8 +579,7 @@ static gboolean lay_out(Engine *engine, guint32 n_pairs, PipesimArena *arena, GE
 	timeline->arrivals = g_try_new(guint32, n_transfers);
 	timeline->send_begin = g_try_new0(guint32, ranks + 1);
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
-	engine->transfer_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
-	engine->queues = pipesim_arena_take(arena, n_transfers, sizeof *engine->queues);
+	engine->queues = pipesim_arena_large(arena, n_transfers, sizeof *engine->queues);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
 	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
@@ -596,7 +591,6 @@ static gboolean lay_out(Engine *engine, guint32 n_pairs, PipesimArena *arena, GE
 		engine->step_of[op] = step;
 		step += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
 	}
-	add_transfers(engine);
 	return TRUE;
 }
 
@@ -619,6 +613,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 		!pipesim_tournament_init(&engine->ends, (guint32)ranks) ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
 		return fail_memory(engine, error);
+	add_transfers(engine);
 	for (guint rank = 0; rank < ranks; rank++) {
 		const guint32 op = program->rank_begin[rank];
 

@@ -161,22 +161,29 @@ static PipesimFate play(const PipesimProgram *program, PipesimBetween how)
 	return PIPESIM_FATE_RUNS;
 }
 
+gboolean pipesim_between_tells(const PipesimProgram *program)
+{
+	return !program->has_more && program->shape.copies <= 1 &&
+	       !pipesim_program_has_pairs(program);
+}
+
 PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, PipesimProven *proven)
 {
 	const PipesimBetween strictest = PIPESIM_BETWEEN_PLAIN | PIPESIM_BETWEEN_WAITED;
 	PipesimBetween how;
 
-	if (*proven == PIPESIM_PROVEN_NONE && (program->has_more || program->shape.copies > 1 ||
-						      pipesim_program_has_pairs(program)))
+	if (proven != NULL && *proven == PIPESIM_PROVEN_NONE && !pipesim_between_tells(program))
 		*proven = PIPESIM_PROVEN_LISTS;
-	if (runtime->between == NULL || *proven == PIPESIM_PROVEN_LISTS)
+	if (runtime->between == NULL || (proven != NULL && *proven == PIPESIM_PROVEN_LISTS))
 		return PIPESIM_FATE_UNKNOWN;
 	how = runtime->between(program, issuing);
 	if (how == PIPESIM_BETWEEN_MORE)
 		return PIPESIM_FATE_UNKNOWN;
 	if (how == PIPESIM_BETWEEN_RUNS)
 		return PIPESIM_FATE_RUNS;
+	if (proven == NULL)
+		return play(program, how);
 	if (*proven == PIPESIM_PROVEN_NONE) {
 		const PipesimFate fate = play(program, strictest);
 

@@ -9,9 +9,12 @@ typedef enum {
 	PIPESIM_FATE_HANGS,
 } PipesimFate;
 
+/** pipesim_between_tells: whether ops of @program are of the kinds that are played so. */
+gboolean pipesim_between_tells(const PipesimProgram *program);
+
 /** pipesim_between_play: whether @program runs under @runtime as @issuing asks, by the rules of lowering.h; a list that runs
  * so also has the right messages meet, as ops that send or receive two are left to lists.
- * @proven: (inout): of @program */
+ * @proven: (inout) (nullable): of @program; NULL: pipesim_between_tells(), and no other runtime is asked */
 PipesimFate pipesim_between_play(const PipesimProgram *program, const PipesimRuntime *runtime,
 	const PipesimIssuing *issuing, PipesimProven *proven);
 

@@ -15,6 +15,7 @@ typedef struct {
 	PipesimRounds rounds;
 	guint32 n_done;        /* ops */
 	PipesimProgram *spare; /* where ops are exchanged */
+	gboolean tells;        /* pipesim_between_tells() of that */
 } Check;
 
 /* What is issued at both ends has moved. Returns whether there was any. */
@@ -26,13 +27,11 @@ static inline gboolean post(Check *check, guint rank, guint32 communicator)
 
 	if (!pipesim_rules_post(rules, rank, communicator, &begin, &end))
 		return FALSE;
-	for (guint32 i = begin; i < end; i++) {
-		if (pipesim_rules_communicator(rules, rank, i) != communicator ||
-			!pipesim_rules_issue(rules, i))
+	for (guint32 i = begin; i != end; i = pipesim_rules_next(rules, i)) {
+		if (!pipesim_rules_issue(rules, i))
 			continue;
 		pipesim_rules_arrive(rules, communicator);
-		if (pipesim_rules_arrive(rules, pipesim_rules_communicator(rules,
-							actions[i].peer_rank, actions[i].peer)))
+		if (pipesim_rules_arrive(rules, rules->turns[actions[i].peer].communicator))
 			pipesim_rounds_call(&check->rounds, rank, actions[i].peer_rank);
 	}
 	return TRUE;
@@ -109,26 +108,25 @@ static gboolean has_moved(const Check *check, guint32 message)
 
 /* A message that was issued, or is to be, together with @at of @rank and has not moved, itself
  * if it has not; there is one where they are not done. */
-static guint32 unmoved(const Check *check, guint rank, guint32 at)
+static guint32 unmoved(const Check *check, guint32 at)
 {
 	const PipesimRules *rules = &check->rules;
-	const guint32 communicator = pipesim_rules_communicator(rules, rank, at);
+	const guint32 communicator = rules->turns[at].communicator;
 
 	if (has_moved(check, at))
 		at = group_begin(check, at);
-	while (has_moved(check, at) ||
-		pipesim_rules_communicator(rules, rank, at) != communicator)
+	while (has_moved(check, at) || rules->turns[at].communicator != communicator)
 		at++;
 	return at;
 }
 
 /* A message of the group that ends with @last, which has not moved; @last where there is
  * none. */
-static guint32 undone(const Check *check, guint rank, guint32 last)
+static guint32 undone(const Check *check, guint32 last)
 {
 	for (guint32 i = group_begin(check, last); i <= last; i++)
-		if (!pipesim_rules_is_done(&check->rules, rank, i))
-			return unmoved(check, rank, i);
+		if (!pipesim_rules_is_done(&check->rules, i))
+			return unmoved(check, i);
 	return last;
 }
 
@@ -147,11 +145,11 @@ static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 co
 
 		if (stops && !message)
 			return (PipesimStuck){rank, at};
-		if (stops && !pipesim_rules_is_done(rules, rank, undone(check, rank, at)))
-			return (PipesimStuck){rank, undone(check, rank, at)};
-		if (message && pipesim_rules_communicator(rules, rank, at) == communicator &&
-			!pipesim_rules_is_done(rules, rank, at))
-			return (PipesimStuck){rank, unmoved(check, rank, at)};
+		if (stops && !pipesim_rules_is_done(rules, undone(check, at)))
+			return (PipesimStuck){rank, undone(check, at)};
+		if (message && rules->turns[at].communicator == communicator &&
+			!pipesim_rules_is_done(rules, at))
+			return (PipesimStuck){rank, unmoved(check, at)};
 	}
 	g_assert_not_reached();
 }
@@ -165,20 +163,19 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 	const gboolean op = action->kind == PIPESIM_ACTION_OP;
 
 	*behind = FALSE;
-	if (op && !pipesim_rules_is_done(rules, at.rank, action->wait))
-		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->wait)};
-	if (op && !pipesim_rules_is_done(rules, at.rank, action->b_wait))
-		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->b_wait)};
-	if (pipesim_action_is_wait(action->kind) &&
-		!pipesim_rules_is_done(rules, at.rank, action->peer))
-		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->peer)};
+	if (op && !pipesim_rules_is_done(rules, action->wait))
+		return (PipesimStuck){at.rank, unmoved(check, action->wait)};
+	if (op && !pipesim_rules_is_done(rules, action->b_wait))
+		return (PipesimStuck){at.rank, unmoved(check, action->b_wait)};
+	if (pipesim_action_is_wait(action->kind) && !pipesim_rules_is_done(rules, action->peer))
+		return (PipesimStuck){at.rank, unmoved(check, action->peer)};
 	if (pipesim_action_is_message(action->kind) && rules->issued[at.index])
 		return (PipesimStuck){action->peer_rank, action->peer};
 	*behind = TRUE;
 	if (!pipesim_action_is_message(action->kind))
 		return ahead(check, at.rank, at.index, NO_COMMUNICATOR);
 	return ahead(check, at.rank, group_begin(check, at.index),
-		pipesim_rules_communicator(rules, at.rank, at.index));
+		rules->turns[at.index].communicator);
 }
 
 static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
@@ -241,7 +238,6 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 	const guint32 op = from_file ? first->op : index;
 	PipesimIssuing issuing = lowering->issuing;
 	g_autoptr(PipesimLowering) exchanged = NULL;
-	PipesimProven proven = PIPESIM_PROVEN_NONE;
 	PipesimFate fate = PIPESIM_FATE_UNKNOWN;
 
 	if (from_file && (first[0].joined || first[1].joined))
@@ -254,8 +250,8 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank, guint32 index)
 	if (check->spare == NULL || !pipesim_program_exchange(check->spare, rank, op))
 		return FALSE;
 	issuing.communicators = check->communicators;
-	if (!from_file)
-		fate = pipesim_between_play(check->spare, lowering->runtime, &issuing, &proven);
+	if (!from_file && check->tells)
+		fate = pipesim_between_play(check->spare, lowering->runtime, &issuing, NULL);
 	gboolean runs = fate != PIPESIM_FATE_HANGS && pipesim_program_runs(check->spare);
 	if (runs && fate == PIPESIM_FATE_UNKNOWN) {
 		exchanged = from_file ? link_again(lowering, check->spare, PIPESIM_NO_OP)
@@ -389,7 +385,7 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 		rank++;
 	guint32 at = check.rules.seats[rank].stop_at;
 	if (pipesim_action_is_message(lowering->actions[at].kind))
-		at = undone(&check, rank, at);
+		at = undone(&check, at);
 	g_autoptr(GArray) cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
 	g_autofree char *what = g_strdup_printf("deadlock under %s%s%s",
 		lowering->runtime->name,
@@ -398,6 +394,7 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering,
 		: communicators == PIPESIM_COMMUNICATOR_EDGE ? "pair of ranks and direction"
 							     : "");
 	check.spare = locate != NULL ? pipesim_program_copy(lowering->program) : NULL;
+	check.tells = check.spare != NULL && pipesim_between_tells(check.spare);
 	pipesim_fail_cycle(&waiting, cycle, what, error);
 	pipesim_program_unref(check.spare);
 	return FALSE;

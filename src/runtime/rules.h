@@ -4,6 +4,28 @@
 #pragma once
 #include "runtime/lowering.h"
 
+/* A PipesimAction, where a message has what is looked up again and again in its place. */
+typedef struct {
+	union {
+		guint32 op;
+		guint32 communicator;
+	};
+	union {
+		guint32 wait; /* of an op; of a wait its message */
+		/* Of a message: the next one of its communicator, with PIPESIM_TOGETHER where both are issued together; none:
+		 * PIPESIM_NO_MESSAGE. */
+		guint32 next;
+	};
+	union {
+		guint32 b_wait;
+		guint32 other; /* of a message: its other end, or what whoever plays the rules knows it by */
+	};
+	guint8 kind, joined, waited;
+} PipesimTurn;
+
+#define PIPESIM_TOGETHER   (1u << 31)
+#define PIPESIM_NO_MESSAGE (PIPESIM_TOGETHER - 1)
+
 /* Where a rank stands in its list. */
 typedef struct {
 	guint32 stop_at; /* its next stop, by index, or the op that runs; the end of the list: none */
@@ -12,13 +34,14 @@ typedef struct {
 
 /* Where a communicator stands in the list of its rank; actions by index. */
 typedef struct {
-	guint32 post_at; /* no message before has not been issued */
+	guint32 post_at; /* the first of its messages that has not been issued, or PIPESIM_NO_MESSAGE */
 	guint32 done_to; /* every message before is done */
 	guint32 open;    /* how many of the messages issued together are not done */
 } PipesimCommunicator;
 
 typedef struct {
 	const PipesimLowering *lowering;
+	PipesimTurn *turns; /* by action */
 	/* What is done to whole stages is a stop too; whether it may be passed is decided by
 	 * whoever plays the rules. Set before pipesim_rules_begin(). */
 	gboolean sharding;
@@ -26,7 +49,6 @@ typedef struct {
 	PipesimCommunicator *
 		communicators; /* rank r has communicator_begin[r] to communicator_begin[r + 1] - 1 */
 	guint32 *communicator_begin; /* NULL: each rank has one, of its number */
-	guint32 *communicator_of;    /* by action, of messages; NULL with communicator_begin */
 	guint8 *issued;              /* by action */
 } PipesimRules;
 
@@ -46,25 +68,24 @@ void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 /** pipesim_rules_is_stop: whether the action @at of a list that ends before @end is one. */
 static inline gboolean pipesim_rules_is_stop(const PipesimRules *rules, guint32 at, guint32 end)
 {
-	const PipesimAction *action = &rules->lowering->actions[at];
+	const PipesimTurn *turn = &rules->turns[at];
 
-	if (pipesim_action_is_message(action->kind))
-		return action->waited && (at + 1 == end || !action[1].joined);
-	return action->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(action->kind) ||
-	       (rules->sharding && pipesim_action_is_sharding(action->kind));
+	if (pipesim_action_is_message(turn->kind))
+		return turn->waited && (at + 1 == end || !turn[1].joined);
+	return turn->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(turn->kind) ||
+	       (rules->sharding && pipesim_action_is_sharding(turn->kind));
 }
 
 /** pipesim_rules_seat: @rank comes to its first stop from @at on, or its end. */
 static inline void pipesim_rules_seat(PipesimRules *rules, guint rank, guint32 at)
 {
-	const PipesimLowering *lowering = rules->lowering;
-	const guint32 end = lowering->rank_begin[rank + 1];
+	const guint32 end = rules->lowering->rank_begin[rank + 1];
 
 	while (at < end && !pipesim_rules_is_stop(rules, at, end))
 		at++;
 	/* The end of a group waits for messages that have to be issued for that. */
 	rules->seats[rank] = (PipesimSeat){
-		at, at + (at < end && pipesim_action_is_message(lowering->actions[at].kind))};
+		at, at + (at < end && pipesim_action_is_message(rules->turns[at].kind))};
 }
 
 /** pipesim_rules_pass: the next stop of @rank is done. */
@@ -73,54 +94,34 @@ static inline void pipesim_rules_pass(PipesimRules *rules, guint rank)
 	pipesim_rules_seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
-/** pipesim_rules_communicator: the communicator that @message of @rank belongs to. */
-static inline guint32 pipesim_rules_communicator(
-	const PipesimRules *rules, guint rank, guint32 message)
-{
-	return rules->communicator_of != NULL ? rules->communicator_of[message] : rank;
-}
-
 /** pipesim_rules_communicators: the first communicator of @rank; that of rank + 1 is the end. */
 static inline guint32 pipesim_rules_communicators(const PipesimRules *rules, guint rank)
 {
 	return rules->communicator_begin != NULL ? rules->communicator_begin[rank] : rank;
 }
 
-/** pipesim_rules_may_post: FALSE where pipesim_rules_post() would be, at a glance. */
-static inline gboolean pipesim_rules_may_post(
-	const PipesimRules *rules, guint rank, guint32 communicator)
+/** pipesim_rules_next: the message of its communicator that comes behind @message. */
+static inline guint32 pipesim_rules_next(const PipesimRules *rules, guint32 message)
 {
-	const PipesimCommunicator *queue = &rules->communicators[communicator];
-
-	return queue->open == 0 && queue->post_at < rules->seats[rank].released;
+	return rules->turns[message].next & ~PIPESIM_TOGETHER;
 }
 
 /** pipesim_rules_post: whether the turn of the next messages of @communicator of @rank has come;
- * then those among actions *begin to *end that belong to it are due for
+ * then those from *begin on, by pipesim_rules_next(), until *end are due for
  * pipesim_rules_issue(). */
 static inline gboolean pipesim_rules_post(
 	PipesimRules *rules, guint rank, guint32 communicator, guint32 *begin, guint32 *end)
 {
-	const PipesimAction *actions = rules->lowering->actions;
-	const guint32 released = rules->seats[rank].released;
 	PipesimCommunicator *queue = &rules->communicators[communicator];
-	guint32 at = queue->post_at;
+	guint32 next = *begin = queue->post_at;
 
-	if (queue->open > 0)
+	if (queue->open > 0 || next >= rules->seats[rank].released)
 		return FALSE;
-	while (at < released &&
-		(!pipesim_action_is_message(actions[at].kind) ||
-			pipesim_rules_communicator(rules, rank, at) != communicator))
-		at++;
-	queue->post_at = at;
-	if (at >= released)
-		return FALSE;
-	*begin = at;
 	do {
-		queue->open += pipesim_rules_communicator(rules, rank, at) == communicator;
-		at++;
-	} while (at < rules->lowering->rank_begin[rank + 1] && actions[at].joined);
-	*end = queue->post_at = at;
+		queue->open++;
+		next = rules->turns[next & ~PIPESIM_TOGETHER].next;
+	} while (next >= PIPESIM_TOGETHER);
+	*end = queue->post_at = next;
 	return TRUE;
 }
 
@@ -144,13 +145,11 @@ static inline gboolean pipesim_rules_arrive(PipesimRules *rules, guint32 communi
 	return TRUE;
 }
 
-/** pipesim_rules_is_done: whether @message of @rank is; PIPESIM_NO_OP: no message. */
-static inline gboolean pipesim_rules_is_done(
-	const PipesimRules *rules, guint rank, guint32 message)
+/** pipesim_rules_is_done: whether @message is; PIPESIM_NO_OP: no message. */
+static inline gboolean pipesim_rules_is_done(const PipesimRules *rules, guint32 message)
 {
 	return message == PIPESIM_NO_OP ||
-	       message < rules->communicators[pipesim_rules_communicator(rules, rank, message)]
-				 .done_to;
+	       message < rules->communicators[rules->turns[message].communicator].done_to;
 }
 
 /** pipesim_rules_is_op: whether the next stop of @rank is an op. */
@@ -159,7 +158,7 @@ static inline gboolean pipesim_rules_is_op(const PipesimRules *rules, guint rank
 	const guint32 at = rules->seats[rank].stop_at;
 
 	return at < rules->lowering->rank_begin[rank + 1] &&
-	       rules->lowering->actions[at].kind == PIPESIM_ACTION_OP;
+	       rules->turns[at].kind == PIPESIM_ACTION_OP;
 }
 
 /** pipesim_rules_may_run: whether what the op that @rank stops at waits for is there: that of
@@ -167,28 +166,28 @@ static inline gboolean pipesim_rules_is_op(const PipesimRules *rules, guint rank
 static inline gboolean pipesim_rules_may_run(
 	const PipesimRules *rules, guint rank, gboolean forward, gboolean backward)
 {
-	const PipesimAction *op = &rules->lowering->actions[rules->seats[rank].stop_at];
+	const PipesimTurn *op = &rules->turns[rules->seats[rank].stop_at];
 
-	return (!forward || pipesim_rules_is_done(rules, rank, op->wait)) &&
-	       (!backward || pipesim_rules_is_done(rules, rank, op->b_wait));
+	return (!forward || pipesim_rules_is_done(rules, op->wait)) &&
+	       (!backward || pipesim_rules_is_done(rules, op->b_wait));
 }
 
 /** pipesim_rules_may_pass: whether @rank has a next stop that is no op, and what that waits for
  * is there. */
 static inline gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank)
 {
-	const PipesimLowering *lowering = rules->lowering;
-	guint32 at = rules->seats[rank].stop_at;
-	const PipesimAction *actions = lowering->actions;
+	const guint32 at = rules->seats[rank].stop_at;
+	const PipesimTurn *turn = &rules->turns[at];
 
-	if (at == lowering->rank_begin[rank + 1] || actions[at].kind == PIPESIM_ACTION_OP)
+	if (at == rules->lowering->rank_begin[rank + 1] || turn->kind == PIPESIM_ACTION_OP)
 		return FALSE;
-	if (pipesim_action_is_sharding(actions[at].kind))
+	if (pipesim_action_is_sharding(turn->kind))
 		return TRUE;
-	if (pipesim_action_is_wait(actions[at].kind))
-		return pipesim_rules_is_done(rules, rank, actions[at].peer);
-	for (; pipesim_rules_is_done(rules, rank, at); at--)
-		if (!actions[at].joined)
+	if (pipesim_action_is_wait(turn->kind))
+		return turn->wait == PIPESIM_NO_OP ||
+		       turn->wait < rules->communicators[turn->communicator].done_to;
+	for (guint32 i = at; pipesim_rules_is_done(rules, i); i--)
+		if (!rules->turns[i].joined)
 			return TRUE;
 	return FALSE;
 }

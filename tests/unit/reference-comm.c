@@ -122,13 +122,11 @@ static void try_issue(Engine *engine, guint rank, guint32 communicator)
 
 	if (!pipesim_rules_post(&engine->rules, rank, communicator, &begin, &end))
 		return;
-	for (guint32 i = begin; i < end; i++) {
+	for (guint32 i = begin; i != end; i = pipesim_rules_next(&engine->rules, i)) {
 		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
-		PipesimTransfer *transfer;
+		PipesimTransfer *transfer =
+			&engine->timeline->transfers[engine->transfer_of[i]];
 
-		if (pipesim_rules_communicator(&engine->rules, rank, i) != communicator)
-			continue;
-		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
 		if (send)
 			transfer->sent = engine->now;
 		else
@@ -389,12 +387,10 @@ static void end_transfer(Engine *engine, guint32 index)
 	const guint32 send = engine->send_of[index];
 
 	transfer->end = engine->now;
-	pipesim_rules_arrive(
-		&engine->rules, pipesim_rules_communicator(&engine->rules, transfer->to_rank,
-					engine->lowering->actions[send].peer));
-	advance(engine, transfer->to_rank);
 	pipesim_rules_arrive(&engine->rules,
-		pipesim_rules_communicator(&engine->rules, transfer->from_rank, send));
+		engine->rules.turns[engine->lowering->actions[send].peer].communicator);
+	advance(engine, transfer->to_rank);
+	pipesim_rules_arrive(&engine->rules, engine->rules.turns[send].communicator);
 	advance(engine, transfer->from_rank);
 }
 
