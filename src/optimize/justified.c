@@ -15,9 +15,7 @@ void pipesim_search_init_justifiers(PipesimSearchState *s)
 {
 	s->justifiers = pipesim_arena_array(s->arena, PipesimJustifier, s->n_walks);
 	for (guint i = 0; i < s->n_walks && s->justifiers != NULL; i++)
-		if (!pipesim_justifier_init(
-			    &s->justifiers[i], &s->tight, s->of->seed, i, s->arena))
-			s->justifiers = NULL;
+		pipesim_justifier_init(&s->justifiers[i], &s->tight, s->of->seed, i, s->arena);
 }
 
 static void begin(const PipesimSearchState *s, PipesimJustifier *j, const PipesimWalk *walk)
@@ -72,8 +70,6 @@ void pipesim_search_justify(PipesimSearchState *s)
 	const PipesimParallel work = {
 		.n_items = s->n_walks, .threads = of->threads, .run = run_justifier, .data = s};
 
-	if (s->justifiers == NULL)
-		return;
 	s->justifications = G_MAXUINT;
 	if (of->moves > 0)
 		s->justifications = (guint)MIN(
@@ -87,15 +83,13 @@ void pipesim_build_justified(const PipesimInstance *x, guint8 *codes)
 	const guint n = x->ranks * x->per_rank, times = CLAMP(FIRST_PUTS / n, 1, FIRST_TIMES);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autofree guint8 *anew = g_new(guint8, n);
-	PipesimInstance apart = *x; /* nothing runs in pairs */
 	PipesimJustifier j;
 	PipesimWalk walk;
 
-	apart.pair = NULL;
 	pipesim_build(x, codes);
-	pipesim_walk_init(&walk, &apart, 0, 0, arena);
-	if (!pipesim_justifier_init(&j, &apart, 0, 0, arena) ||
-		!pipesim_arena_check(arena, NULL, "ops") || !pipesim_walk_begin(&walk, codes))
+	pipesim_walk_init(&walk, x, 0, 0, arena);
+	pipesim_justifier_init(&j, x, 0, 0, arena);
+	if (!pipesim_arena_check(arena, NULL, "ops") || !pipesim_walk_begin(&walk, codes))
 		return;
 	pipesim_justifier_begin(&j, codes, walk.head, walk.makespan);
 	for (guint i = 0; i < times; i++)

@@ -49,7 +49,7 @@ typedef struct {
 	gint64 *known;         /* [walk]: makespan of its best when it was last looked at */
 	gint64 *judged_spans;  /* [walk] */
 	guint8 **judged_codes; /* [walk] */
-	PipesimJustifier *justifiers; /* [walk]; NULL: orders are not put together so */
+	PipesimJustifier *justifiers; /* [walk] */
 	guint justifications; /* times that each puts its order together, in this turn */
 	gint64 justify_until; /* monotonic time, us; 0: only times count */
 } PipesimSearchState;

@@ -7,6 +7,8 @@
 #define LEAST_PART 2
 #define MOST_PART  22
 #define EVERYWHERE 5
+/* Fewer pairs than this are made or taken apart. */
+#define CHANGES 16
 
 static guint32 draw(PipesimJustifier *j, guint32 below)
 {
@@ -53,13 +55,11 @@ static void find_puttings(PipesimJustifier *j)
 	}
 }
 
-gboolean pipesim_justifier_init(PipesimJustifier *j, const PipesimInstance *x, guint64 seed,
+void pipesim_justifier_init(PipesimJustifier *j, const PipesimInstance *x, guint64 seed,
 	guint64 number, PipesimArena *arena)
 {
 	const gsize n = (gsize)x->ranks * x->per_rank, codes = (gsize)x->lanes * x->kinds;
 
-	if (x->pair != NULL)
-		return FALSE;
 	*j = (PipesimJustifier){.x = x,
 		.n = (guint)n,
 		.random = pipesim_sample_key(seed, number),
@@ -78,11 +78,15 @@ gboolean pipesim_justifier_init(PipesimJustifier *j, const PipesimInstance *x, g
 		.heap = pipesim_arena_array(arena, PipesimNextPut, codes),
 		.queued = pipesim_arena_array(arena, guint8, codes),
 		.blocked = pipesim_arena_array(arena, guint8, codes)};
+	if (x->pair != NULL) {
+		j->was_first = pipesim_arena_array(arena, guint32, n);
+		j->was_next = pipesim_arena_array(arena, guint32, n);
+		j->was_took = pipesim_arena_array(arena, gint64, n);
+	}
 	for (guint way = 0; way < 2; way++)
 		j->putting[way] = pipesim_arena_array(arena, PipesimPutting, codes);
 	if (pipesim_arena_check(arena, NULL, "ops"))
 		find_puttings(j);
-	return TRUE;
 }
 
 /* Codes are those of all lanes: lane * kinds + kind. */
@@ -372,13 +376,114 @@ void pipesim_justifier_begin(
 			j->next[op] = j->first[op];
 			if (glued)
 				j->next[before] = op;
-			j->took[op] = glued        ? j->took[before]
-				      : flags != 0 ? x->whole[lane]
-						   : x->time[code % x->kinds][lane];
+			j->took[op] = x->time[code % x->kinds][lane];
+			if (glued)
+				j->took[op] = j->took[before];
+			else if ((flags & PIPESIM_CODE_PAIRED) != 0)
+				j->took[op] = pipesim_instance_pair(
+					x, lane, (codes[i + 1] & mask) / x->kinds);
+			else if (flags != 0)
+				j->took[op] = x->whole[lane];
 			glued = flags != 0;
 			before = op;
 		}
 	}
+}
+
+/* Overlapped pairs ---------------------------------------------------------------------------- */
+
+/* The @n @ops run as one for @took. */
+static void join(PipesimJustifier *j, const guint32 *ops, guint n, gint64 took)
+{
+	for (guint i = 0; i < n; i++) {
+		j->first[ops[i]] = ops[0];
+		j->next[ops[i]] = ops[(i + 1) % n];
+		j->took[ops[i]] = took;
+	}
+}
+
+/* The backward of the rank of @f that starts nearest to it, of those in no pair; PIPESIM_NO_OP: there is none near. */
+static guint32 nearest_backward(const PipesimJustifier *j, guint32 f)
+{
+	const PipesimInstance *x = j->x;
+	const guint rank = f / x->count / x->kinds / x->chunks;
+	guint32 found = PIPESIM_NO_OP;
+	gint64 least = 2 * j->took[f] + 1;
+
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const guint32 code = (rank * x->chunks + chunk) * x->kinds + PIPESIM_CODE_I;
+		guint32 from = code * x->count, to = from + x->count;
+
+		/* The first that does not start before it, and the one before. */
+		while (from < to) {
+			const guint32 middle = from + (to - from) / 2;
+
+			if (j->start[middle] < j->start[f])
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		for (guint32 i = from > code * x->count ? from - 1 : from;
+			i <= from && i < (code + 1) * x->count; i++) {
+			const gint64 off = ABS(j->start[i] - j->start[f]);
+
+			/* Its own waits for it. */
+			if (off < least && j->first[i] == i && i != f + x->count) {
+				least = off;
+				found = i;
+			}
+		}
+	}
+	return found;
+}
+
+/* A forward and a backward near it become a pair, or none any longer. */
+static void change_pair(PipesimJustifier *j, guint32 f)
+{
+	const PipesimInstance *x = j->x;
+	const guint32 i = j->next[f] != f ? j->next[f] : nearest_backward(j, f);
+	const guint32 w = i + x->count, ops[] = {f, i, w};
+	const guint lane = f / x->count / x->kinds, back = i / x->count / x->kinds;
+
+	if (i == PIPESIM_NO_OP)
+		return;
+	if (j->next[f] == f) {
+		join(j, ops, x->kinds, pipesim_instance_pair(x, lane, back % x->chunks));
+		return;
+	}
+	join(j, &f, 1, x->time[F][lane]);
+	if (x->kinds > 2 && draw(j, 2) > 0) {
+		join(j, &i, 1, x->time[I][back]);
+		join(j, &w, 1, x->time[W][back]);
+	} else {
+		join(j, ops + 1, x->kinds - 1,
+			x->kinds > 2 ? x->whole[back] : x->time[I][back]);
+	}
+}
+
+/* Some that start less than @part from @middle. */
+static void change_pairs(PipesimJustifier *j, gint64 middle, gint64 part)
+{
+	const PipesimInstance *x = j->x;
+
+	for (guint tries = draw(j, CHANGES); tries > 0; tries--) {
+		const guint32 lane = draw(j, x->lanes);
+		const guint32 f = lane * x->kinds * x->count + draw(j, x->count);
+
+		if (ABS(j->start[f] - middle) < part)
+			change_pair(j, f);
+	}
+}
+
+/* What runs as one becomes what it was, or, if not @back, the other way round. */
+static void keep_pairs(PipesimJustifier *j, gboolean back)
+{
+	memcpy(back ? j->first : j->was_first, back ? j->was_first : j->first,
+		sizeof *j->first * j->n);
+	memcpy(back ? j->next : j->was_next, back ? j->was_next : j->next,
+		sizeof *j->next * j->n);
+	memcpy(back ? j->took : j->was_took, back ? j->was_took : j->took,
+		sizeof *j->took * j->n);
 }
 
 gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
@@ -389,6 +494,11 @@ gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
 	const gint64 middle = (gint64)((double)before * draw(j, 1 << 16) / (1 << 16));
 	const gint64 part = before / 100 * (LEAST_PART + draw(j, MOST_PART - LEAST_PART));
 
+	if (j->was_took != NULL) {
+		keep_pairs(j, FALSE);
+		if (noise)
+			change_pairs(j, middle, all ? G_MAXINT64 : part);
+	}
 	/* By when an op ends looking backwards, the later the less; off at random. */
 	for (guint32 op = 0; op < j->n; op++) {
 		j->key[op] = -j->start[op] - j->took[op];
@@ -396,13 +506,16 @@ gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
 			j->key[op] += off * ((gint64)draw(j, 1 << 11) - (1 << 10)) / (1 << 10);
 	}
 	gint64 makespan = put_all(j, TRUE);
-	if (makespan < 0)
+	if (makespan >= 0) {
+		for (guint32 op = 0; op < j->n; op++)
+			j->key[op] = makespan - j->other[op] - j->took[op];
+		makespan = put_all(j, FALSE);
+	}
+	if (makespan < 0 || makespan > before) {
+		if (j->was_took != NULL)
+			keep_pairs(j, TRUE);
 		return FALSE;
-	for (guint32 op = 0; op < j->n; op++)
-		j->key[op] = makespan - j->other[op] - j->took[op];
-	makespan = put_all(j, FALSE);
-	if (makespan < 0 || makespan > before)
-		return FALSE;
+	}
 	memcpy(j->start, j->other, sizeof *j->start * j->n);
 	j->makespan = makespan;
 	return makespan < before;
@@ -448,7 +561,8 @@ void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
 
 				codes[i] = (guint8)(code % per_code);
 				if (j->next[op] != first)
-					codes[i] |= PIPESIM_CODE_JOINED;
+					codes[i] |= code % x->kinds == F ? PIPESIM_CODE_PAIRED
+									 : PIPESIM_CODE_JOINED;
 				j->done[code]++;
 				op = j->next[op];
 				i++;
@@ -531,8 +645,8 @@ void pipesim_justify(
 	guint8 *anew = pipesim_arena_array(arena, guint8, n);
 	PipesimJustifier j;
 
-	if (!pipesim_justifier_init(&j, x, 0, 0, arena) ||
-		!pipesim_arena_check(arena, NULL, "ops"))
+	pipesim_justifier_init(&j, x, 0, 0, arena);
+	if (!pipesim_arena_check(arena, NULL, "ops"))
 		return;
 	run_codes(&run, codes, makespan, span);
 	pipesim_justifier_begin(&j, codes, run.start, *makespan);

@@ -3,7 +3,8 @@
  * the rank may hold let it be, gaps between others included; of the times that this gives,
  * taken from the first one on, each is put as early as can be. Neither makes the order longer
  * ("justification" of schedules with limited resources: Valls, Ballestin and Quintanilla,
- * 2005); with times that are a little off at random it may come out shorter. */
+ * 2005); with times that are a little off at random it may come out shorter. Overlapped pairs are put as one; with those
+ * times some are taken apart, and some forwards become pairs with a backward near them. */
 #pragma once
 #include "model/random.h"
 #include "order/instance.h"
@@ -45,6 +46,9 @@ typedef struct {
 	/* The first op of those that it runs as one with, and the next one of these, round;
 	 * itself where it runs alone. They are put together. */
 	guint32 *first, *next;
+	/* The same and took before pairs were changed; NULL: there are none. */
+	guint32 *was_first, *was_next;
+	gint64 *was_took;
 	gint64 makespan;
 	gint64 op; /* what one takes on average, ns */
 	PipesimSampleKey random;
@@ -62,14 +66,12 @@ typedef struct {
 	guint8 *queued, *blocked;
 } PipesimJustifier;
 
-/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks.
- * FALSE where forwards may run in pairs: moves that go on from orders put together in this way
- * find fewer pairs. */
-gboolean pipesim_justifier_init(PipesimJustifier *justifier, const PipesimInstance *instance,
+/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks. */
+void pipesim_justifier_init(PipesimJustifier *justifier, const PipesimInstance *instance,
 	guint64 seed, guint64 number, PipesimArena *arena);
 
 /** pipesim_justifier_begin: from the order @codes, tidy, which fits; @starts of its ops, ns.
- * What runs as one in it does so in all that become of it. */
+ * What runs as one in it does so in all that become of it, but for overlapped pairs. */
 void pipesim_justifier_begin(PipesimJustifier *justifier, const guint8 *codes,
 	const gint64 *starts, gint64 makespan);
 
