@@ -198,32 +198,25 @@ PipesimOrder *pipesim_order_plan(
 
 /* Trimming. ------------------------------------------------------------------------------------ */
 
-typedef struct {
-	guint32 ordinal; /* among the I of the rank */
-	PipesimOp input;
-} Pending;
-
 /* One rank of a padded order, of which most verbs may name micro-batches that do not exist.
- * Rounds of a loop without any that does are leapt over: the work grows with what is left, not
- * with the padding. */
+ * Rounds of a loop without any that does are leapt over, and those of which all verbs do stay a
+ * loop: the work grows with neither. */
 typedef struct {
 	PipesimEmitter *out;
 	const PipesimOrder *padded;
 	guint32 wide, narrow;        /* micro-batches of a chunk, before and after */
 	guint32 *forward, *backward; /* of each chunk, passed so far */
 	guint32 n_inputs, n_weights; /* passed so far */
-	GArray *pending;             /* Pending: I that are left, and from @head on have no W */
+	guint32 *
+		in_round; /* forwards of each chunk in a round of the loop, backwards of each, and weights */
+	GArray *pending; /* guint32: which I of the rank are left, and from @head on have no W */
 	guint head;
 } Trimmer;
 
-/* The number in the trimmed order of the micro-batch that a verb with @number takes, after
- * @passed ones of its @chunk; FALSE where there is none. */
-static gboolean renumber(const Trimmer *x, guint32 *number, guint chunk, guint32 passed)
+/* Whether the micro-batch is left that a verb with @number takes, after @passed ones of its chunk. */
+static gboolean is_left(const Trimmer *x, guint32 number, guint32 passed)
 {
-	const guint32 index = *number == PIPESIM_LAST ? x->wide - 1 - passed : passed;
-
-	*number = index + (x->out->order->shape.copies > 1 ? chunk * x->narrow : 0);
-	return index < x->narrow;
+	return (number == PIPESIM_LAST ? x->wide - 1 - passed : passed) < x->narrow;
 }
 
 /* At least so many uses of its chunk come before one that is left. */
@@ -234,26 +227,63 @@ static guint32 uses_before(const Trimmer *x, guint32 number, guint32 passed)
 	return passed < x->narrow ? 0 : G_MAXUINT32;
 }
 
-static guint32 verbs_before(const Trimmer *x, const PipesimOp *verb)
+/* So many uses of its chunk at least are left from here on. */
+static guint32 uses_left(const Trimmer *x, guint32 number, guint32 passed)
 {
+	if (!is_left(x, number, passed))
+		return 0;
+	return number == PIPESIM_LAST ? G_MAXUINT32 : x->narrow - passed;
+}
+
+typedef guint32 (*Uses)(const Trimmer *x, guint32 number, guint32 passed);
+
+/* So many rounds go by before @uses of the forwards of a chunk, or of its backwards, are over. */
+static guint32 rounds_of(
+	const Trimmer *x, Uses uses, gboolean backward, guint chunk, guint32 number)
+{
+	const guint at = chunk + (backward ? x->padded->shape.chunks : 0);
+	const guint32 n = uses(x, number, (backward ? x->backward : x->forward)[chunk]);
+
+	return n < G_MAXUINT32 ? n / x->in_round[at] : n;
+}
+
+/* The same of all that @verb takes. */
+static guint32 rounds_of_verb(const Trimmer *x, const PipesimOp *verb, Uses uses)
+{
+	const guint32 number = verb->microbatch, waiting = x->pending->len - x->head;
+	const guint32 *weights = &x->in_round[2 * x->padded->shape.chunks];
+
 	switch ((PipesimKind)verb->kind) {
 	case PIPESIM_FB:
-		return MIN(uses_before(x, verb->microbatch, x->forward[verb->chunk]),
-			uses_before(x, verb->b_microbatch, x->backward[verb->b_chunk]));
+		return MIN(rounds_of(x, uses, FALSE, verb->chunk, number),
+			rounds_of(x, uses, TRUE, verb->b_chunk, verb->b_microbatch));
 	case PIPESIM_F:
-		return uses_before(x, verb->microbatch, x->forward[verb->chunk]);
+		return rounds_of(x, uses, FALSE, verb->chunk, number);
 	case PIPESIM_I:
 	case PIPESIM_B:
-		return uses_before(x, verb->microbatch, x->backward[verb->chunk]);
+		return rounds_of(x, uses, TRUE, verb->chunk, number);
 	case PIPESIM_W:
-		return x->head < x->pending->len
-			       ? g_array_index(x->pending, Pending, x->head).ordinal -
-					 x->n_weights
+		if (uses == uses_left)
+			return waiting == x->n_inputs - x->n_weights ? G_MAXUINT32 : 0;
+		return waiting > 0
+			       ? (g_array_index(x->pending, guint32, x->head) - x->n_weights) /
+					 *weights
 			       : G_MAXUINT32;
 	case PIPESIM_N_KINDS:
 		break;
 	}
 	g_assert_not_reached();
+}
+
+/* The same of all of @loop. */
+static guint32 rounds_of_all(const Trimmer *x, const PipesimLoop *loop, Uses uses)
+{
+	guint32 rounds = loop->count;
+
+	for (guint32 v = 0; v < loop->n; v++)
+		rounds = MIN(
+			rounds, rounds_of_verb(x, &x->padded->verbs[loop->first + v], uses));
+	return rounds;
 }
 
 static void pass(Trimmer *x, const PipesimOp *verb, guint32 rounds)
@@ -272,21 +302,19 @@ static void trim_verb(Trimmer *x, const PipesimOp *verb)
 	gboolean first, second = FALSE;
 
 	if (op.kind == PIPESIM_W) {
-		first = verbs_before(x, verb) == 0;
-		if (first) {
-			op = g_array_index(x->pending, Pending, x->head++).input;
-			op.kind = PIPESIM_W;
-		}
+		first = x->head < x->pending->len &&
+			g_array_index(x->pending, guint32, x->head) == x->n_weights;
+		x->head += first;
 	} else {
-		first = renumber(x, &op.microbatch, op.chunk,
+		first = is_left(x, op.microbatch,
 			pipesim_op_has_backward(verb) && op.kind != PIPESIM_FB
 				? x->backward[op.chunk]
 				: x->forward[op.chunk]);
 		second = op.kind == PIPESIM_FB &&
-			 renumber(x, &op.b_microbatch, op.b_chunk, x->backward[op.b_chunk]);
+			 is_left(x, op.b_microbatch, x->backward[op.b_chunk]);
 	}
 	if (first && op.kind == PIPESIM_I)
-		g_array_append_vals(x->pending, &(Pending){x->n_inputs, op}, 1);
+		g_array_append_val(x->pending, x->n_inputs);
 	pass(x, verb, 1);
 	if (op.kind == PIPESIM_FB && first != second) {
 		/* Half a pair is that op alone. */
@@ -299,24 +327,50 @@ static void trim_verb(Trimmer *x, const PipesimOp *verb)
 	}
 	x->out->phase = verb->phase;
 	if (first || second)
-		pipesim_emit(x->out, &op);
+		append(x->out, op);
+}
+
+/* @rounds of which all is left, and of what comes before them too what has no W yet. */
+static void keep_rounds(Trimmer *x, const PipesimOp *verbs, guint32 n, guint32 rounds)
+{
+	pipesim_repeat (x->out, rounds)
+		for (guint32 v = 0; v < n; v++) {
+			x->out->phase = verbs[v].phase;
+			append(x->out, verbs[v]);
+			pass(x, &verbs[v], rounds);
+		}
+	g_array_set_size(x->pending, 0);
+	x->head = 0;
+	for (guint32 i = x->n_weights; i < x->n_inputs; i++)
+		g_array_append_val(x->pending, i);
 }
 
 static void trim_loop(Trimmer *x, const PipesimLoop *loop)
 {
 	const PipesimOp *verbs = &x->padded->verbs[loop->first];
+	const guint chunks = x->padded->shape.chunks;
 
-	for (guint32 round = 0; round < loop->count; round++) {
-		guint32 before = G_MAXUINT32;
-
+	memset(x->in_round, 0, (2 * (gsize)chunks + 1) * sizeof *x->in_round);
+	for (guint32 v = 0; v < loop->n; v++) {
+		if (pipesim_op_has_forward(&verbs[v]))
+			x->in_round[verbs[v].chunk]++;
+		if (pipesim_op_has_backward(&verbs[v]))
+			x->in_round[chunks + pipesim_op_backward_chunk(&verbs[v])]++;
+		x->in_round[2 * chunks] += verbs[v].kind == PIPESIM_W;
+	}
+	for (guint32 left = loop->count, rounds; left > 0; left -= rounds) {
+		rounds = MIN(rounds_of_all(x, loop, uses_before), left);
+		for (guint32 v = 0; v < loop->n && rounds > 0; v++)
+			pass(x, &verbs[v], rounds);
+		if (rounds > 0)
+			continue;
+		rounds = MIN(rounds_of_all(x, loop, uses_left), left);
+		if (rounds > 1) {
+			keep_rounds(x, verbs, loop->n, rounds);
+			continue;
+		}
+		rounds = 1;
 		for (guint32 v = 0; v < loop->n; v++)
-			before = MIN(before, verbs_before(x, &verbs[v]));
-		/* A round uses a chunk at most twice a verb. */
-		before = MIN(before / (2 * loop->n), loop->count - round);
-		for (guint32 v = 0; v < loop->n && before > 0; v++)
-			pass(x, &verbs[v], before);
-		round += before;
-		for (guint32 v = 0; v < loop->n && round < loop->count; v++)
 			trim_verb(x, &verbs[v]);
 	}
 }
@@ -336,9 +390,10 @@ PipesimOrder *pipesim_order_trim(
 		return NULL;
 	g_ptr_array_unref(out.order->phases);
 	out.order->phases = g_ptr_array_ref(padded->phases);
-	x.forward = g_new(guint32, 2 * (gsize)shape->chunks);
+	x.forward = g_new(guint32, 4 * (gsize)shape->chunks + 1);
 	x.backward = x.forward + shape->chunks;
-	x.pending = g_array_new(FALSE, FALSE, sizeof(Pending));
+	x.in_round = x.backward + shape->chunks;
+	x.pending = g_array_new(FALSE, FALSE, sizeof(guint32));
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
 		memset(x.forward, 0, 2 * (gsize)shape->chunks * sizeof *x.forward);
 		g_array_set_size(x.pending, 0);
