@@ -27,8 +27,7 @@ static gboolean measure_ranks(
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		gint64 free_at = 0;
 
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
+		pipesim_each_of (op, program->rank_begin, rank) {
 			const gint64 start = timeline->start[op];
 			const gint64 computed = CLAMP(computed_at[op], free_at, start);
 			const gint64 there = CLAMP(there_at[op], computed, start);

@@ -29,7 +29,7 @@ static gboolean note_verbs(Chains *chains)
 	const guint chunks = order->shape.chunks;
 
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
+		pipesim_each_of (l, order->rank_begin, rank)
 			for (guint32 v = 0; v < order->loops[l].n; v++) {
 				const PipesimOp *op = &order->verbs[order->loops[l].first + v];
 				Place *places = &chains->place[(gsize)rank * chunks];

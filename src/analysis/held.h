@@ -37,10 +37,6 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD]);
 
-/** pipesim_held_host_bytes: what is on the host. */
-gint64 pipesim_held_host_bytes(
-	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs);
-
 /** pipesim_held_bytes: all of them together; saturates.
  * @report: for its unit and parameters */
 gint64 pipesim_held_bytes(

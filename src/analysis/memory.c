@@ -189,7 +189,8 @@ static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 	*weight = (gint64)(MIN(both, G_MAXINT64) - MIN(*input, both));
 }
 
-gint64 pipesim_held_host_bytes(
+/* What is on the host. */
+static gint64 host_bytes(
 	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs)
 {
 	if (held->of[PIPESIM_UNTIL_INPUT] != NULL)
@@ -288,9 +289,8 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
 			&even_weight);
 	if (memory->host != NULL)
-		memory->host[rank] =
-			MAX(memory->host[rank], pipesim_held_host_bytes(&walk->held,
-							walk->report, walk->subject->costs));
+		memory->host[rank] = MAX(memory->host[rank],
+			host_bytes(&walk->held, walk->report, walk->subject->costs));
 	memory->even = MAX(memory->even, pipesim_add_capped(even_input, even_weight));
 	if (memory->over != NULL && total > limit && memory->over[rank].bytes == 0)
 		note(walk, op, index, parts, total, &memory->over[rank]);
@@ -374,7 +374,7 @@ static gboolean leaves_chunks_open(const PipesimOrder *order, guint rank)
 {
 	const PipesimLoop *loops = order->loops;
 
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
+	pipesim_each_of (l, order->rank_begin, rank)
 		for (guint32 i = 0; i < loops[l].n; i++) {
 			const PipesimOp *verb = &order->verbs[loops[l].first + i];
 
@@ -391,7 +391,7 @@ static void walk_loops(Walk *walk, guint64 index)
 
 	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL && leaves_chunks_open(order, rank))
 		walk->inputs = g_byte_array_new();
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		const PipesimLoop *loop = &order->loops[l];
 		const PipesimOp *verbs = &order->verbs[loop->first];
 		gboolean leapt = FALSE;

@@ -207,11 +207,8 @@ static inline gint64 pipesim_report_step(const PipesimReport *report)
 	return report->period != NULL ? report->period->found.time : report->makespan;
 }
 
-/** pipesim_step_tail: what follows the last op of @rank of @step: reductions and the optimizer, ns; of a described
- * model that has times. */
-gint64 pipesim_step_tail(const PipesimStep *step, guint rank);
-
-/** pipesim_step_between: the same between steps without a barrier, by rank: as asked for, else that. For g_free(). */
+/** pipesim_step_between: what follows the last op of a step without a barrier, ns, by rank: as
+ * asked for, else reductions and the optimizer. For g_free(). */
 gint64 *pipesim_step_between(const PipesimStep *step);
 
 /* What a report is of. */
@@ -237,4 +234,5 @@ void pipesim_report_free(PipesimReport *report);
  * start, as in PipesimTimeline.cause: an input rather than the op before it on its rank. @step
  * has ops. */
 guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)

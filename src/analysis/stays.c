@@ -42,13 +42,12 @@ GArray *pipesim_message_stays(const PipesimStep *step, guint rank)
 
 	if (timeline->receive_begin == NULL)
 		return out;
-	for (guint32 i = timeline->receive_begin[rank]; i < timeline->receive_begin[rank + 1];
-		i++) {
+	pipesim_each_of (i, timeline->receive_begin, rank) {
 		const PipesimTransfer *transfer = &timeline->transfers[timeline->arrivals[i]];
 
 		add_wait(waits, transfer->received, transfer->start);
 	}
-	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++)
+	pipesim_each_of (i, timeline->send_begin, rank)
 		add_wait(waits, timeline->transfers[i].sent, timeline->transfers[i].start);
 	g_array_sort(waits, pipesim_compare_int64);
 	/* Stretches that touch become one. */

@@ -2,7 +2,9 @@
  * and FLOPs. */
 #include "analysis/parts.h"
 
-gint64 pipesim_step_tail(const PipesimStep *step, guint rank)
+/* What follows the last op of @rank of @step: reductions and the optimizer, ns; of a described
+ * model that has times. */
+static gint64 tail_of(const PipesimStep *step, guint rank)
 {
 	const PipesimOrder *order = step->job.order;
 	const PipesimShape *shape = &order->shape;
@@ -27,8 +29,7 @@ gint64 *pipesim_step_between(const PipesimStep *step)
 	gint64 *between = g_new(gint64, ranks);
 
 	for (guint rank = 0; rank < ranks; rank++)
-		between[rank] =
-			times->has_optimizer ? times->optimizer : pipesim_step_tail(step, rank);
+		between[rank] = times->has_optimizer ? times->optimizer : tail_of(step, rank);
 	return between;
 }
 
@@ -61,7 +62,7 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	if (cutter == NULL || step->job.times->tail == NULL)
 		return;
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		const gint64 tail = pipesim_step_tail(step, rank);
+		const gint64 tail = tail_of(step, rank);
 
 		training->tail = MAX(training->tail, tail);
 		training->step = MAX(training->step,

@@ -15,6 +15,10 @@
 		((item = *item##_at), TRUE);                                                   \
 		item##_at++)
 
+/** pipesim_each_of: `pipesim_each_of (op, program->rank_begin, rank)` goes through the numbers
+ * of stretch @k, of stretches that follow each other and begin at @begin. */
+#define pipesim_each_of(i, begin, k) for (guint32 i = (begin)[k]; i < (begin)[(k) + 1]; i++)
+
 /** pipesim_skip: makes @i the number of those below @n, from 0, for which @test, an expression with @i, is true: they
  * come before all others. By halving. */
 #define pipesim_skip(i, n, test)                         \

@@ -214,8 +214,7 @@ static gboolean tell_ranks(PipesimDoctor *doctor, GError **error)
 	for (guint rank = 0; rank < joined->ranks; rank++) {
 		gint64 usual = 0, here = 0;
 
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			usual += doctor->level[PIPESIM_LEVEL_STAGES][i];
 			here += doctor->level[PIPESIM_LEVEL_RANKS][i];
 		}

@@ -84,8 +84,7 @@ static void note_pipeline(
 {
 	for (guint reads = 0; reads < 2; reads++)
 		for (guint rank = 0; rank < clocks->record->joined.ranks; rank++)
-			for (guint32 i = pipeline->op_begin[rank];
-				i < pipeline->op_begin[rank + 1]; i++) {
+			pipesim_each_of (i, pipeline->op_begin, rank) {
 				const PipesimRecordOp *op = &pipeline->ops[i];
 
 				if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB)
@@ -250,13 +249,11 @@ static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArr
 		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
 
 		for (guint rank = 0; rank < record->joined.ranks; rank++) {
-			for (guint32 k = pipeline->op_begin[rank];
-				k < pipeline->op_begin[rank + 1]; k++) {
+			pipesim_each_of (k, pipeline->op_begin, rank) {
 				pipeline->ops[k].start += moved[rank];
 				pipeline->ops[k].end += moved[rank];
 			}
-			for (guint32 k = pipeline->span_begin[rank];
-				k < pipeline->span_begin[rank + 1]; k++) {
+			pipesim_each_of (k, pipeline->span_begin, rank) {
 				PipesimRecordSpan *span =
 					&g_array_index(pipeline->spans, PipesimRecordSpan, k);
 

@@ -127,8 +127,7 @@ static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError *
 		set_op(doctor, level, i);
 	doctor->makespan[level] = doctor->replayed = replay(doctor, FALSE);
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			busy[rank] += doctor->trial[i] - doctor->rest[i] +
 				      beside_at(doctor, level, i);
 	/* It is what was measured. */
@@ -159,8 +158,7 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 		!pipesim_doctor_moments(doctor, doctor->out->pipeline, error))
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			fill_op(doctor, doctor->out->pipeline, rank, i);
 	for (guint level = 0; level < PIPESIM_N_LEVELS; level++)
 		if (!replay_level(doctor, level, error))

@@ -10,8 +10,7 @@ static gint64 *split_durations(
 	guint32 at = 0;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 			gint64 forward = durations[i], both;
 
@@ -125,7 +124,7 @@ static gint64 covered(
 {
 	gint64 sum = 0;
 
-	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->span_begin, rank) {
 		const PipesimRecordSpan *span =
 			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
 
@@ -188,8 +187,7 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 	if (!pipesim_doctor_moments(doctor, pipeline, error))
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimBegin *begin = &doctor->moments[i];
 
 			doctor->trial[i] =

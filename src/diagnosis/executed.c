@@ -71,8 +71,7 @@ PipesimProgram *pipesim_executed_program(
 	memcpy(program->rank_begin, pipeline->op_begin,
 		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);
 	for (guint rank = 0; rank < joined->ranks; rank++)
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, pipeline->op_begin, rank) {
 			const PipesimRecordOp *op = &pipeline->ops[i];
 			const gboolean pair = op->kind == PIPESIM_FB;
 

@@ -38,7 +38,7 @@ static void pace_rank(const PipesimPower *power, const PipesimRecordPipeline *pi
 	g_autoptr(GArray) messages = g_array_new(FALSE, FALSE, sizeof(PipesimInterval));
 	gint64 now = pipeline->start;
 
-	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->span_begin, rank) {
 		const PipesimRecordSpan *span =
 			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
 
@@ -88,8 +88,7 @@ static void set_speeds(PipesimRecord *record, const gint64 *speeds)
 		gint64 alone = 0, sustained = 0;
 
 		pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
-			for (guint32 i = pipeline->op_begin[rank];
-				i < pipeline->op_begin[rank + 1]; i++) {
+			pipesim_each_of (i, pipeline->op_begin, rank) {
 				alone += pipesim_record_alone(&pipeline->ops[i]);
 				sustained += pipeline->ops[i].sustained;
 			}
@@ -169,7 +168,7 @@ static gboolean clock_rank(const PipesimDoctor *doctor, const PipesimTimeline *t
 	gboolean same = TRUE;
 	gint64 now = 0;
 
-	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->op_begin, rank) {
 		const PipesimRecordOp *op = &pipeline->ops[i];
 		const gint64 beside = MIN(op->beside, what->rest[i]);
 		const gint64 begin = MAX(timeline->start[i] + what->rest[i] - beside, now);
@@ -244,8 +243,7 @@ void pipesim_governed_clocks(const PipesimStep *step, const PipesimTimes *times,
 		for (guint pass = 0; pass < 2; pass++) {
 			gint64 now = 0;
 
-			for (guint32 i = program->rank_begin[rank];
-				i < program->rank_begin[rank + 1]; i++) {
+			pipesim_each_of (i, program->rank_begin, rank) {
 				const PipesimOp *op = &program->ops[i];
 				const gint64 begin = timeline->start[i] + late[i];
 

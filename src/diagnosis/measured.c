@@ -43,7 +43,7 @@ static GArray *list_lost(const PipesimDiagnosis *diagnosis)
 	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++) {
 		gint64 last = 0;
 
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+		pipesim_each_of (op, begin, rank) {
 			const gint64 start = diagnosis->measured_start[op];
 			const gint64 end = diagnosis->measured_end[op];
 			const gint64 beside =

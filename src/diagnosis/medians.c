@@ -68,8 +68,7 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
 		for (guint rank = 0; rank < joined->ranks; rank++)
-			for (guint32 i = pipeline->op_begin[rank];
-				i < pipeline->op_begin[rank + 1]; i++) {
+			pipesim_each_of (i, pipeline->op_begin, rank) {
 				const PipesimRecordOp *op = &pipeline->ops[i];
 				const guint place =
 					sort == BY_RANK
@@ -217,8 +216,7 @@ static GArray *list_ops(const PipesimMedians *medians, const PipesimRecordPipeli
 	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Against));
 
 	for (guint rank = 0; rank < medians->joined->ranks; rank++)
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, pipeline->op_begin, rank) {
 			const PipesimRecordOp *op = &pipeline->ops[i];
 			const Against one = {op->microbatch, op->sustained,
 				pipesim_median_on_rank(

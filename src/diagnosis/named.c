@@ -396,7 +396,7 @@ static gboolean name_trace(
 	guint in_step = 0, next = 0, steps;
 
 	/* Backwards that are split come in more pieces than there are. */
-	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++)
+	pipesim_each_of (k, program->rank_begin, rank)
 		in_step += naming->split ? program->ops[k].kind == PIPESIM_F
 					 : program->ops[k].kind != PIPESIM_F;
 	steps = MAX(count_pieces(trace, !naming->split) / MAX(in_step, 1u), 1u);

@@ -598,7 +598,7 @@ gint64 pipesim_record_waited(const PipesimRecordPipeline *pipeline, guint rank, 
 	gint64 waited = 0;
 
 	*end = last;
-	for (guint i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->span_begin, rank) {
 		const PipesimRecordSpan *span =
 			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
 
@@ -617,8 +617,7 @@ static gint64 own_length(const PipesimRecord *record, const PipesimRecordPipelin
 	for (guint rank = 0; rank < record->joined.ranks; rank++) {
 		gint64 waited = 0;
 
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, pipeline->op_begin, rank)
 			waited += pipeline->ops[i].peers;
 		most = MAX(most, waited);
 	}

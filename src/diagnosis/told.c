@@ -1,7 +1,9 @@
 #include "diagnosis/told.h"
 #include "output/figures.h"
 
-gint64 pipesim_told_gain(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
+/* What the step would take less without @cause, ns; of one that shortened it what it did, below 0. Where ranks wait for one
+ * that is late, by the rules of the runtime, the waits may be longer than what it lost itself, and go with it. */
+static gint64 gain_of(const PipesimDiagnosis *diagnosis, const PipesimCause *cause)
 {
 	return cause->ns <= 0        ? cause->ns
 	       : cause->without >= 0 ? MAX(diagnosis->measured - cause->without, 0)
@@ -15,7 +17,7 @@ void pipesim_told_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_
 	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
 		guint at = i;
 
-		gain[i] = pipesim_told_gain(diagnosis, &diagnosis->cause[i]);
+		gain[i] = gain_of(diagnosis, &diagnosis->cause[i]);
 		for (; at > 0 && gain[order[at - 1]] < gain[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = i;

@@ -2,11 +2,8 @@
 #pragma once
 #include "diagnosis/diagnosis.h"
 
-/** pipesim_told_gain: what the step would take less without @cause, ns; of one that shortened it what it did, below 0. Where
- * ranks wait for one that is late, by the rules of the runtime, the waits may be longer than what it lost itself, and go with it. */
-gint64 pipesim_told_gain(const PipesimDiagnosis *diagnosis, const PipesimCause *cause);
-
-/** pipesim_told_causes: the causes by pipesim_told_gain(), from the largest down; of equals in their order. */
+/** pipesim_told_causes: the causes by what the step would take less without them, from the
+ * largest down; of equals in their order. */
 void pipesim_told_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_N_CAUSES]);
 /** pipesim_told_step: as its file numbers it. */
 gint64 pipesim_told_step(const PipesimDiagnosis *diagnosis);

@@ -101,14 +101,14 @@ static GArray *list_seen(const Graph *graph, const PipesimRecordPipeline *pipeli
 	const guint rank = graph->record->joined.rank_of[stage];
 	GArray *all = g_array_new(FALSE, FALSE, sizeof(Seen));
 
-	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->op_begin, rank) {
 		const PipesimRecordOp *op = &pipeline->ops[i];
 		const Seen seen = {op->kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE,
 			PIPESIM_UNKNOWN, op->start, op->end};
 
 		g_array_append_val(all, seen);
 	}
-	for (guint32 i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->span_begin, rank) {
 		const PipesimRecordSpan *span =
 			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
 		Seen seen = {F_SEND, span->seq, span->start, span->end};
@@ -234,7 +234,7 @@ static guint32 add_computing(Graph *graph, guint stage)
 	const guint rank = graph->record->joined.rank_of[stage];
 	guint32 seen[2] = {0}, last[2] = {G_MAXUINT32, G_MAXUINT32};
 
-	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
+	pipesim_each_of (i, pipeline->op_begin, rank) {
 		const guint type = pipeline->ops[i].kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE;
 		const guint32 node = node_of(graph, stage, type, seen[type]);
 

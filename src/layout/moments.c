@@ -46,7 +46,9 @@ static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage
 	return times->bytes[sort] != NULL ? times->bytes[sort][stage] : 0;
 }
 
-gboolean pipesim_held_always(const PipesimShape *shape, const PipesimTimes *times,
+/* Parameters of @rank and what else stays, into @fullest, which holds nothing more. FALSE where what it may hold does not fit,
+ * or something stays until the step ends. */
+static gboolean hold_always(const PipesimShape *shape, const PipesimTimes *times,
 	const PipesimCosts *costs, guint rank, PipesimFullest *fullest)
 {
 	double most = 0;
@@ -233,7 +235,7 @@ static void walk_rank(PipesimMoments *moments, const PipesimProgram *program,
 
 	memset(now, 0, moments->size);
 	moments->begin[rank + 1] = moments->begin[rank];
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+	pipesim_each_of (i, program->rank_begin, rank) {
 		const PipesimOp *op = &program->ops[i];
 		const guint back = pipesim_op_backward_chunk(op);
 		const guint slice = pipesim_op_backward_microbatch(op) % slices;
@@ -371,7 +373,7 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 
 	for (guint chunk = 0; chunk < chunks && moments->list; chunk++)
 		absent |= weights[chunk].of[ABSENT] != 0 || weights[chunk].early != 0;
-	for (guint i = moments->begin[rank]; i < moments->begin[rank + 1]; i++) {
+	pipesim_each_of (i, moments->begin, rank) {
 		const Moment *moment =
 			(const Moment *)(gpointer)&moments->all->data[i * moments->size];
 		const gint64 transient = MAX(weights[moment->chunk].transient[moment->kind],
@@ -405,7 +407,7 @@ gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes
 	if (moments->list && (moments->late != (times->late != NULL) || message == 0))
 		return FALSE;
 	for (guint rank = 0; rank < shape->ranks; rank++) {
-		if (!pipesim_held_always(shape, times, costs, rank, &fullest[rank]) ||
+		if (!hold_always(shape, times, costs, rank, &fullest[rank]) ||
 			!weights_of(moments, times, rank, weights))
 			return FALSE;
 		for (guint chunk = 0; chunk < shape->chunks && moments->list; chunk++)

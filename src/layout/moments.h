@@ -28,8 +28,3 @@ gboolean pipesim_moments_weigh(const PipesimMoments *moments, const PipesimTimes
  * I, until W, from the one to the other. @counts: (out caller-allocates): [3 * chunks]. */
 void pipesim_moments_counts(
 	const PipesimMoments *moments, const PipesimTimes *times, guint rank, gint *counts);
-
-/** pipesim_held_always: parameters of @rank and what else stays, into @fullest, which holds nothing more. FALSE where what it may
- * hold does not fit, or something stays until the step ends. */
-gboolean pipesim_held_always(const PipesimShape *shape, const PipesimTimes *times,
-	const PipesimCosts *costs, guint rank, PipesimFullest *fullest);

@@ -399,8 +399,7 @@ PipesimOrder *pipesim_order_trim(
 		g_array_set_size(x.pending, 0);
 		x.n_inputs = x.n_weights = x.head = 0;
 		pipesim_emit_rank(&out, rank);
-		for (guint32 l = padded->rank_begin[rank]; l < padded->rank_begin[rank + 1];
-			l++)
+		pipesim_each_of (l, padded->rank_begin, rank)
 			trim_loop(&x, &padded->loops[l]);
 	}
 	g_array_unref(x.pending);

@@ -597,7 +597,7 @@ gboolean pipesim_instance_codes(
 		guint8 *out = codes + (gsize)rank * x->per_rank;
 		guint n = 0;
 
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		pipesim_each_of (i, begin, rank) {
 			guint8 add[3];
 			const guint n_add = codes_of(x, rank, &program->ops[i], add);
 

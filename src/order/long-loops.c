@@ -13,11 +13,11 @@ static guint32 find_long_loops(
 	guint64 total = 0, most = 0;
 	guint32 n = 0;
 
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		total += pipesim_loop_ops(&order->loops[l]);
 		most = MAX(most, pipesim_loop_ops(&order->loops[l]));
 	}
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		const PipesimLoop *loop = &order->loops[l];
 		const gboolean is_long =
 			one ? pipesim_loop_ops(loop) == most && n == 0

@@ -69,8 +69,7 @@ static void find_ops(const Linker *linker)
 	const PipesimProgram *program = linker->program;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 			const gsize place = place_of(linker, rank, op);
 			guint home = rank;
@@ -230,8 +229,7 @@ static void check_turns(const Linker *linker, guint kind)
 	for (guint rank = 0; rank < ranks; rank++) {
 		gsize n = 0;
 
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 
 			if (op->kind != kind || n == linker->m1)
@@ -279,8 +277,7 @@ static void check_barriers(const Linker *linker)
 	g_autofree guint32 *last = g_new0(guint32, ranks);
 
 	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const guint kind = program->ops[i].kind;
 			const PipesimResource on = pipesim_op_rows[kind].resource;
 

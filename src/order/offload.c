@@ -571,8 +571,7 @@ static PipesimProgram *with_recompute(const PipesimProgram *program, const Pipes
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		lists[rank] = g_array_new(FALSE, FALSE, sizeof(Entry));
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 
 			if (pipesim_op_has_backward(op) && op->chunk >= first &&

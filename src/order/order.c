@@ -206,7 +206,7 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 			.oldest = x->at,
 		};
 	}
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		const PipesimLoop *loop = &order->loops[l];
 		const PipesimOp *verbs = &order->verbs[loop->first];
 
@@ -271,8 +271,7 @@ PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 		return expand_counted(order, program, error) ? g_steal_pointer(&program) : NULL;
 	/* Micro-batches have their numbers. */
 	for (guint rank = 0; rank < order->shape.ranks; rank++) {
-		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
-			l++) {
+		pipesim_each_of (l, order->rank_begin, rank) {
 			const PipesimLoop *loop = &order->loops[l];
 
 			for (guint32 i = 0; i < loop->n * loop->count; i++)

@@ -292,8 +292,7 @@ static gboolean fill_tables(Linker *linker, GError **error)
 			"%u stages of %u micro-batches do not fit in memory", shape->stages,
 			shape->microbatches);
 	for (guint rank = 0; rank < shape->ranks; rank++)
-		for (guint32 i = program.rank_begin[rank]; i < program.rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program.rank_begin, rank) {
 			const PipesimOp *op = &program.ops[i];
 
 			if (pipesim_op_has_forward(op))
@@ -417,8 +416,7 @@ PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GErro
 	g_ptr_array_unref(split->phases);
 	split->phases = g_ptr_array_ref(program->phases);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 
 			if (op->kind != PIPESIM_FB) {

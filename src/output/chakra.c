@@ -198,8 +198,7 @@ gboolean pipesim_chakra_write(
 			node, label};
 
 		put_bytes(writer.out, 0, "\n\0050.0.4", 7);
-		for (guint32 op = writer.program->rank_begin[rank];
-			op < writer.program->rank_begin[rank + 1]; op++) {
+		pipesim_each_of (op, writer.program->rank_begin, rank) {
 			put_op(&writer, op);
 			pipesim_sink_drain(sink);
 		}

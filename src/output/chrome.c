@@ -232,7 +232,7 @@ static gboolean find_transfers(
 		const guint32 *begin =
 			way == SENT ? timeline->send_begin : timeline->receive_begin;
 
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		pipesim_each_of (i, begin, rank) {
 			const PipesimTransfer *moved =
 				&timeline->transfers[way == SENT ? i : timeline->arrivals[i]];
 
@@ -372,8 +372,7 @@ static void write_shards(const Trace *trace, guint rank)
 	if (timeline->n_shards == 0)
 		return;
 	write_name(trace, "thread", rank, SHARDS_THREAD, "FSDP", 0);
-	for (guint32 i = timeline->shard_begin[rank]; i < timeline->shard_begin[rank + 1];
-		i++) {
+	pipesim_each_of (i, timeline->shard_begin, rank) {
 		const PipesimShard *shard = &timeline->shards[i];
 		const char *what = shard->reduces ? "REDUCE_GRAD" : "UNSHARD";
 
@@ -411,7 +410,7 @@ static void write_asides(const Trace *trace, guint rank)
 	gboolean named[G_N_ELEMENTS(names)] = {FALSE};
 	PipesimBox box;
 
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+	pipesim_each_of (i, program->rank_begin, rank) {
 		const PipesimOp *op = &program->ops[i];
 		const gboolean copies =
 			pipesim_op_rows[op->kind].resource != PIPESIM_ON_COLLECTIVE;

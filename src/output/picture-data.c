@@ -172,7 +172,7 @@ static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 	const double turned = detail->turned * 0.75 + 1;
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+		pipesim_each_of (op, begin, rank) {
 			const double lane = top + rank - panel->first_rank;
 			PipesimBox boxes[2], aside;
 			const guint n = pipesim_layout_boxes(layout, run, rank, op, boxes);

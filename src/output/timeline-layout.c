@@ -158,7 +158,7 @@ static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 	PipesimBox boxes[2];
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+		pipesim_each_of (op, begin, rank) {
 			const guint kind = panel->run->step->program->ops[op].kind;
 			const guint n =
 				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);

@@ -17,7 +17,11 @@ PipesimChunkRule pipesim_chunk_rule(PipesimChunking kind, gint64 chunk)
 		.align = 64};
 }
 
-gint64 pipesim_chunk_next(const PipesimChunkRule *rule, const PipesimSliceTimes *times,
+/* Tokens of the chunk behind @prefix of a prompt of @tokens; not of the best.
+ * SGLang, vLLM: x where a x^2 + (2 a L + b) x = a C^2 + b C, smoothed, at least
+ * @rule->least, rounded down. ATOM: the same of a C^2 + b C - gamma L; C where that is not
+ * above 0, or @crowded: another prompt waits or takes turns. None is above C. */
+static gint64 next_chunk(const PipesimChunkRule *rule, const PipesimSliceTimes *times,
 	gint64 prefix, gint64 tokens, gboolean crowded)
 {
 	const double whole = (double)rule->chunk, before = (double)prefix;
@@ -152,8 +156,8 @@ static void enter(Simulation *s, gint64 now)
 		prompt->entered = now;
 	planned = g_hash_table_lookup(s->planned, &asked->tokens);
 	chunk.tokens = planned != NULL ? g_array_index(planned, gint64, prompt->chunks->len)
-				       : pipesim_chunk_next(&s->run->rule, &s->times,
-						 chunk.prefix, asked->tokens,
+				       : next_chunk(&s->run->rule, &s->times, chunk.prefix,
+						 asked->tokens,
 						 s->turns->len > 1 || next_arrival(s) <= now);
 	s->prefix[chunk.prompt] += chunk.tokens;
 	chunk.last = s->prefix[chunk.prompt] == asked->tokens;

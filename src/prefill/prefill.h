@@ -27,14 +27,6 @@ typedef struct {
 /** pipesim_chunk_rule: what @kind does by itself for a first chunk of @chunk tokens. */
 PipesimChunkRule pipesim_chunk_rule(PipesimChunking kind, gint64 chunk);
 
-/** pipesim_chunk_next: tokens of the chunk behind @prefix of a prompt of @tokens; not of the
- * best.
- * SGLang, vLLM: x where a x^2 + (2 a L + b) x = a C^2 + b C, smoothed, at least
- * @rule->least, rounded down. ATOM: the same of a C^2 + b C - gamma L; C where that is not
- * above 0, or @crowded: another prompt waits or takes turns. None is above C. */
-gint64 pipesim_chunk_next(const PipesimChunkRule *rule, const PipesimSliceTimes *times,
-	gint64 prefix, gint64 tokens, gboolean crowded);
-
 typedef struct {
 	gint64 arrival, tokens;
 } PipesimPrompt;

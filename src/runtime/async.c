@@ -8,10 +8,8 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 
 	if (!pipesim_lower_begin(lowerer, 0, error))
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		const guint32 end = program->rank_begin[rank + 1];
-
-		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		pipesim_each_of (op, program->rank_begin, rank) {
 			PipesimMessage messages[2];
 			guint n = pipesim_messages(program, rank, op, FALSE, messages);
 
@@ -22,7 +20,6 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			for (guint i = 0; i < n; i++)
 				pipesim_lower_end(lowerer, &messages[i], TRUE, FALSE);
 		}
-	}
 	return TRUE;
 }
 

@@ -46,7 +46,7 @@ static gboolean sort(Graph *graph)
 	guint32 height = 0, n = 0;
 
 	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
+		pipesim_each_of (i, graph->begin, rank) {
 			graph->degree[i] += i > graph->begin[rank];
 			if (graph->next[i] != NONE)
 				graph->degree[graph->next[i]]++;

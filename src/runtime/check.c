@@ -213,7 +213,7 @@ static PipesimLowering *link_again(
 	const guint32 *begin = lowering->rank_begin;
 
 	for (guint r = 0; written != NULL && r < program->shape.ranks; r++)
-		for (guint32 i = begin[r]; i < begin[r + 1]; i++)
+		pipesim_each_of (i, begin, r)
 			if (lowering->actions[i].kind != PIPESIM_ACTION_OP)
 				written[i] =
 					pipesim_cell_of(lowering, r, &lowering->actions[i]);
@@ -287,8 +287,7 @@ static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 
 static gboolean turns_agree(const PipesimLowering *lowering, guint64 *last)
 {
 	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, lowering->rank_begin, rank) {
 			const PipesimAction *action = &lowering->actions[i];
 			const guint64 turn = (guint64)rank << 32 | action->peer;
 
@@ -320,8 +319,7 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 		return FALSE;
 	count_turns(lowering, turn, count);
 	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, lowering->rank_begin, rank) {
 			const guint other = actions[i].peer_rank;
 			guint32 sent;
 

@@ -35,7 +35,7 @@ static void check_rank_ops(PipesimCells *file)
 	const guint32 *begin = pipesim_cells_begin(file);
 
 	for (guint rank = 0; rank < pipesim_cells_ranks(file); rank++)
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		pipesim_each_of (i, begin, rank) {
 			const PipesimCell *cell = &file->cells[i];
 
 			if (cell->action == PIPESIM_ACTION_OP &&
@@ -503,8 +503,7 @@ void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)
 	PipesimNumber text;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			if (i > program->rank_begin[rank])
 				g_string_append_c(out, ',');
 			pipesim_op_print(program, rank, &program->ops[i], out);

@@ -135,10 +135,8 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 	const PipesimProgram *program = linker->program;
 	guint32 n_messages = 0;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		const guint32 end = program->rank_begin[rank + 1];
-
-		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		pipesim_each_of (op, program->rank_begin, rank) {
 			PipesimMessage messages[2];
 			const guint n = pipesim_messages(program, rank, op, FALSE, messages);
 
@@ -146,7 +144,6 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 			for (guint i = 0; i < n && check; i++)
 				check_message(linker, &messages[i]);
 		}
-	}
 	return n_messages;
 }
 
@@ -206,8 +203,8 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	lowering = linker.lowerer.lowering;
 	lowering->from_file = TRUE;
 	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32)); /* PIPESIM_NO_OP */
-	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
+	for (guint rank = 0; rank < ranks; rank++)
+		pipesim_each_of (i, rank_begin, rank) {
 			if (written[i].action != PIPESIM_ACTION_OP) {
 				link_action(&linker, rank, i);
 				continue;
@@ -215,7 +212,6 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 			linker.place_of[op] = i;
 			pipesim_lower_op(&linker.lowerer, rank, op++);
 		}
-	}
 	if (2 * (guint64)visit_messages(&linker, FALSE) > linker.n_ends)
 		visit_messages(&linker, TRUE);
 	if (!pipesim_faults_done(faults, error))

@@ -124,7 +124,7 @@ static void end_messages(Checker *checker)
 	const guint32 *begin = pipesim_cells_begin(checker->file);
 	PipesimNumber text;
 
-	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
+	pipesim_each_of (i, begin, checker->rank) {
 		const PipesimCell *cell = &checker->file->cells[i];
 		const gssize place = pipesim_action_is_message(cell->action)
 					     ? place_of(checker->shape, cell)
@@ -153,7 +153,7 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 	for (guint chunk = 0; chunk < chunks; chunk++)
 		if (stage_of[chunk] != PIPESIM_NO_OP)
 			sharded[stage_of[chunk]].held = TRUE;
-	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
+	pipesim_each_of (i, begin, checker->rank) {
 		const PipesimCell *cell = &file->cells[i];
 		/* Of a pair the backward half. */
 		const PipesimCell *back = cell + pipesim_cell_is_pair(cell);

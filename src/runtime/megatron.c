@@ -174,7 +174,7 @@ static gboolean read_order(
 	const PipesimProgram *program = all->program;
 	guint32 n[2] = {0, 0};
 
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+	pipesim_each_of (i, program->rank_begin, rank) {
 		const PipesimOp *op = &program->ops[i];
 		const gboolean takes[] = {pipesim_op_has_forward(op),
 			op->kind == PIPESIM_B || op->kind == PIPESIM_FB};
