@@ -45,5 +45,4 @@ guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b);
  * PIPESIM_ERROR_LIMIT. */
 PipesimDifference *pipesim_difference_new(
 	const PipesimRun *a, const PipesimRun *b, GError **error);
-void pipesim_difference_free(PipesimDifference *difference);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDifference, pipesim_difference_free)
+PIPESIM_FREED(PipesimDifference, pipesim_difference_free)

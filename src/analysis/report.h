@@ -228,11 +228,9 @@ typedef struct {
  * figure is the same.
  * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT. */
 PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error);
-void pipesim_report_free(PipesimReport *report);
+PIPESIM_FREED(PipesimReport, pipesim_report_free)
 
 /** pipesim_report_cause: what ended at the moment at which @op of @rank started and let it
  * start, as in PipesimTimeline.cause: an input rather than the op before it on its rank. @step
  * has ops. */
 guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)

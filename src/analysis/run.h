@@ -101,7 +101,7 @@ typedef struct {
 
 PipesimComparison *pipesim_comparison_new(
 	const PipesimScenario *scenario, const PipesimCosts *costs);
-void pipesim_comparison_free(PipesimComparison *comparison);
+PIPESIM_FREED(PipesimComparison, pipesim_comparison_free)
 
 /** pipesim_comparison_find: the first of @schedule that has a report, or NULL. */
 const PipesimRun *pipesim_comparison_find(
@@ -160,4 +160,3 @@ GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison, gboole
 /** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan
  * / its ranks) over 1F1B's; NAN where there is no baseline. */
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimComparison, pipesim_comparison_free)

@@ -39,5 +39,4 @@ typedef struct {
  *   or PIPESIM_ERROR_LIMIT. */
 PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts *costs,
 	const PipesimScenario *scenario, GError **error);
-void pipesim_samples_free(PipesimSamples *samples);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSamples, pipesim_samples_free)
+PIPESIM_FREED(PipesimSamples, pipesim_samples_free)

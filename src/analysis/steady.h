@@ -36,5 +36,4 @@ typedef struct {
  *   Messages begin "NAME: ". */
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);
-void pipesim_steady_state_free(PipesimSteadyState *state);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSteadyState, pipesim_steady_state_free)
+PIPESIM_FREED(PipesimSteadyState, pipesim_steady_state_free)

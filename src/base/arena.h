@@ -6,7 +6,7 @@ typedef struct _PipesimArena PipesimArena;
 
 /** pipesim_arena_new: empty. For pipesim_arena_free(), which frees all that came from it. */
 PipesimArena *pipesim_arena_new(void);
-void pipesim_arena_free(PipesimArena *arena);
+PIPESIM_FREED(PipesimArena, pipesim_arena_free)
 
 /** pipesim_arena_take: room for @n elements of @size bytes, all 0, aligned to 64 bytes. Also
  * where @n is 0.
@@ -25,5 +25,3 @@ gpointer pipesim_arena_large(PipesimArena *arena, gsize n, gsize size);
  * some memory was asked for in vain. */
 gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)
 	G_GNUC_PRINTF(3, 4);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimArena, pipesim_arena_free)

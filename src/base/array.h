@@ -45,6 +45,15 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
 		g_free(all[i]);
 }
 
+/** PIPESIM_FREED: declares @free, which frees a @Type, for g_autoptr() too; PIPESIM_CLEARED:
+ * @clear, which clears one, for g_auto(). */
+#define PIPESIM_FREED(Type, free) \
+	void free(Type *);        \
+	G_DEFINE_AUTOPTR_CLEANUP_FUNC(Type, free)
+#define PIPESIM_CLEARED(Type, clear) \
+	void clear(Type *);          \
+	G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Type, clear)
+
 /** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))

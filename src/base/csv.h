@@ -33,7 +33,7 @@ typedef struct {
 /** pipesim_csv_new: takes over @input from where it stands; NULL where that is NULL, as
  * pipesim_input_open() returns it. For pipesim_csv_free(). */
 PipesimCsv *pipesim_csv_new(PipesimInput *input);
-void pipesim_csv_free(PipesimCsv *csv);
+PIPESIM_FREED(PipesimCsv, pipesim_csv_free)
 
 /** pipesim_csv_path: how messages call it; owned by @csv. */
 const char *pipesim_csv_path(const PipesimCsv *csv);
@@ -58,5 +58,3 @@ static inline guint pipesim_csv_column(const PipesimCsvCell *cell)
 #define pipesim_csv_fail(csv, record, cell, error, ...)               \
 	pipesim_fail_at(error, pipesim_csv_path(csv), (record)->line, \
 		pipesim_csv_column(cell), __VA_ARGS__)
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCsv, pipesim_csv_free)

@@ -1,5 +1,6 @@
 /* How every room reports a failure: made where the fact is known, printed by cli alone. */
 #pragma once
+#include "base/array.h"
 #include "pipesim.h"
 
 /* Where in an input file an error is; line and column count from 1, 0 = not in a file. Carried
@@ -66,7 +67,7 @@ typedef struct {
 } PipesimFaults;
 
 PipesimFaults *pipesim_faults_new(void);
-void pipesim_faults_free(PipesimFaults *faults);
+PIPESIM_FREED(PipesimFaults, pipesim_faults_free)
 /** pipesim_faults_take: adds @error, which becomes the collection's. */
 void pipesim_faults_take(PipesimFaults *faults, GError *error);
 /** pipesim_faults_add: a PIPESIM_ERROR_PARSE at this place. */
@@ -75,4 +76,3 @@ void pipesim_faults_add(PipesimFaults *faults, const char *path, guint line, gui
 /** pipesim_faults_done: TRUE where there is none; else FALSE, with @error one error whose
  * message holds every kept fault on a line of its own and whose location is the first one's. */
 gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFaults, pipesim_faults_free)

@@ -38,7 +38,7 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
  *   pipesim_input_open_as(). */
 PipesimIni *pipesim_ini_read(
 	const char *path, gsize most, PipesimFileKind kind, GError **error);
-void pipesim_ini_free(PipesimIni *ini);
+PIPESIM_FREED(PipesimIni, pipesim_ini_free)
 
 /** pipesim_ini_find: the last line of @key in @group, or, where @key is NULL, the last that
  * begins @group; NULL where there is none. */
@@ -77,5 +77,3 @@ void pipesim_ini_append_text(GString *out, const char *value);
 
 /** pipesim_ini_write_text: appends a line "key=value" with what pipesim_ini_text() resolves. */
 void pipesim_ini_write_text(GString *out, const char *key, const char *value);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimIni, pipesim_ini_free)

@@ -18,7 +18,7 @@ PipesimInput *pipesim_input_open(const char *path, GError **error);
 /** pipesim_input_new_memory: @length bytes at @data, which stay the caller's and must outlive
  * the result. Not unpacked. @name stands for the path in messages. */
 PipesimInput *pipesim_input_new_memory(const char *name, const void *data, gsize length);
-void pipesim_input_free(PipesimInput *input);
+PIPESIM_FREED(PipesimInput, pipesim_input_free)
 
 /** pipesim_input_name: how messages call it; owned by @input. */
 const char *pipesim_input_name(const PipesimInput *input);
@@ -44,5 +44,3 @@ void pipesim_input_watch(void);
 
 /** pipesim_input_was_opened: whether @path is one of these, whatever it was called then. */
 gboolean pipesim_input_was_opened(const char *path);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimInput, pipesim_input_free)

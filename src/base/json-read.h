@@ -20,7 +20,7 @@ typedef struct _PipesimJsonReader PipesimJsonReader;
 
 /** pipesim_json_reader_new: reads @input from where it stands; it becomes the reader's. */
 PipesimJsonReader *pipesim_json_reader_new(PipesimInput *input);
-void pipesim_json_reader_free(PipesimJsonReader *reader);
+PIPESIM_FREED(PipesimJsonReader, pipesim_json_reader_free)
 
 /** pipesim_json_next: the next token. After a key comes its value.
  * Returns: PIPESIM_JSON_ERROR with PIPESIM_ERROR_PARSE (path, line and column of what is no
@@ -51,5 +51,3 @@ gboolean pipesim_json_truncated(const PipesimJsonReader *reader);
  */
 gboolean pipesim_json_fail(const PipesimJsonReader *reader, GError **error, const char *format,
 	...) G_GNUC_PRINTF(3, 4);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJsonReader, pipesim_json_reader_free)

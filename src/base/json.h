@@ -19,7 +19,7 @@ PipesimJson *pipesim_json_new_names(GString *out, const char *document);
  * looked at. */
 gboolean pipesim_json_names(const PipesimJson *json);
 /** pipesim_json_free: every object and array must be closed by then. */
-void pipesim_json_free(PipesimJson *json);
+PIPESIM_FREED(PipesimJson, pipesim_json_free)
 
 /** pipesim_json_open_document: begins the object that a whole output is, which says first who
  * wrote it. */
@@ -38,5 +38,3 @@ void pipesim_json_name_job(const char *path);
 void pipesim_json_open(PipesimJson *json, const char *key, char opener, gboolean compact);
 /** pipesim_json_close: closes what was opened last; the outermost one ends with a newline. */
 void pipesim_json_close(PipesimJson *json);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJson, pipesim_json_free)

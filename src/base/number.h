@@ -1,6 +1,5 @@
 /* Text to number and back: decimal only, whatever the locale, and exact. */
 #pragma once
-#include "base/array.h"
 #include "base/error.h"
 
 /* A ratio kept exact until it is printed. den > 0. */

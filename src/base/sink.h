@@ -33,5 +33,4 @@ gboolean pipesim_sink_close(PipesimSink *sink, GError **error);
 gboolean pipesim_write_file(const char *path, const char *data, gsize length, GError **error);
 
 /** pipesim_sink_free: what was not closed is thrown away. */
-void pipesim_sink_free(PipesimSink *sink);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSink, pipesim_sink_free)
+PIPESIM_FREED(PipesimSink, pipesim_sink_free)

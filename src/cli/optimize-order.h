@@ -26,8 +26,7 @@ typedef struct {
 	PipesimSequences of;
 	gboolean has_cost; /* more than its tokens say what a sequence takes */
 } PipesimOrdered;
-void pipesim_ordered_free(PipesimOrdered *ordered);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrdered, pipesim_ordered_free)
+PIPESIM_FREED(PipesimOrdered, pipesim_ordered_free)
 
 /** pipesim_way_drawn: @way's median and 95th percentile of @n @values, which are sorted. */
 void pipesim_way_drawn(PipesimWay *way, gint64 *values, guint n);

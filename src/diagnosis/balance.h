@@ -23,5 +23,4 @@ typedef struct {
  *   a stage, are not told, or cannot be moved, or the errors of pipesim_run_program(). */
 PipesimBalance *pipesim_balance_new(
 	const PipesimDiagnosis *diagnosis, guint layers, GError **error);
-void pipesim_balance_free(PipesimBalance *balance);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimBalance, pipesim_balance_free)
+PIPESIM_FREED(PipesimBalance, pipesim_balance_free)

@@ -139,5 +139,4 @@ typedef struct {
  *   PIPESIM_ERROR_INCOMPLETE or _DEADLOCK where the recorded order cannot have run, PIPESIM_ERROR_LIMIT.
  */
 PipesimDiagnosis *pipesim_diagnose(const PipesimPatient *patient, GError **error);
-void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDiagnosis, pipesim_diagnosis_free)
+PIPESIM_FREED(PipesimDiagnosis, pipesim_diagnosis_free)

@@ -28,7 +28,7 @@ void pipesim_sample_medians(GArray *samples, gint64 *out);
 /** pipesim_medians_new: over all steps, replicas and micro-batches of @record; for
  * pipesim_medians_free(). */
 PipesimMedians *pipesim_medians_new(const PipesimRecord *record);
-void pipesim_medians_free(PipesimMedians *medians);
+PIPESIM_FREED(PipesimMedians, pipesim_medians_free)
 
 /** pipesim_median_on_rank: of a stage on one of its ranks in one replica. */
 gint64 pipesim_median_on_rank(
@@ -45,5 +45,3 @@ static inline gint64 pipesim_median_share(const PipesimMedians *medians, guint p
 {
 	return medians->share[part / PIPESIM_FB * PIPESIM_N_KINDS + part % PIPESIM_FB];
 }
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimMedians, pipesim_medians_free)

@@ -94,7 +94,7 @@ typedef struct {
  *   lacks; an op twice; and what pipesim_join() refuses. Texts are those of @traces, which
  *   must outlive it. */
 PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error);
-void pipesim_record_free(PipesimRecord *record);
+PIPESIM_FREED(PipesimRecord, pipesim_record_free)
 
 static inline const PipesimRecordPipeline *pipesim_record_pipeline(
 	const PipesimRecord *record, guint step, guint replica)
@@ -135,5 +135,3 @@ gboolean pipesim_record_layers(const PipesimRecord *record, guint *layers);
 
 /** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */
 const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRecord, pipesim_record_free)

@@ -36,5 +36,4 @@ typedef struct {
  *   messages, several stages on a rank, split backwards, or not the same ops in all steps
  *   and replicas. */
 PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error);
-void pipesim_what_if_free(PipesimWhatIf *what_if);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimWhatIf, pipesim_what_if_free)
+PIPESIM_FREED(PipesimWhatIf, pipesim_what_if_free)

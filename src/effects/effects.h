@@ -13,7 +13,7 @@ typedef struct {
 	PipesimLoops loops;
 } PipesimEffects;
 
-void pipesim_effects_free(PipesimEffects *effects);
+PIPESIM_FREED(PipesimEffects, pipesim_effects_free)
 
 /** pipesim_effects_calibrate: fills power, contention, step and launches of the costs of
  * @calibration from the series of @traces, which it was made of, measured ranks and bytes of
@@ -31,5 +31,3 @@ PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
  * pipesim_trace_read() too. */
 PipesimCalibration *pipesim_costs_from_traces(
 	const char *const *paths, const PipesimCalibrateOptions *options, GError **error);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimEffects, pipesim_effects_free)

@@ -34,11 +34,9 @@ typedef struct {
  * Returns: (transfer full): for pipesim_contention_fit_free(). */
 PipesimContentionFit *pipesim_contention_fit(
 	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms);
-void pipesim_contention_fit_free(PipesimContentionFit *fit);
+PIPESIM_FREED(PipesimContentionFit, pipesim_contention_fit_free)
 
 /** pipesim_contention_find: of @component and @phase beside the receive, or the message, that counts; NULL where it
  * was not measured. */
 const PipesimContentionPart *pipesim_contention_find(
 	const PipesimContentionFit *fit, const char *component, guint phase, gboolean moving);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimContentionFit, pipesim_contention_fit_free)

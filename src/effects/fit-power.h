@@ -62,10 +62,8 @@ typedef struct {
  * Returns: (transfer full): for pipesim_power_fit_free(). */
 PipesimPowerFit *pipesim_power_fit(
 	const PipesimHistories *histories, gboolean means, const char *whole);
-void pipesim_power_fit_free(PipesimPowerFit *fit);
+PIPESIM_FREED(PipesimPowerFit, pipesim_power_fit_free)
 
 /** pipesim_power_find: of @component and @phase, with ops that were fitted; NULL where there is none. */
 const PipesimPowerPart *pipesim_power_find(
 	const PipesimPowerFit *fit, const char *component, guint phase);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPowerFit, pipesim_power_fit_free)

@@ -54,6 +54,4 @@ typedef struct {
  *   PIPESIM_ERROR_PARSE where ops of one run_id and rank overlap, or a run lasts longer than
  *   PIPESIM_MAX_TIME_NS. */
 PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GError **error);
-void pipesim_histories_free(PipesimHistories *histories);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimHistories, pipesim_histories_free)
+PIPESIM_FREED(PipesimHistories, pipesim_histories_free)

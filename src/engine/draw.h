@@ -37,8 +37,7 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 /** pipesim_draw_of: the same over @lanes (taken). */
 PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	const PipesimJitter *jitter, GError **error);
-void pipesim_draw_free(PipesimDraw *draw);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDraw, pipesim_draw_free)
+PIPESIM_FREED(PipesimDraw, pipesim_draw_free)
 
 /** pipesim_draw_durations: what every op of the program takes in @sample of @seed, by index,
  * ns: for PipesimTimes.drawn. One number after the other: what pipesim_draw_run() is compared

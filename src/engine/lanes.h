@@ -68,7 +68,7 @@ typedef struct {
  * Ops of one rank, chunk and kind share a table.
  * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT. */
 PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error);
-void pipesim_lanes_free(PipesimLanes *lanes);
+PIPESIM_FREED(PipesimLanes, pipesim_lanes_free)
 
 /* Who comes behind whom. Node 0 is time 0; those up to the number of ops are the ops of a program
  * by index, 1 higher; others are moves. */
@@ -91,7 +91,6 @@ typedef struct {
 /** pipesim_lanes_of: @graph in wavefronts; moves that nothing comes behind are left out. NULL
  * with PIPESIM_ERROR_LIMIT. */
 PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
 
 /** pipesim_lanes_evaluate: @n runs, each with the costs @costs[i], in @results; on @threads
  * threads, 0 = one a core, whose number changes nothing. FALSE with PIPESIM_ERROR_LIMIT as

@@ -22,8 +22,7 @@ typedef struct {
  * NULL with PIPESIM_ERROR_LIMIT. */
 PipesimRuled *pipesim_ruled_new(
 	const PipesimLowering *lowering, const PipesimIssuing *issuing, GError **error);
-void pipesim_ruled_free(PipesimRuled *ruled);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRuled, pipesim_ruled_free)
+PIPESIM_FREED(PipesimRuled, pipesim_ruled_free)
 
 /* What a run comes to; arrays by rank, in ns. */
 typedef struct {

@@ -72,7 +72,7 @@ typedef struct {
  *   micro-batch out, or PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not
  *   suffice. */
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
-void pipesim_step_free(PipesimStep *step);
+PIPESIM_FREED(PipesimStep, pipesim_step_free)
 
 /* What steps of one order share under a runtime's rules: its ops and its list. */
 typedef struct _PipesimShared PipesimShared;
@@ -91,8 +91,7 @@ gboolean pipesim_step_run_beside(
 /** pipesim_shared_new: of the order of @job and its runtime, where nothing hangs on when it runs.
  * (transfer full) (nullable): where jobs like it are to be run one by one. */
 PipesimShared *pipesim_shared_new(const PipesimJob *job);
-void pipesim_shared_free(PipesimShared *shared);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimShared, pipesim_shared_free)
+PIPESIM_FREED(PipesimShared, pipesim_shared_free)
 
 /** pipesim_shared_run: the same as pipesim_step_run_beside() of @n jobs that differ from that of @shared in times alone, all
  * with stages that are gathered or all without. From any thread. */
@@ -118,7 +117,6 @@ static inline const PipesimOrder *pipesim_step_order(const PipesimStep *step)
 
 /** pipesim_step_forget_ops: lets go of single ops and messages; figures of ranks stay. */
 void pipesim_step_forget_ops(PipesimStep *step);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
 
 /** pipesim_step_again: the ops and messages of @step, which has ops, once more at other times;
  * where these have power, until it repeats.

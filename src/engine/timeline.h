@@ -70,8 +70,7 @@ typedef struct {
 	gint64 *moving[2];
 } PipesimTimeline;
 
-void pipesim_timeline_free(PipesimTimeline *timeline);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimeline, pipesim_timeline_free)
+PIPESIM_FREED(PipesimTimeline, pipesim_timeline_free)
 
 /** pipesim_timeline_cause: of @cause, as above, what let the op or transfer start that let a
  * shard start. */

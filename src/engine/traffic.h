@@ -55,8 +55,7 @@ typedef struct {
 /** pipesim_traffic_new: no link held, no way known; @network stays the caller's.
  * @flags: of PipesimTrafficFlags; PIPESIM_NO_QUEUES counts */
 PipesimTraffic *pipesim_traffic_new(const PipesimNetwork *network, guint flags);
-void pipesim_traffic_free(PipesimTraffic *traffic);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTraffic, pipesim_traffic_free)
+PIPESIM_FREED(PipesimTraffic, pipesim_traffic_free)
 
 /** pipesim_traffic_way: the index of the way from rank @from to another rank @to; those that
  * were not known join ways and links. */

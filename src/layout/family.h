@@ -24,8 +24,7 @@ typedef struct _PipesimFamily PipesimFamily;
 /** pipesim_family_new: of @schedule at @scenario, which it copies; @expected: how many candidates may come. */
 PipesimFamily *pipesim_family_new(
 	const PipesimSchedule *schedule, const PipesimScenario *scenario, guint expected);
-void pipesim_family_free(PipesimFamily *family);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFamily, pipesim_family_free)
+PIPESIM_FREED(PipesimFamily, pipesim_family_free)
 
 /** pipesim_family_run: a brief of each of @n candidates. From several threads at once. */
 void pipesim_family_run(

@@ -13,8 +13,7 @@ typedef struct _PipesimLayoutCounts PipesimLayoutCounts;
  * @group: of each stage, below @groups, none of them empty: stages whose layers are counted together */
 PipesimLayoutCounts *pipesim_layout_counts_new(
 	guint stages, guint items, const guint8 *like, const guint *group, guint groups);
-void pipesim_layout_counts_free(PipesimLayoutCounts *counts);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLayoutCounts, pipesim_layout_counts_free)
+PIPESIM_FREED(PipesimLayoutCounts, pipesim_layout_counts_free)
 
 /** pipesim_layout_counts_add: a cut: @fixed and @cost[stage * items + item] for each item in its stage, the same for all that
  * are alike. @most: INFINITY: ns; else what no layout may be above, all in whatever unit: a cap. */

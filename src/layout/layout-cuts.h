@@ -12,8 +12,7 @@ typedef struct _PipesimLayoutCuts PipesimLayoutCuts;
 
 /** pipesim_layout_cuts_new: of layouts of @items items over @stages stages, none of them empty; stages <= items. */
 PipesimLayoutCuts *pipesim_layout_cuts_new(guint stages, guint items);
-void pipesim_layout_cuts_free(PipesimLayoutCuts *cuts);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLayoutCuts, pipesim_layout_cuts_free)
+PIPESIM_FREED(PipesimLayoutCuts, pipesim_layout_cuts_free)
 
 /** pipesim_layout_cuts_add: @fixed ns and @cost[stage * items + item] for each item in its stage. Of more cuts than are
  * kept that goes which has the smallest share in the mean. */

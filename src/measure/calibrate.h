@@ -29,7 +29,7 @@ typedef struct {
 	PipesimBeside beside;  /* valid where told */
 } PipesimCalibration;
 
-void pipesim_calibration_free(PipesimCalibration *calibration);
+PIPESIM_FREED(PipesimCalibration, pipesim_calibration_free)
 
 /** pipesim_calibrate: costs from @n >= 1 traces taken together.
  * Only rows of status ok count. The time of a component and phase is the median over
@@ -52,5 +52,3 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 /** pipesim_calibration_check_named: for traces that were read with rules of names. FALSE with PIPESIM_ERROR_USAGE where
  * what they name spreads by more than its mean, or has more forwards than backwards or fewer. */
 gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, GError **error);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCalibration, pipesim_calibration_free)

@@ -32,5 +32,4 @@ typedef struct {
 gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, GError **error);
 /** pipesim_joined_missing: "ranks 1, 2", of which there is no op; for g_free(). */
 char *pipesim_joined_missing(const PipesimJoined *joined);
-void pipesim_joined_clear(PipesimJoined *joined);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimJoined, pipesim_joined_clear)
+PIPESIM_CLEARED(PipesimJoined, pipesim_joined_clear)

@@ -56,7 +56,7 @@ static inline gint pipesim_event_compare(gconstpointer a, gconstpointer b)
 
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */
 PipesimProfile *pipesim_profile_new(void);
-void pipesim_profile_free(PipesimProfile *profile);
+PIPESIM_FREED(PipesimProfile, pipesim_profile_free)
 
 /** pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their
  * starts. @profile is sorted on the way.
@@ -77,5 +77,3 @@ void pipesim_profile_free(PipesimProfile *profile);
  * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning. */
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProfile, pipesim_profile_free)

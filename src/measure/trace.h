@@ -170,7 +170,7 @@ struct _PipesimTrace {
 
 /** pipesim_trace_new: empty, for pipesim_trace_free(). */
 PipesimTrace *pipesim_trace_new(const char *path);
-void pipesim_trace_free(PipesimTrace *trace);
+PIPESIM_FREED(PipesimTrace, pipesim_trace_free)
 
 /** pipesim_trace_row_init: every text "" and every number unknown; ok, compute, forward. */
 void pipesim_trace_row_init(PipesimTraceRow *row);
@@ -265,5 +265,3 @@ static inline gboolean pipesim_trace_lacks_stages(const PipesimTrace *trace)
 gint pipesim_phase_find(const char *name);
 /** pipesim_phase_name: "F", "I", "W", "B", "FB", "RECOMP". */
 const char *pipesim_phase_name(guint phase);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTrace, pipesim_trace_free)

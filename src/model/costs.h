@@ -321,8 +321,7 @@ void pipesim_step_costs_free(PipesimStepCosts *costs);
 gboolean pipesim_op_times_fit(
 	const PipesimOpTimes *times, const PipesimShape *shape, GError **error);
 
-void pipesim_op_times_unref(PipesimOpTimes *times);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOpTimes, pipesim_op_times_unref)
+PIPESIM_FREED(PipesimOpTimes, pipesim_op_times_unref)
 
 /** pipesim_costs_sustain: drops power, contention, launches and what a step takes besides: every
  * op takes its sustained time alone, whenever it runs. Returns whether there were any. */
@@ -416,7 +415,7 @@ gboolean pipesim_times_check_copy(
  * gives stages whole layers asks for it. */
 PipesimTimes *pipesim_times_new_placed(
 	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of);
-void pipesim_times_free(PipesimTimes *times);
+PIPESIM_FREED(PipesimTimes, pipesim_times_free)
 
 /** pipesim_costs_stage_scale: length of stage @stage of @stages against an equal share of the
  * model, as PipesimCosts.scale has it. */
@@ -428,5 +427,3 @@ gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stag
 
 /** pipesim_times_paired: the same of a forward and a full backward that take @both together. */
 gint64 pipesim_times_paired(const PipesimTimes *times, gint64 both);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimes, pipesim_times_free)

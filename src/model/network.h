@@ -51,8 +51,7 @@ typedef struct {
  * limit and slowdown; messages of 0 bytes. */
 PipesimNetwork *pipesim_network_new(void);
 PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network);
-void pipesim_network_free(PipesimNetwork *network);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimNetwork, pipesim_network_free)
+PIPESIM_FREED(PipesimNetwork, pipesim_network_free)
 
 /** pipesim_network_read_ini: the network that @taken describes, as docs/formats.md says.
  * @taken: (transfer full): a topology file, or NULL with @error set

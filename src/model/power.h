@@ -67,8 +67,7 @@ typedef struct {
  * that take nothing. */
 PipesimPower *pipesim_power_new(void);
 PipesimPower *pipesim_power_copy(const PipesimPower *power);
-void pipesim_power_free(PipesimPower *power);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPower, pipesim_power_free)
+PIPESIM_FREED(PipesimPower, pipesim_power_free)
 
 /** pipesim_power_set_limit: as the chip would do with a power limit of @watts, from what was
  * measured at its own. Assumes that what it draws goes as load x speed^e: then the threshold,

@@ -17,8 +17,7 @@ typedef struct {
 typedef struct _PipesimProof PipesimProof;
 
 PipesimProof *pipesim_proof_new(const PipesimInstance *instance);
-void pipesim_proof_free(PipesimProof *proof);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProof, pipesim_proof_free)
+PIPESIM_FREED(PipesimProof, pipesim_proof_free)
 
 /** pipesim_proof_ops: some of the ops that the claim which comes next speaks of. */
 void pipesim_proof_ops(PipesimProof *proof, const PipesimBoundOps *ops);

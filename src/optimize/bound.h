@@ -115,8 +115,7 @@ gint64 pipesim_bound_period(const PipesimInstance *instance, const gint64 *betwe
 
 /** pipesim_bound_bare: the time of @bound alone. */
 PipesimBound *pipesim_bound_bare(const PipesimBound *bound);
-void pipesim_bound_free(PipesimBound *bound);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimBound, pipesim_bound_free)
+PIPESIM_FREED(PipesimBound, pipesim_bound_free)
 
 /** pipesim_bound_print: the proof in words, a line or two a step. */
 void pipesim_bound_print(

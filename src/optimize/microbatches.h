@@ -26,8 +26,7 @@ typedef struct _PipesimDeal PipesimDeal;
  *   backwards of different micro-batches run as one op, or PIPESIM_ERROR_LIMIT. */
 PipesimDeal *pipesim_deal_new(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error);
-void pipesim_deal_free(PipesimDeal *deal);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDeal, pipesim_deal_free)
+PIPESIM_FREED(PipesimDeal, pipesim_deal_free)
 
 /** pipesim_deal_set_share: @microbatch takes from now on @share of the usual times. */
 void pipesim_deal_set_share(PipesimDeal *deal, guint microbatch, double share);

@@ -76,8 +76,7 @@ typedef struct {
  *   ops than PIPESIM_SEARCH_BYTES have room for, PIPESIM_ERROR_USAGE where nothing is known
  *   to draw from, and PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages. */
 PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error);
-void pipesim_found_free(PipesimFound *found);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFound, pipesim_found_free)
+PIPESIM_FREED(PipesimFound, pipesim_found_free)
 
 /** pipesim_search_known: what the schedules that are begun from are run at: as they are asked for, but where bytes
  * alone are the limit schedules that search may hold as many activations as these leave. */

@@ -151,8 +151,7 @@ typedef struct {
  * add up, and PIPESIM_ERROR_CONSTRAINT where a rank has no room for what any order holds;
  * that says the least that works. */
 PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error);
-void pipesim_instance_free(PipesimInstance *instance);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimInstance, pipesim_instance_free)
+PIPESIM_FREED(PipesimInstance, pipesim_instance_free)
 
 static inline guint pipesim_instance_lane(
 	const PipesimInstance *instance, guint rank, guint chunk)

@@ -37,8 +37,7 @@ typedef struct {
 
 /** pipesim_order_ref, pipesim_order_unref: as pipesim_program_ref() and its like. */
 PipesimOrder *pipesim_order_ref(const PipesimOrder *order);
-void pipesim_order_unref(PipesimOrder *order);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_unref)
+PIPESIM_FREED(PipesimOrder, pipesim_order_unref)
 
 /** pipesim_order_of_program: the order that runs the linked @program, which it shares. */
 PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);

@@ -45,7 +45,7 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 /** pipesim_program_ref, pipesim_program_unref: one more holder, one fewer; the last one frees
  * it. From any thread; NULL is nothing. */
 PipesimProgram *pipesim_program_ref(const PipesimProgram *program);
-void pipesim_program_unref(PipesimProgram *program);
+PIPESIM_FREED(PipesimProgram, pipesim_program_unref)
 
 /** pipesim_rank_in: the rank whose entries, from @rank_begin[rank] on, @index is one of; in the
  * logarithm of the @ranks. */
@@ -304,5 +304,3 @@ void pipesim_op_print(
 
 /** pipesim_kind_letter: "F", "I", "W", "B", "FB". */
 const char *pipesim_kind_letter(PipesimKind kind);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProgram, pipesim_program_unref)

@@ -21,8 +21,7 @@ typedef struct {
  * PIPESIM_ERROR_USAGE, which names the extensions that are @known, where gnuplot draws none of
  * that extension. */
 PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError **error);
-void pipesim_gnuplot_free(PipesimGnuplot *picture);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGnuplot, pipesim_gnuplot_free)
+PIPESIM_FREED(PipesimGnuplot, pipesim_gnuplot_free)
 
 /* The extensions of all pictures but timelines, which may be text. */
 #define PIPESIM_GNUPLOT_EXTENSIONS ".svg, .png or .pdf"

@@ -21,7 +21,7 @@ typedef struct {
 } PipesimScreen;
 
 PipesimScreen *pipesim_screen_new(void);
-void pipesim_screen_free(PipesimScreen *screen);
+PIPESIM_FREED(PipesimScreen, pipesim_screen_free)
 
 /** pipesim_lines_new: copies of lines, up to a NULL. */
 GPtrArray *pipesim_lines_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
@@ -61,5 +61,3 @@ const char *pipesim_screen_bytes(PipesimNumber out, gint64 bytes);
 #define pipesim_gib(bytes, decimals) pipesim_fixed((double)(bytes) / PIPESIM_GIB, decimals)
 /* From here on times are in seconds, ns. */
 #define PIPESIM_IN_SECONDS G_GINT64_CONSTANT(10000000000)
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScreen, pipesim_screen_free)

@@ -24,7 +24,7 @@ typedef struct _PipesimTable PipesimTable;
 
 /** pipesim_table_new: @columns are copied, their titles must outlive the table. */
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns);
-void pipesim_table_free(PipesimTable *table);
+PIPESIM_FREED(PipesimTable, pipesim_table_free)
 
 /** pipesim_table_of: of columns by their @titles: "  rank<|static:param.|static:grad.", a group before ':', and
  * '<' behind what is aligned left. */
@@ -67,5 +67,3 @@ void pipesim_wrap(GString *out, const char *text, guint indent, guint column, gu
 
 /** pipesim_wrap_all: the same of each of @lines (nullable), of char *, which go on two columns in. */
 void pipesim_wrap_all(GString *out, const GPtrArray *lines, guint width);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTable, pipesim_table_free)

@@ -71,7 +71,7 @@ gboolean pipesim_layout_check(
  * one a panel. */
 PipesimLayout *pipesim_layout_new(
 	const PipesimComparison *comparison, const PipesimView *view, guint max_lanes);
-void pipesim_layout_free(PipesimLayout *layout);
+PIPESIM_FREED(PipesimLayout, pipesim_layout_free)
 
 /** pipesim_look_of: as what an op of PipesimKind or of what else ranks do is drawn; PIPESIM_FB as its halves. */
 PipesimKind pipesim_look_of(guint kind);
@@ -138,5 +138,3 @@ guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *pane
 
 /** pipesim_layout_time: appends @ns in @unit with its name, at most 3 decimals: "66 ms". */
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLayout, pipesim_layout_free)

@@ -37,8 +37,7 @@ typedef struct {
 
 /** pipesim_advice_new: of nothing. */
 PipesimAdvice *pipesim_advice_new(PipesimSetup *setup);
-void pipesim_advice_free(PipesimAdvice *plan);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimAdvice, pipesim_advice_free)
+PIPESIM_FREED(PipesimAdvice, pipesim_advice_free)
 
 /** pipesim_advice_collect: rows and near misses of all that were found. */
 void pipesim_advice_collect(PipesimAdvice *plan);

@@ -151,7 +151,7 @@ gboolean pipesim_planner_node(PipesimWish *wish, GError **error);
 /** pipesim_planner_run: the same result whatever the number of threads and processes. (transfer full): NULL with errors of
  * pipesim_planner_new(). */
 PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error);
-void pipesim_planned_free(PipesimPlanned *planned);
+PIPESIM_FREED(PipesimPlanned, pipesim_planned_free)
 
 typedef struct _PipesimPlanner PipesimPlanner;
 
@@ -159,8 +159,7 @@ typedef struct _PipesimPlanner PipesimPlanner;
  * least. (transfer full): NULL with PIPESIM_ERROR_LIMIT, or where there is none with that of the first rule that refused
  * one, or that no sizes divide the GPUs. */
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error);
-void pipesim_planner_free(PipesimPlanner *planner);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPlanner, pipesim_planner_free)
+PIPESIM_FREED(PipesimPlanner, pipesim_planner_free)
 
 /** pipesim_planner_count: how many there are. */
 guint pipesim_planner_count(const PipesimPlanner *planner);
@@ -200,4 +199,3 @@ gint64 pipesim_planner_limit(
 /** pipesim_planner_scenario: what it is run at. */
 PipesimScenario pipesim_planner_scenario(
 	const PipesimWish *wish, const PipesimCandidate *candidate);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPlanned, pipesim_planned_free)

@@ -49,7 +49,7 @@ typedef struct {
 } PipesimEngineRanks;
 
 PipesimEngineRanks *pipesim_engine_ranks_new(guint ranks, guint chunks);
-void pipesim_engine_ranks_free(PipesimEngineRanks *ranks);
+PIPESIM_FREED(PipesimEngineRanks, pipesim_engine_ranks_free)
 
 /** pipesim_engine_ranks_rank: what a chunk takes on all stages of @rank. */
 PipesimSliceTimes pipesim_engine_ranks_rank(const PipesimEngineRanks *ranks, guint rank);
@@ -90,7 +90,7 @@ typedef struct {
  * errors of pipesim_slice_plan(). */
 PipesimPrefillRun *pipesim_prefill_run(const PipesimEngineRanks *ranks,
 	const PipesimChunkRule *rule, const GArray *prompts, GError **error);
-void pipesim_prefill_run_free(PipesimPrefillRun *run);
+PIPESIM_FREED(PipesimPrefillRun, pipesim_prefill_run_free)
 
 /* What is written of @runs, of the same prompts, one at least. */
 typedef struct {
@@ -105,6 +105,3 @@ void pipesim_prefill_text(
 /** pipesim_prefill_members, pipesim_prefill_csv: its JSON (base/member.h); a line for each run. */
 void pipesim_prefill_members(PipesimJson *json, gconstpointer of);
 void pipesim_prefill_csv(const PipesimPrefillAnswer *answer, GString *out);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPrefillRun, pipesim_prefill_run_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimEngineRanks, pipesim_engine_ranks_free)

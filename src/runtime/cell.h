@@ -76,8 +76,7 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
  * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an
  * error of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error);
-void pipesim_cells_clear(PipesimCells *file);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)
+PIPESIM_CLEARED(PipesimCells, pipesim_cells_clear)
 
 /** pipesim_cell_print: appends the action as it would be written, outside a group. */
 void pipesim_cell_print(const PipesimShape *shape, const PipesimCell *cell, GString *out);

@@ -35,8 +35,7 @@ PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error
 /** pipesim_schedule_file_parse: the same for @length bytes in memory; @path for messages. */
 PipesimScheduleFile *pipesim_schedule_file_parse(
 	const char *text, gsize length, const char *path, GError **error);
-void pipesim_schedule_file_free(PipesimScheduleFile *file);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScheduleFile, pipesim_schedule_file_free)
+PIPESIM_FREED(PipesimScheduleFile, pipesim_schedule_file_free)
 
 /** pipesim_schedule_file_idle: what is to be said of @rank where it runs no op, or NULL. For g_free(). */
 char *pipesim_schedule_file_idle(const PipesimScheduleFile *file, guint rank);

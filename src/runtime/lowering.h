@@ -116,8 +116,7 @@ void pipesim_lower_count(const PipesimProgram *program, guint64 *n);
 
 /** pipesim_lowering_ref: @lowering, for one pipesim_lowering_free() more. From any thread. */
 PipesimLowering *pipesim_lowering_ref(PipesimLowering *lowering);
-void pipesim_lowering_free(PipesimLowering *lowering);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
+PIPESIM_FREED(PipesimLowering, pipesim_lowering_free)
 
 /** pipesim_lowering_check: whether @lowering runs to its end over @communicators, whatever its
  * times, and whether the right messages meet.

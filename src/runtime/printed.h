@@ -22,5 +22,4 @@ typedef struct {
  *   NULL, or with PIPESIM_ERROR_PARSE at its place, or what pipesim_input_peek() gives. */
 PipesimInput *pipesim_printed_open(
 	PipesimPrinted *printed, PipesimInput *input, GError **error);
-void pipesim_printed_clear(PipesimPrinted *printed);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimPrinted, pipesim_printed_clear)
+PIPESIM_CLEARED(PipesimPrinted, pipesim_printed_clear)

@@ -35,7 +35,7 @@ typedef struct {
  * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE: no text, numbers that are none, no argument at all. */
 PipesimImport *pipesim_import_parse(
 	PipesimFramed from, const char *text, gsize length, const char *path, GError **error);
-void pipesim_import_free(PipesimImport *import);
+PIPESIM_FREED(PipesimImport, pipesim_import_free)
 
 /** pipesim_import_read: the same of the file @path, of --from-megatron or --from-torchtitan. Also NULL with the errors of reading. */
 PipesimImport *pipesim_import_read(PipesimSettingId option, const char *path, GError **error);
@@ -46,5 +46,3 @@ PipesimImport *pipesim_import_read(PipesimSettingId option, const char *path, GE
  * outlive @setup. */
 void pipesim_import_apply(PipesimImport *import, PipesimSetup *setup, gboolean modelled,
 	gboolean (*takes)(gconstpointer command, PipesimSettingId id), gconstpointer command);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimImport, pipesim_import_free)

@@ -48,7 +48,7 @@ PipesimJobFile *pipesim_job_file_parse(
 PipesimJobFile *pipesim_job_file_new(const char *path);
 void pipesim_job_file_set(
 	PipesimJobFile *job, PipesimSettingId id, const char *value, guint line, guint column);
-void pipesim_job_file_free(PipesimJobFile *job);
+PIPESIM_FREED(PipesimJobFile, pipesim_job_file_free)
 
 /** pipesim_job_file_apply: what @job says into @setup, where that does not say it. @kind: what is done with the files
  * that operands name, which then are those of @job unless @setup has some. @job must outlive @setup. */
@@ -63,5 +63,3 @@ void pipesim_job_file_locate(
  * which files are named. FALSE with PIPESIM_ERROR_USAGE where a name is not UTF-8. */
 gboolean pipesim_job_file_print(const PipesimSetup *setup, const char *command,
 	PipesimSettingPath kind, const char *path, GString *out, GError **error);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJobFile, pipesim_job_file_free)

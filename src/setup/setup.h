@@ -64,8 +64,7 @@ struct _PipesimSetup {
 	GArray *stages;     /* pipesim_setup_set_stages(): of gint64, F, I, W, B of each */
 };
 
-void pipesim_setup_clear(PipesimSetup *setup);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimSetup, pipesim_setup_clear)
+PIPESIM_CLEARED(PipesimSetup, pipesim_setup_clear)
 
 /** pipesim_setup_load_model: reads what --model names, a path or one of those that are shipped, where that
  * was not done yet. FALSE with PIPESIM_ERROR_USAGE or what reading gives. */

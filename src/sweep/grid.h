@@ -35,7 +35,7 @@ typedef struct {
 } PipesimGrid;
 
 PipesimGrid *pipesim_grid_new(void);
-void pipesim_grid_free(PipesimGrid *grid);
+PIPESIM_FREED(PipesimGrid, pipesim_grid_free)
 
 /** pipesim_grid_add: adds option @option ("--times") with @text, in the order in which points
  * vary: what is added first varies slowest.
@@ -54,5 +54,3 @@ const char *pipesim_grid_value(const PipesimGrid *grid, guint64 point, guint axi
 /** pipesim_grid_text: the value of @option at @point, for the parser of that option; NULL where
  * it was not added. For g_free(). */
 char *pipesim_grid_text(const PipesimGrid *grid, const char *option, guint64 point);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGrid, pipesim_grid_free)

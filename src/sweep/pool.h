@@ -22,8 +22,7 @@ typedef struct {
 } PipesimSweepBlock;
 
 PipesimSweepBlock *pipesim_sweep_block_new(guint64 first, guint n_points, guint width);
-void pipesim_sweep_block_free(PipesimSweepBlock *block);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSweepBlock, pipesim_sweep_block_free)
+PIPESIM_FREED(PipesimSweepBlock, pipesim_sweep_block_free)
 
 /* What is to be done. */
 typedef struct {
@@ -54,5 +53,4 @@ PipesimPool *pipesim_pool_new(const PipesimSweepWork *work);
 PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool);
 
 /** pipesim_pool_free: waits for the threads, which begin nothing more. */
-void pipesim_pool_free(PipesimPool *pool);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPool, pipesim_pool_free)
+PIPESIM_FREED(PipesimPool, pipesim_pool_free)

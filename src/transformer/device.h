@@ -72,12 +72,10 @@ PipesimDevice *pipesim_device_read(const char *path, const char *name, GError **
 /** pipesim_device_parse: the same of lines that are read, @taken (nullable) (transfer full): NULL where these are. */
 PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError **error);
 PipesimDevice *pipesim_device_ref(PipesimDevice *device);
-void pipesim_device_unref(PipesimDevice *device);
+PIPESIM_FREED(PipesimDevice, pipesim_device_unref)
 
 /** pipesim_device_product: share of the peak of @type that a product of @m x @k and @k x @n
  * elements reaches, of @groups such products in one kernel: measured, or what large ones reach
  * times how well its tiles fill the chip. @large: what large ones reach; 0 = as the device says. */
 double pipesim_device_product(const PipesimDevice *device, PipesimType type, double large,
 	double m, double n, double k, double groups);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimDevice, pipesim_device_unref)

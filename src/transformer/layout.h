@@ -99,5 +99,4 @@ gboolean pipesim_stages_recompute(
 
 /** pipesim_recompute_sum: the sum of training->each. */
 gint64 pipesim_recompute_sum(const PipesimTraining *training);
-void pipesim_stages_free(PipesimStages *layout);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStages, pipesim_stages_free)
+PIPESIM_FREED(PipesimStages, pipesim_stages_free)

@@ -69,7 +69,7 @@ PipesimTransformer *pipesim_transformer_read_config(
 PipesimTransformer *pipesim_transformer_read_ini(PipesimIni *taken, GError **error);
 
 PipesimTransformer *pipesim_transformer_copy(const PipesimTransformer *model);
-void pipesim_transformer_free(PipesimTransformer *model);
+PIPESIM_FREED(PipesimTransformer, pipesim_transformer_free)
 
 /** pipesim_transformer_print: appends all sizes by the keys of an INI file, and which layers
  * have experts: the same text of equal models. */
@@ -119,5 +119,3 @@ static inline gint64 pipesim_transformer_kv(const PipesimTransformer *model)
 {
 	return model->kv_heads * model->head_dim;
 }
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTransformer, pipesim_transformer_free)
