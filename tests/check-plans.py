@@ -134,7 +134,7 @@ def faults_of_files(words, found):
         for framework, name in (("megatron", "megatron.txt"), ("torchtitan", "torchtitan.toml")):
             row = next((row for row in found["best"] if row["for"] == framework), None)
             path = Path(folder, name)
-            if row is None or not path.exists() or "-vl-" in row["command"]:
+            if row is None or not path.exists() or "-vl-" in row["command"] or row["dp"] * row["cp"] == 1:
                 continue
             if re.search("^# (torchtitan|Megatron-LM|without) ", path.read_text(), re.M):  # what is not as planned
                 continue

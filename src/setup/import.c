@@ -432,7 +432,7 @@ static void read_megatron(Reading *reading)
 	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set_microbatches(reading, "global-batch-size", number(reading, "global-batch-size", 0),
 		number(reading, "micro-batch-size", 1), dp);
-	if (experts > 0 || ep > 1)
+	if (experts > 0 || ep > 1 || has(reading, "expert-tensor-parallel-size"))
 		set_number(reading, PIPESIM_SET_EXPERT_TP, "expert-tensor-parallel-size", etp);
 	if (comm != NULL && (strcmp(comm, "p2p") == 0 || strcmp(comm, "a2a") == 0))
 		set(reading, PIPESIM_SET_CP_COMM, "cp-comm-type", comm);

@@ -174,11 +174,46 @@ START_TEST(torchtitan_is_read)
 	ck_assert_str_eq(job->text[PIPESIM_SET_MICROBATCHES], "8");
 	ck_assert_str_eq(job->text[PIPESIM_SET_MICROBATCH_SIZE], "2");
 	ck_assert_str_eq(job->text[PIPESIM_SET_SCHEDULE], "ZBVZeroBubble");
-	ck_assert_str_eq(job->text[PIPESIM_SET_ZERO], "fsdp");
+	ck_assert_str_eq(job->text[PIPESIM_SET_ZERO], "fsdp-fp32");
 	ck_assert_str_eq(job->text[PIPESIM_SET_RECOMPUTE], "full");
 	ck_assert_int_eq(job->at[PIPESIM_SET_PP].line, 8);
 	ck_assert(lists(import->ignored, "training.steps"));
 	ck_assert_int_eq((int)import->ignored->len, 1);
+}
+END_TEST
+
+/* Stages are what lists of modules say; without a pipeline a micro-batch is all that a rank has of a step's pass. */
+START_TEST(torchtitan_has_stages)
+{
+	g_autoptr(PipesimImport) piped = parse(PIPESIM_FROM_TORCHTITAN,
+		"[training]\nlocal_batch_size = 8\nglobal_batch_size = 64\n"
+		"mixed_precision_reduce = \"bfloat16\"\n[parallelism]\n"
+		"pipeline_parallel_degree = 2\ndata_parallel_shard_degree = 4\n"
+		"pipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+		"module_fqns_per_model_part = [[\"tok_embeddings\", \"layers.0\"], "
+		"[\"layers.1\", \"layers.2\"], [\"layers.3\"], [\"norm\", \"output\"]]\n",
+		NULL);
+	g_autoptr(PipesimImport) alone = parse(PIPESIM_FROM_TORCHTITAN,
+		"[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n"
+		"[parallelism]\ncontext_parallel_degree = 2\n"
+		"[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n",
+		NULL);
+	g_autoptr(PipesimImport) lines = parse(PIPESIM_FROM_TORCHTITAN,
+		"[parallelism]\npipeline_parallel_degree = 2\n"
+		"module_fqns_per_model_part = [\n  [\"tok_embeddings\"],\n]\n",
+		NULL);
+
+	ck_assert_str_eq(piped->job->text[PIPESIM_SET_LAYOUT], "Et*1|t*2|t*1|L");
+	ck_assert_str_eq(piped->job->text[PIPESIM_SET_CHUNKS], "2");
+	ck_assert_str_eq(piped->job->text[PIPESIM_SET_MICROBATCHES], "8");
+	ck_assert_str_eq(piped->job->text[PIPESIM_SET_ZERO], "fsdp");
+	ck_assert(strstr(piped->notes->pdata[0], "several pipelines") != NULL);
+	ck_assert_str_eq(alone->job->text[PIPESIM_SET_MICROBATCH_SIZE], "4");
+	ck_assert_str_eq(alone->job->text[PIPESIM_SET_MICROBATCHES], "16");
+	ck_assert_str_eq(alone->job->text[PIPESIM_SET_ZERO], "3");
+	ck_assert_str_eq(alone->job->text[PIPESIM_SET_RECOMPUTE], "selective-op");
+	ck_assert_ptr_null(lines->job->text[PIPESIM_SET_LAYOUT]);
+	ck_assert(strstr(lines->notes->pdata[0], "one line") != NULL);
 }
 END_TEST
 
@@ -215,6 +250,7 @@ Suite *setup_import_suite(void)
 	tcase_add_test(cases, words_are_read_as_written);
 	tcase_add_test(cases, models_are_described);
 	tcase_add_test(cases, torchtitan_is_read);
+	tcase_add_test(cases, torchtitan_has_stages);
 	tcase_add_test(cases, what_is_none_is_refused);
 	suite_add_tcase(suite, cases);
 	return suite;
