@@ -17,8 +17,9 @@
 /* Where there are no more micro-batches for each rank, hardly anything repeats. */
 #define FEW_EACH 4
 
-/* To write down who waits for whom takes as long as so many runs through a list one by one. */
-#define FEW_RUNS 16
+/* To write down who waits for whom takes as long as so many runs through a list one by one, 5 to 8 at PP 16 and 64, and
+ * one more by what is written down up to a fourth of one. */
+#define FEW_RUNS 6
 
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
@@ -295,12 +296,20 @@ static gboolean take_ruled(const PipesimJob *jobs, guint n)
 	return same;
 }
 
+/* What @n steps by a list take, in runs one by one: PIPESIM_RULED_WORTH a pass of all lanes, and for what is left. */
+static guint64 in_runs(guint64 n)
+{
+	return MIN(
+		n, (n + PIPESIM_RULED_LANES - 1) / PIPESIM_RULED_LANES * PIPESIM_RULED_WORTH);
+}
+
 struct _PipesimShared {
+	PipesimOrder *order;
 	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
 	PipesimLowering *lowering;
 	PipesimRuled *ruled;
-	GMutex lock; /* of what follows */
-	guint64 n_run; /* in runs one by one: PIPESIM_RULED_WORTH a pass of all lanes, and for what is left */
+	GMutex lock;   /* of what follows */
+	guint64 n_run; /* of in_runs() */
 	/* What is written down for times by which stages are not gathered, and are; NULL: not yet. */
 	PipesimLanes *lanes[2];
 };
@@ -313,6 +322,7 @@ PipesimShared *pipesim_shared_new(const PipesimJob *job)
 		return NULL;
 	shared = g_new0(PipesimShared, 1);
 	g_mutex_init(&shared->lock);
+	shared->order = pipesim_order_ref(job->order);
 	shared->whole = pipesim_order_expand(job->order, NULL);
 	if (shared->whole == NULL || shared->whole->has_more)
 		return NULL;
@@ -338,6 +348,7 @@ void pipesim_shared_free(PipesimShared *shared)
 	g_clear_pointer(&shared->lowering, pipesim_lowering_free);
 	g_clear_pointer(&shared->program, pipesim_program_unref);
 	g_clear_pointer(&shared->whole, pipesim_program_unref);
+	pipesim_order_unref(shared->order);
 	g_free(shared);
 }
 
@@ -359,7 +370,7 @@ static gboolean run_recorded(PipesimShared *shared, const PipesimTimes *const *t
 			has_shards(times[i]) != has_shards(times[0]))
 			return FALSE;
 	g_mutex_lock(&shared->lock);
-	shared->n_run += MIN(n, (n / PIPESIM_RULED_LANES + 1) * PIPESIM_RULED_WORTH);
+	shared->n_run += in_runs(n);
 	if (*kept == NULL && shared->n_run > FEW_RUNS)
 		*kept = pipesim_ruled_record(shared->ruled, shared->program, times[0]);
 	lanes = *kept;
@@ -400,6 +411,17 @@ gboolean pipesim_shared_run(
 	return ok;
 }
 
+/* Whether both say the same by the same loops, where their shapes are equal. */
+static gboolean same_loops(const PipesimOrder *a, const PipesimOrder *b)
+{
+	return a->program == NULL && b->program == NULL && a->n_verbs == b->n_verbs &&
+	       a->n_loops == b->n_loops &&
+	       memcmp(a->verbs, b->verbs, a->n_verbs * sizeof *a->verbs) == 0 &&
+	       memcmp(a->loops, b->loops, a->n_loops * sizeof *a->loops) == 0 &&
+	       memcmp(a->rank_begin, b->rank_begin,
+		       (a->shape.ranks + 1) * sizeof *a->rank_begin) == 0;
+}
+
 /* Whether steps of @job may share @shared. */
 static gboolean may_share(const PipesimShared *shared, const PipesimJob *job)
 {
@@ -412,6 +434,8 @@ static gboolean may_share(const PipesimShared *shared, const PipesimJob *job)
 		job->order->n_ops != a->n_ops ||
 		!pipesim_shape_equal(&job->order->shape, &a->shape))
 		return FALSE;
+	if (same_loops(shared->order, job->order))
+		return TRUE;
 	b = pipesim_order_expand(job->order, NULL);
 	return b != NULL && !b->has_more &&
 	       memcmp(a->ops, b->ops, a->n_ops * sizeof *a->ops) == 0 &&
@@ -581,7 +605,7 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 		ruled = pipesim_ruled_new(
 			pipesim_step_messages(step), &step->job.issuing, NULL);
 	if (ruled != NULL) {
-		if (n > FEW_RUNS)
+		if (in_runs(n) > FEW_RUNS)
 			lanes = pipesim_ruled_record(ruled, step->program, step->job.times);
 		/* All side by side, where no sum of theirs comes near the end of gint64. */
 		if (lanes != NULL)
