@@ -216,16 +216,39 @@ double pipesim_rows_ahead(const PipesimSweepTitles *titles, const PipesimSweepRe
 	return rate(titles, best) / rate(titles, next) - 1;
 }
 
-static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
-	const PipesimSweepResult *results, Shown shown, const PipesimNumbers *numbers)
+/* What a point of the sweep came to. */
+typedef struct {
+	guint64 number;
+	const PipesimSweepResult *results; /* by schedule */
+	int best;                          /* of these; -1: none runs and fits */
+} Point;
+
+static GArray *list_points(const PipesimSweepTitles *titles, const GPtrArray *blocks)
+{
+	GArray *points = g_array_new(FALSE, FALSE, sizeof(Point));
+
+	pipesim_each_in (const PipesimSweepBlock, block, blocks)
+		for (guint k = 0; k < block->n_points; k++) {
+			Point point = {
+				block->first + k, &block->results[(gsize)k * block->width], -1};
+
+			point.best = pipesim_rows_best(titles, point.results);
+			g_array_append_val(points, point);
+		}
+	return points;
+}
+
+static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, const Point *point,
+	Shown shown, const PipesimNumbers *numbers)
 {
 	g_autoptr(GString) cells = g_string_new(NULL);
-	const int best = pipesim_rows_best(titles, results);
+	const PipesimSweepResult *results = point->results;
+	const int best = point->best;
 	const int next = pipesim_rows_next(titles, results, best);
 
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++)
 		g_string_append_printf(
-			cells, "%s\t", pipesim_grid_value(titles->grid, point, axis));
+			cells, "%s\t", pipesim_grid_value(titles->grid, point->number, axis));
 	g_string_append(cells, best < 0 ? "none runs or fits" : titles->names[best]);
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
 		const PipesimFigureId id = i > 0 ? figures[i].id : step_figure(titles);
@@ -267,28 +290,22 @@ static gboolean is_choice(const PipesimAxis *axis)
 
 /* The point and schedule with most work done a second and rank, the first of equals, where
  * choices alone are swept. */
-static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks)
+static char *word_best(const PipesimSweepTitles *titles, const GArray *points)
 {
 	const PipesimSweepResult *found = NULL;
-	guint64 at = 0;
-	guint schedule = 0;
+	const Point *at = NULL;
 	g_autoptr(GString) line = g_string_new("Best of all:");
 
-	pipesim_each_in (const PipesimSweepBlock, block, blocks)
-		for (guint k = 0; k < block->n_points; k++) {
-			const PipesimSweepResult *results =
-				&block->results[(gsize)k * block->width];
-			const int best = pipesim_rows_best(titles, results);
+	pipesim_each (const Point, point, points) {
+		const PipesimSweepResult *best = &point->results[MAX(point->best, 0)];
 
-			if (best < 0 ||
-				(found != NULL && results[best].halves > found->halves) ||
-				(found != NULL && results[best].halves == found->halves &&
-					rate(titles, &results[best]) <= rate(titles, found)))
-				continue;
-			found = &results[best];
-			at = block->first + k;
-			schedule = (guint)best;
-		}
+		if (point->best < 0 || (found != NULL && best->halves > found->halves) ||
+			(found != NULL && best->halves == found->halves &&
+				rate(titles, best) <= rate(titles, found)))
+			continue;
+		found = best;
+		at = point;
+	}
 	if (found == NULL || titles->grid->points == 1)
 		return NULL;
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
@@ -298,31 +315,24 @@ static char *word_best(const PipesimSweepTitles *titles, const GPtrArray *blocks
 			return NULL;
 		if (swept->values->len > 1)
 			g_string_append_printf(line, " %s %s,", swept->column,
-				pipesim_grid_value(titles->grid, at, axis));
+				pipesim_grid_value(titles->grid, at->number, axis));
 	}
-	g_string_append_printf(line, " %s, %s", titles->names[schedule],
+	g_string_append_printf(line, " %s, %s", titles->names[at->best],
 		pipesim_brief_time(found->values[step_figure(titles)].integer));
 	return g_strconcat(line->str, " a step (most work per second and rank)", NULL);
 }
 
 /* "zb-v is best at 7 of 12 points, dualpipe at 5": those that are best most often first. */
-static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blocks)
+static char *word_winners(const PipesimSweepTitles *titles, const GArray *points)
 {
-	g_autofree guint *wins = NULL;
+	const guint width = g_strv_length((char **)titles->names);
+	g_autofree guint *wins = g_new0(guint, width);
 	g_autoptr(GString) words = g_string_new(NULL);
-	guint points = 0, width = 0, shown = 0;
+	guint shown = 0;
 
-	pipesim_each_in (const PipesimSweepBlock, block, blocks) {
-		if (wins == NULL)
-			wins = g_new0(guint, width = block->width);
-		for (guint k = 0; k < block->n_points; k++, points++) {
-			const int best =
-				pipesim_rows_best(titles, &block->results[(gsize)k * width]);
-
-			if (best >= 0)
-				wins[best]++;
-		}
-	}
+	pipesim_each (const Point, point, points)
+		if (point->best >= 0)
+			wins[point->best]++;
 	for (; shown < MOST_WINNERS && width > 1; shown++) {
 		guint most = 0;
 
@@ -334,17 +344,17 @@ static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blo
 		if (shown > 0)
 			g_string_append_printf(
 				words, ", %s at %u", titles->names[most], wins[most]);
-		else if (wins[most] == points)
+		else if (wins[most] == points->len)
 			g_string_append_printf(
 				words, "%s is best at every point", titles->names[most]);
 		else
 			g_string_append_printf(words, "%s is best at %u of %u points",
-				titles->names[most], wins[most], points);
+				titles->names[most], wins[most], points->len);
 		wins[most] = 0;
 	}
 	if (width == 1)
-		g_string_append_printf(words, "%u point%s of %s", points,
-			points == 1 ? "" : "s", titles->names[0]);
+		g_string_append_printf(words, "%u point%s of %s", points->len,
+			points->len == 1 ? "" : "s", titles->names[0]);
 	else if (shown == 0)
 		g_string_append(words, "No schedule runs and fits at any point");
 	return g_strdup(words->str);
@@ -352,7 +362,7 @@ static char *word_winners(const PipesimSweepTitles *titles, const GPtrArray *blo
 
 /* The table with the columns that decide, or with all. */
 static PipesimTable *make_table(
-	const PipesimSweepTitles *titles, const GPtrArray *blocks, Shown shown)
+	const PipesimSweepTitles *titles, const GArray *points, Shown shown)
 {
 	PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(double));
@@ -362,51 +372,39 @@ static PipesimTable *make_table(
 		g_string_append_printf(columns, "%s|", axis->column);
 	g_string_append(columns, COLUMNS);
 	PipesimTable *table = pipesim_table_of(columns->str);
-	pipesim_each_in (const PipesimSweepBlock, block, blocks)
-		for (guint k = 0; k < block->n_points; k++) {
-			const PipesimSweepResult *results =
-				&block->results[(gsize)k * block->width];
-			const int best = pipesim_rows_best(titles, results);
-			double step = 0;
+	pipesim_each (const Point, point, points) {
+		const PipesimSweepResult *best = &point->results[MAX(point->best, 0)];
+		double step = 0;
 
-			if (best >= 0)
-				step = (double)results[best]
-					       .values[step_figure(titles)]
-					       .integer;
-			step /= 1e6;
-			g_array_append_val(steps, step);
-		}
+		if (point->best >= 0)
+			step = (double)best->values[step_figure(titles)].integer / 1e6;
+		g_array_append_val(steps, step);
+	}
 	if (shown != ALL)
 		numbers.decimals = pipesim_screen_decimals(
 			(const double *)(gconstpointer)steps->data, steps->len);
-	pipesim_each_in (const PipesimSweepBlock, block, blocks)
-		for (guint k = 0; k < block->n_points; k++)
-			add_point(titles, table, block->first + k,
-				&block->results[(gsize)k * block->width], shown, &numbers);
+	pipesim_each (const Point, point, points)
+		add_point(titles, table, point, shown, &numbers);
 	return table;
 }
 
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	const PipesimStyle *style, GString *out)
 {
-	g_autofree char *best = word_best(titles, blocks);
-	g_autofree char *winners = word_winners(titles, blocks);
+	g_autoptr(GArray) points = list_points(titles, blocks);
+	g_autofree char *best = word_best(titles, points);
+	g_autofree char *winners = word_winners(titles, points);
 	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
 	gboolean left_out = FALSE;
 
-	pipesim_each_in (const PipesimSweepBlock, block, blocks)
-		for (guint k = 0; k < block->n_points; k++) {
-			const PipesimSweepResult *results =
-				&block->results[(gsize)k * block->width];
-			const int found = pipesim_rows_best(titles, results);
-
-			for (guint i = 0; found >= 0 && i < block->width; i++)
-				left_out |= results[i].halves > results[found].halves;
-		}
-	screen->table = make_table(titles, blocks, style->full ? ALL : FEW);
+	pipesim_each (const Point, point, points)
+		for (guint i = 0; point->best >= 0 && titles->names[i] != NULL; i++)
+			left_out |=
+				point->results[i].halves > point->results[point->best].halves;
+	screen->table = make_table(titles, points, style->full ? ALL : FEW);
 	if (!style->full && pipesim_table_width(screen->table) > PIPESIM_SCREEN_WIDTH) {
 		pipesim_table_free(screen->table);
-		screen->table = make_table(titles, blocks, LEAST);
+		screen->table = make_table(titles, points, LEAST);
 	}
 	g_string_append(screen->asked, "Sweep of");
 	for (guint axis = 0; axis < titles->grid->axes->len; axis++) {
