@@ -1,7 +1,6 @@
 #include "measure/pieces.h"
 #include "base/number.h"
 #include "measure/activities.h"
-#include "measure/breaks.h"
 #include "measure/kernels.h"
 #include <string.h>
 
@@ -83,12 +82,57 @@ static void add_to_piece(PipesimTrace *trace, const Launched *one, gboolean back
 	last->products += pipesim_is_product(activity);
 }
 
+/* What a walk over launches, in their order, has come by. */
+typedef struct {
+	const GArray *breaks; /* list_breaks() */
+	guint next;
+	gint64 optimizer; /* until when ranges of it are open; at first G_MININT64 */
+	gboolean steps;   /* the profile says where they begin */
+	gboolean
+		after; /* behind the optimizer of a step, before the next, where steps are said */
+	gboolean began; /* a step, since the walker took this back */
+} Between;
+
+/* Ranges of optimizers ("Optimizer.step#AdamW.step"), and the begins of steps that torch.profiler
+ * marks ("ProfilerStep#5"), by start. */
+static GArray *list_breaks(const PipesimProfile *profile)
+{
+	GArray *breaks = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+
+	pipesim_each (const PipesimEvent, range, profile->events[PIPESIM_HOST_RANGES])
+		if (g_str_has_prefix(range->name, "Optimizer.") ||
+			g_str_has_prefix(range->name, "ProfilerStep#"))
+			g_array_append_vals(breaks, range, 1);
+	g_array_sort(breaks, pipesim_event_compare);
+	return breaks;
+}
+
+/* Goes on to what began until @at, ns. */
+static void pass_breaks(Between *between, gint64 at)
+{
+	for (; between->next < between->breaks->len; between->next++) {
+		const PipesimEvent *range =
+			&g_array_index(between->breaks, PipesimEvent, between->next);
+		const gboolean step = g_str_has_prefix(range->name, "ProfilerStep#");
+
+		if (range->start > at)
+			return;
+		between->steps |= step;
+		between->began |= step;
+		/* Gradients are set to zero where a step begins. */
+		if (step || g_str_has_prefix(range->name, "Optimizer.step"))
+			between->after = !step && between->steps;
+		if (!step)
+			between->optimizer = MAX(between->optimizer, range->end);
+	}
+}
+
 void pipesim_trace_add_pieces(PipesimTrace *trace, const PipesimProfile *profile)
 {
 	g_autoptr(GArray) launched = list_launched(profile);
 	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
-	g_autoptr(GArray) breaks = pipesim_breaks_list(profile);
-	PipesimBetween between = {.breaks = breaks, .optimizer = G_MININT64};
+	g_autoptr(GArray) breaks = list_breaks(profile);
+	Between between = {.breaks = breaks, .optimizer = G_MININT64};
 	const guint32 stream = main_stream(launched);
 	const gint64 base = pipesim_trace_base(trace);
 	gboolean ended = TRUE, apart = TRUE, fresh = FALSE, megatron = FALSE;
@@ -110,7 +154,7 @@ void pipesim_trace_add_pieces(PipesimTrace *trace, const PipesimProfile *profile
 		/* "MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP_WITH_CP" */
 		megatron = megatron || (activity->group != NULL &&
 					       strstr(activity->group, "_PARALLEL_GROUP"));
-		pipesim_breaks_pass(&between, one->at);
+		pass_breaks(&between, one->at);
 		const gboolean optimizer = between.after || one->at <= between.optimizer;
 		if (activity->stream != stream || strstr(activity->name, "nccl") != NULL ||
 			optimizer) {
