@@ -20,6 +20,8 @@
 /* To write down who waits for whom takes as long as so many runs through a list one by one, 5 to 8 at PP 16 and 64, and
  * one more by what is written down up to a fourth of one. */
 #define FEW_RUNS 6
+/* Longer steps that each go alone, told or leaping, do so as many times before. */
+#define FEW_ALONE 16
 
 /* So many times as long as with longest paths an op takes with events. */
 #define BY_EVENTS 8
@@ -305,7 +307,10 @@ static guint64 in_runs(guint64 n)
 
 struct _PipesimShared {
 	PipesimOrder *order;
-	PipesimProgram *whole, *program; /* with pairs whole, and as they run */
+	const PipesimRuntime *runtime;
+	PipesimIssuing issuing;
+	guint64 n_alone;                 /* steps that went before what follows was there */
+	PipesimProgram *whole, *program; /* with pairs whole, and as they run; NULL: not yet */
 	PipesimLowering *lowering;
 	PipesimRuled *ruled;
 	GMutex lock;   /* of what follows */
@@ -314,27 +319,44 @@ struct _PipesimShared {
 	PipesimLanes *lanes[2];
 };
 
+/* Without lists: fill(). */
+static PipesimShared *begin(const PipesimJob *job)
+{
+	PipesimShared *shared = g_new0(PipesimShared, 1);
+
+	g_mutex_init(&shared->lock);
+	shared->order = pipesim_order_ref(job->order);
+	shared->runtime = job->runtime;
+	shared->issuing = job->issuing;
+	return shared;
+}
+
+/* FALSE where jobs like its are to be run one by one. */
+static gboolean fill(PipesimShared *shared)
+{
+	shared->whole = pipesim_order_expand(shared->order, NULL);
+	if (shared->whole == NULL || shared->whole->has_more)
+		return FALSE;
+	shared->lowering =
+		pipesim_lower(shared->whole, shared->runtime, &shared->issuing, NULL);
+	if (shared->lowering != NULL)
+		shared->ruled = pipesim_ruled_new(shared->lowering, &shared->issuing, NULL);
+	if (shared->ruled == NULL)
+		return FALSE;
+	shared->program = shared->ruled->split
+				  ? pipesim_program_split_pairs(shared->whole, NULL)
+				  : pipesim_program_ref(shared->whole);
+	return shared->program != NULL;
+}
+
 PipesimShared *pipesim_shared_new(const PipesimJob *job)
 {
 	g_autoptr(PipesimShared) shared = NULL;
 
 	if (!take_ruled(job, 1) || job->order->n_ops > MOST_OPS)
 		return NULL;
-	shared = g_new0(PipesimShared, 1);
-	g_mutex_init(&shared->lock);
-	shared->order = pipesim_order_ref(job->order);
-	shared->whole = pipesim_order_expand(job->order, NULL);
-	if (shared->whole == NULL || shared->whole->has_more)
-		return NULL;
-	shared->lowering = pipesim_lower(shared->whole, job->runtime, &job->issuing, NULL);
-	if (shared->lowering != NULL)
-		shared->ruled = pipesim_ruled_new(shared->lowering, &job->issuing, NULL);
-	if (shared->ruled == NULL)
-		return NULL;
-	shared->program = shared->ruled->split
-				  ? pipesim_program_split_pairs(shared->whole, NULL)
-				  : pipesim_program_ref(shared->whole);
-	return shared->program != NULL ? g_steal_pointer(&shared) : NULL;
+	shared = begin(job);
+	return fill(shared) ? g_steal_pointer(&shared) : NULL;
 }
 
 void pipesim_shared_free(PipesimShared *shared)
@@ -429,14 +451,14 @@ static gboolean may_share(const PipesimShared *shared, const PipesimJob *job)
 	g_autoptr(PipesimProgram) b = NULL;
 
 	/* What was said rank by rank is the caller's, and may have changed. */
-	if (shared->lowering->runtime != job->runtime || job->issuing.ahead_of != NULL ||
-		memcmp(&shared->ruled->issuing, &job->issuing, sizeof job->issuing) != 0 ||
-		job->order->n_ops != a->n_ops ||
-		!pipesim_shape_equal(&job->order->shape, &a->shape))
+	if (shared->runtime != job->runtime || job->issuing.ahead_of != NULL ||
+		memcmp(&shared->issuing, &job->issuing, sizeof job->issuing) != 0 ||
+		job->order->n_ops != shared->order->n_ops ||
+		!pipesim_shape_equal(&job->order->shape, &shared->order->shape))
 		return FALSE;
 	if (same_loops(shared->order, job->order))
 		return TRUE;
-	b = pipesim_order_expand(job->order, NULL);
+	b = a != NULL ? pipesim_order_expand(job->order, NULL) : NULL;
 	return b != NULL && !b->has_more &&
 	       memcmp(a->ops, b->ops, a->n_ops * sizeof *a->ops) == 0 &&
 	       memcmp(a->rank_begin, b->rank_begin, a->shape.ranks * sizeof *a->rank_begin) ==
@@ -452,14 +474,16 @@ gboolean pipesim_step_run_beside(
 	g_autoptr(PipesimLanes) lanes = NULL;
 	const PipesimShape *shape = &jobs->order->shape;
 	const gboolean ruled = take_ruled(jobs, n);
+	const gboolean is_long = jobs->order->n_ops > MOST_OPS / 2;
 	guint64 most = (guint64)n * MOST_OPS_EACH;
-	gboolean ok;
+	gboolean ok, goes_on, alone;
 
 	/* Where hardly anything repeats all calls go by one list, and from so many on by what it writes down; PyTorch's
-	 * rounds are told as soon. */
-	if (ruled && kept != NULL && !jobs->runtime->runs_files &&
-		pipesim_shape_per_chunk(shape) <= FEW_EACH * (guint64)shape->ranks)
-		most = MOST_OPS / 2;
+	 * rounds are told as soon, but for long ones. */
+	goes_on = ruled && kept != NULL && (is_long || !jobs->runtime->runs_files) &&
+		  pipesim_shape_per_chunk(shape) <= FEW_EACH * (guint64)shape->ranks;
+	if (goes_on)
+		most = MOST_OPS;
 	if (jobs->order->n_ops > MIN(MOST_OPS, most))
 		return FALSE;
 	if (ruled && (n > 1 || kept != NULL)) {
@@ -467,9 +491,13 @@ gboolean pipesim_step_run_beside(
 
 		if (shared == NULL || !may_share(shared, jobs)) {
 			pipesim_shared_free(shared);
-			shared = pipesim_shared_new(jobs);
+			shared = begin(jobs);
 		}
-		ok = shared != NULL && pipesim_shared_run(shared, jobs, n, steps);
+		shared->n_alone += n;
+		alone = is_long && goes_on && shared->n_alone <= FEW_ALONE;
+		if (!alone && shared->program == NULL && !fill(shared))
+			g_clear_pointer(&shared, pipesim_shared_free);
+		ok = !alone && shared != NULL && pipesim_shared_run(shared, jobs, n, steps);
 		if (kept != NULL)
 			*kept = shared;
 		else

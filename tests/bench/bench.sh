@@ -56,7 +56,7 @@ for runtime in async pytorch-2.11 pytorch-2.15 megatron single; do
 	wall 5 sweep --pp 16 --microbatches 64 --times F=1:2:0.01,B=2 -s 1f1b -f csv -j 1 --runtime $runtime
 done
 echo 'The same, 64 rows, solved two by two:'
-for steps in '1f1b --pp 64 -m 256' '1f1b --pp 64 -m 128' 'interleaved-1f1b --pp 64 -m 256' 'dualpipe --pp 16 -m 64'; do
+for steps in '1f1b --pp 64 -m 256' '1f1b --pp 64 -m 128' 'interleaved-1f1b --pp 64 -m 256' '1f1b --pp 128 -m 256' 'dualpipe --pp 16 -m 64'; do
 	case $steps in
 	dualpipe*) runtimes='async deepseek' ;;
 	inter*) runtimes='async pytorch-2.15 megatron' ;;
