@@ -43,7 +43,7 @@ OPTIONS = [
     ("--chunks", 0.05, [2, 4], False),
     ("-s", 0.06, ["1f1b", "zb-h1,1f1b", "1f1b,interleaved-1f1b", "zb-v,v-half", "dualpipev", "gpipe"], False),
     ("--runtime", 0.05, ["async", "pytorch-2.11", "pytorch-2.15", "megatron"], False),
-    ("--modules", 0.05, ["pytorch", "megatron", "megatron-next", "deepseek"], False),
+    ("--modules", 0.05, ["pytorch", "torchtitan", "torchtitan-compiled", "megatron", "megatron-next", "deepseek"], False),
     ("--node-bandwidth", 0.06, ["12.5GB/s", "100GB/s"], False),
     ("--dp-bandwidth", 0.05, ["30GB/s"], False),
     ("--gpus-per-node", 0.05, [4, 8], False),

@@ -11,7 +11,7 @@ static const PipesimFramework torchtitan = {.name = "torchtitan",
 	.words = "torchtitan",
 	.runtime = &pipesim_runtime_pytorch_2_15,
 	.runtimes = " pytorch-2.11 pytorch-2.15 single ",
-	.modules = "pytorch",
+	.modules = "torchtitan",
 	.instead = {"fp8", "fp8-tensorwise", "fp8-cs", "fp8-tensorwise", "fp8-ds",
 		"fp8-tensorwise", "fp8-block", "fp8-tensorwise", "nvfp4", "fp8-mx"},
 	.eager = TRUE};

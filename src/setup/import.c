@@ -543,7 +543,8 @@ static void read_torchtitan(Reading *reading)
 	set(reading, PIPESIM_SET_SCHEDULE, PARALLEL "pipeline_parallel_schedule",
 		schedule != NULL ? schedule : "1F1B");
 	set(reading, PIPESIM_SET_RUNTIME, NULL, "pytorch-2.15");
-	set(reading, PIPESIM_SET_MODULES, NULL, "pytorch");
+	set(reading, PIPESIM_SET_MODULES, "compile.enable",
+		is(reading, "compile.enable", "true") ? "torchtitan-compiled" : "torchtitan");
 	set_number(reading, PIPESIM_SET_MICROBATCH_SIZE,
 		PARALLEL "pipeline_parallel_microbatch_size", size);
 	if (pp > 1 || batch == 0)

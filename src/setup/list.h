@@ -347,9 +347,12 @@ SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 	ALL_MODEL, MODEL, WORD(Training, optimizer),
 	.values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
 SETTING(MODULES, "--modules", 0, "WHOSE",
-	"whose layers run: those of Megatron-Core, PyTorch or DeepSeek (default: megatron)",
+	"whose layers run: those of Megatron-Core, PyTorch, torchtitan or DeepSeek (default: "
+	"megatron)",
 	ALL_MODEL, MODEL, READ(Training, modules),
-	.values = "megatron megatron-0.15 megatron-0.13 pytorch deepseek megatron-next")
+	.values = "megatron megatron-0.15 megatron-0.13 pytorch deepseek megatron-next "
+		  "torchtitan "
+		  "torchtitan-compiled")
 SETTING(ZERO, "--zero", 0, "STAGE",
 	"what data-parallel ranks shard: ZeRO stage 0 to 3, or fsdp (default: 1)", ALL_MODEL,
 	MODEL, WORD(Training, zero), .values = "0 1 2 3 fsdp fsdp-fp32")

@@ -182,8 +182,8 @@ gboolean pipesim_setup_training(
 	 * their own unless another is given. */
 	if (training->eager && training->unfused_rope)
 		return pipesim_refuse(error,
-			"--unfused rope has no effect with --modules pytorch, which rotates "
-			"op by op anyway; leave it out");
+			"--unfused rope has no effect with --modules pytorch or torchtitan, "
+			"which rotate op by op anyway; leave it out");
 	if (training->eager) {
 		training->no_dummies = TRUE;
 		training->vocab_multiple = 1;

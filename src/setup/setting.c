@@ -341,7 +341,9 @@ READER(modules)
 
 	if (!find_word(setting, text, &word, error))
 		return FALSE;
-	training->eager = word == 3;
+	training->titan = word >= 6;
+	training->compiled = word == 7;
+	training->eager = word == 3 || training->titan;
 	training->deepseek = word == 4;
 	training->next = word == 5;
 	if (word < 3)

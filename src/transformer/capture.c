@@ -54,7 +54,7 @@ static double reduced(
 	const PipesimDevice *device, const PipesimTraining *training, gboolean routed)
 {
 	return training->reduce > 0 ? (double)training->reduce
-	       : training->zero == PIPESIM_ZERO_3
+	       : training->zero == PIPESIM_ZERO_3 && !training->titan
 		       ? 0
 		       : pipesim_device_reduce(device, training, routed);
 }

@@ -343,7 +343,9 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		times->late = g_new0(gint64, shape->stages);
 		times->early = g_new0(gint64, shape->stages);
 	}
-	if (own->training.zero == PIPESIM_ZERO_3) {
+	/* torchtitan's one stage is gathered layer by layer: that is in what comes and goes. */
+	if (own->training.zero == PIPESIM_ZERO_3 &&
+		!(own->training.titan && shape->ranks == 1)) {
 		times->gathered = g_new0(gint64, shape->stages);
 		times->moved[0] = g_new0(gint64, shape->stages);
 		times->moved[1] = g_new0(gint64, shape->stages);
@@ -510,8 +512,11 @@ static Base *make_base(
 	if (base->rates.device != NULL)
 		pipesim_device_ref(base->rates.device);
 	for (PipesimPart part = 0; rates != NULL && part < PIPESIM_N_PARTS; part++)
-		if (pipesim_part_count(model, part) > 0)
+		if (pipesim_part_count(model, part) > 0) {
 			pipesim_part_times(model, training, rates, part, &base->times[part]);
+			pipesim_share_beside(
+				model, training, rates->device, part, &base->times[part]);
+		}
 	base->sums = g_ptr_array_new_with_free_func(g_free);
 	g_mutex_init(&base->lock);
 	for (guint sorts = 0; sorts < G_N_ELEMENTS(base->fixed); sorts++)

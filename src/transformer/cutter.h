@@ -92,6 +92,11 @@ const PipesimPartTimes *pipesim_cutter_parts(const PipesimCutter *cutter);
 /** pipesim_cutter_layout: how it cuts into @stages. (transfer full). Errors of check(). */
 PipesimStages *pipesim_cutter_layout(const PipesimCutter *cutter, guint stages, GError **error);
 
+/** pipesim_share_beside: @times of @part at least as long as FSDP gathers and reduces it on @device (nullable), where that is
+ * layer by layer. */
+void pipesim_share_beside(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimDevice *device, PipesimPart part, PipesimPartTimes *times);
+
 /** pipesim_stage_tail: ns from the last gradient of @stage until its parameters are updated: reduction over
  * data-parallel ranks, optimizer, gathering of parameters. @parts: times by PipesimPart. */
 gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,

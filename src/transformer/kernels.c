@@ -90,18 +90,30 @@ static void move_by(List *x, const char *what, PipesimMove at, double forward, d
 			       .launches = launches});
 }
 
+/* Whether what stands between products is an operation of its own each. */
+static gboolean is_apart(const List *x)
+{
+	return x->training->eager && !x->training->compiled;
+}
+
+/* Whether experts run one after the other. */
+static gboolean is_looped(const List *x)
+{
+	return x->training->eager && !x->training->titan;
+}
+
 /* PyTorch's own modules take @apart kernels for what is one there. */
 static void move(
 	List *x, const char *what, PipesimMove at, double forward, double backward, guint apart)
 {
-	move_by(x, what, at, forward, backward, x->training->eager ? apart : 1);
+	move_by(x, what, at, forward, backward, is_apart(x) ? apart : 1);
 }
 
 /* A norm reads and writes its input; backward it reads that and the gradient, and writes one.
  * PyTorch's reads both once more for the gradient of its weights. */
 static void add_norm(List *x, double width)
 {
-	if (x->training->eager)
+	if (is_apart(x))
 		move_by(x, "norm", PIPESIM_MOVE_NORMS, 4 * width, 10 * width, 2);
 	else
 		move(x, "norm", PIPESIM_MOVE_ELEMENTS, 4 * width, 6 * width, 2);
@@ -118,22 +130,39 @@ static void add_residual(List *x)
  * and backward four. */
 static void add_activation(List *x, double elements, guint groups)
 {
-	const gboolean apart = x->training->eager && x->g == 2;
+	const gboolean apart = is_apart(x) && x->g == 2;
 
 	move(x, "activation", PIPESIM_MOVE_ELEMENTS, (apart ? 10 : 2 * (x->g + 1)) * elements,
 		(apart ? 18 : 2 * (2 * x->g + 1)) * elements, 3 * groups);
 }
 
+/* FSDP copies what it gathered to where @parameters are used, forward and backward, and puts their gradients together in
+ * FP32 by a kernel that reaches what indexed ones do (traces/torchtitan-h200x4). */
+static void share(List *x, double parameters)
+{
+	move_by(x, "gathered parameters", PIPESIM_MOVE_COPIES, 4 * parameters, 4 * parameters,
+		1);
+	add(x, (PipesimKernel){.what = "gradients put together",
+		       .kind = PIPESIM_KERNEL_MOVE,
+		       .phase = W,
+		       .move = PIPESIM_MOVE_INDEXED,
+		       .bytes = 6 * parameters});
+}
+
 /* Gradients of @parameters are read, added to and written for each micro-batch. */
 static void add_up(List *x, double parameters, double groups)
 {
+	if (x->training->titan && x->training->zero == PIPESIM_ZERO_3) {
+		share(x, parameters);
+		return;
+	}
 	add(x, (PipesimKernel){.what = "gradients added up",
 		       .kind = PIPESIM_KERNEL_MOVE,
 		       .phase = W,
 		       .move = PIPESIM_MOVE_COPIES,
 		       /* PyTorch's products write theirs first. */
 		       .bytes = (2 * x->gradient + (x->training->eager ? 2 : 0)) * parameters,
-		       .launches = x->training->eager ? (guint)groups : 1});
+		       .launches = is_looped(x) ? (guint)groups : 1});
 }
 
 /* Products --------------------------------------------------------------------------------- */
@@ -163,8 +192,9 @@ static void add_groups(List *x, PipesimWork work, const char *what, double rows,
 			       .k = k[phase],
 			       .groups = groups,
 			       .flops = 2 * rows * in * out * groups,
-			       .launches = x->training->eager ? (guint)groups
-							      : 1 + (guint)groups / 8});
+			       .launches = is_looped(x)         ? (guint)groups
+					   : x->training->titan ? 1
+								: 1 + (guint)groups / 8});
 	add_up(x, in * out * groups, groups);
 }
 
@@ -270,8 +300,10 @@ static void add_heads(List *x)
 	 * and gradients of q, k and v side by side. TransformerEngine's one kernel does not scale what it rotates: Megatron-Core
 	 * then does as PyTorch (apply_rotary_pos_emb(), mscale). */
 	if (x->training->eager) {
-		if (x->model->positions == 0)
+		if (x->model->positions == 0 && is_apart(x))
 			move_by(x, "rope", PIPESIM_MOVE_TURNS, 20 * rotated, 20 * rotated, 10);
+		else if (x->model->positions == 0)
+			move(x, "rope", PIPESIM_MOVE_ELEMENTS, 4 * rotated, 4 * rotated, 1);
 		if (!by_ops(x))
 			move_by(x, "gradients of q, k and v", PIPESIM_MOVE_ELEMENTS, 0,
 				4 * (x->q + 2 * x->kv) * x->T / x->t, 1);
@@ -472,8 +504,14 @@ static void order_rows(List *x, double rows, gboolean each)
 	const double came = each || ranks == 1 ? 1 / k : reached(ranks, k) / k;
 	const double bytes = 4 * (1 + came + (each && ranks > 1 ? 2 : 0)) * x->h * rows;
 
-	/* Gathered, put together, weighted and added up by index. */
-	if (training->eager)
+	/* Gathered, put together, weighted and added up by index. torchtitan's, whose indices an all-to-all has put in
+	 * order twice: 77 and 85 bytes as their kernels took in runs of two models (traces/torchtitan-h200x4), of which
+	 * a third is forward; sums in FP32. */
+	if (training->titan)
+		move_by(x, "rows in order", PIPESIM_MOVE_INDEXED,
+			(26 + (ranks > 1 ? 3 : 0)) * x->h * rows,
+			(51 + (ranks > 1 ? 5 : 0)) * x->h * rows, 16);
+	else if (training->eager)
 		move_by(x, "rows in order", PIPESIM_MOVE_INDEXED, 18 * x->h * rows,
 			24 * x->h * rows, 8);
 	else
@@ -497,7 +535,7 @@ static void add_grouped(List *x, double rows, double n, double fe, gboolean all)
 	x->sewn = FALSE;
 	x->again = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
 	if (!fused)
-		add_activation(x, fe * rows, (guint)n);
+		add_activation(x, fe * rows, training->titan ? 1 : (guint)n);
 	x->again = all;
 	add_groups(x, PIPESIM_WORK_EXPERT, "experts, second", rows / n, fe, x->h, n, !fused);
 	/* Behind the second product Megatron-Core adds what it weighs by probabilities in FP32, expert by expert, and joins these
@@ -586,6 +624,10 @@ static void add_head(List *x)
 	add_linear(x, PIPESIM_WORK_HEAD, "head", x->T, x->h, x->V / x->t);
 	if (x->training->loss == PIPESIM_LOSS_TE)
 		move(x, "loss", PIPESIM_MOVE_LOSS, 4 * logits, 4 * logits, 1);
+	else if (
+		x->training
+			->compiled) /* reads logits, and writes their gradient where they were read again */
+		move(x, "loss", PIPESIM_MOVE_COPIES, 2 * logits, 4 * logits, 1);
 	else
 		move(x, "loss", PIPESIM_MOVE_COPIES, (eager ? 22 : 14) * logits,
 			(eager ? 27 : 10) * logits, 4);

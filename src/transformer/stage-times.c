@@ -51,14 +51,43 @@ gint64 pipesim_stage_split(
 	return pipesim_stage_time(stage, parts, 2) + nanoseconds(seconds);
 }
 
+/* FSDP gathers a layer beside the one before, forward and backward, for each micro-batch, and reduces in FP32 beside the
+ * next: the longer of both counts. Of the ends pipesim_stage_tail() has what nothing is beside. */
+void pipesim_share_beside(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimDevice *device, PipesimPart part, PipesimPartTimes *times)
+{
+	const gint64 ranks[] = {
+		training->dp * training->cp, pipesim_training_expert_dp(training)};
+	static const PipesimTermSort sorts[] = {PIPESIM_TERM_PARAMETERS, PIPESIM_TERM_EXPERTS};
+	PipesimTermSum sum;
+	double gather = 0;
+
+	if (device == NULL || !training->titan || training->zero != PIPESIM_ZERO_3 ||
+		(part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE))
+		return;
+	pipesim_terms_sum(model, training, part, &sum);
+	for (guint i = 0; i < G_N_ELEMENTS(ranks); i++)
+		if (ranks[i] > 1)
+			gather += 2 * (double)sum.of[sorts[i]] * (double)(ranks[i] - 1) /
+				  (double)ranks[i] /
+				  pipesim_device_reduce(device, training, i == 1);
+	times->busy[0] = MAX(times->busy[0], gather);
+	times->busy[2] = MAX(times->busy[2],
+		3 * gather - times->busy[1] - (training->full ? times->again : 0));
+}
+
 gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *training,
 	const PipesimRates *rates, const PipesimPartTimes *parts)
 {
+	/* torchtitan gathers and reduces each layer beside those around it, but for the first gather, in BF16, and the last
+	 * reduction, in FP32: those of an end. */
+	const gboolean beside = training->titan && training->zero == PIPESIM_ZERO_3;
+	const double ranks = (double)MAX(training->dp * training->cp, 1);
 	double seconds = 0;
 
 	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is
 	 * within the step. */
-	for (guint i = 0; i < G_N_ELEMENTS(rates->reduce); i++) {
+	for (guint i = 0; i < G_N_ELEMENTS(rates->reduce) && !beside; i++) {
 		const gint64 routed[] = {stage->routed[0], stage->routed[1]};
 		const gint64 gather = i == 0 ? stage->moved[0] - routed[0] : routed[0];
 		const gint64 reduce = i == 0 ? stage->moved[1] - routed[1] : routed[1];
@@ -72,6 +101,8 @@ gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *trai
 	if (rates->overlap)
 		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, parts, 1) / 1e9 -
 					 (double)pipesim_stage_time(stage, parts, 2) / 1e9);
+	if (beside && rates->reduce[0] > 0)
+		seconds = 6 * (double)stage->ends * (ranks - 1) / ranks / rates->reduce[0];
 	if (rates->memory > 0)
 		seconds += stage->updated / rates->memory;
 	return nanoseconds(seconds);

@@ -47,8 +47,10 @@ static double update(const PipesimTraining *training, double elements, double ow
 	/* Parameters in less than FP32 are written from their copy, which is read once more. */
 	const double copied = bytes.states > 0 && bytes.parameter < 4 ? 4 : bytes.parameter;
 
-	return training->eager ? own * (adam + bytes.parameter)
-			       : elements * all + own * (3 * gradient + adam + copied);
+	/* torchtitan's takes the norm and clips, and reads FP32 and writes BF16 to gather that, twice. */
+	return training->titan   ? own * (adam + 3 * gradient + 12)
+	       : training->eager ? own * (adam + bytes.parameter)
+				 : elements * all + own * (3 * gradient + adam + copied);
 }
 
 /* @linear of @elements are weights that FP8 may have in one byte. TransformerEngine's modules
@@ -73,7 +75,9 @@ static void add_static(const PipesimTraining *training, PipesimWide elements,
 	totals->moved[1] += moved[1];
 	for (guint i = 0; i < G_N_ELEMENTS(moved) && routed; i++)
 		totals->routed[i] += moved[i];
-	totals->parameters += shared(parameters, 1, zero == PIPESIM_ZERO_3, ranks);
+	/* What FSDP gathers layer by layer is read from the FP32 parameters that the optimizer updates. */
+	if (zero != PIPESIM_ZERO_3 || !training->titan)
+		totals->parameters += shared(parameters, 1, zero == PIPESIM_ZERO_3, ranks);
 	if (training->fp8 && !training->eager)
 		totals->parameters += 2 * linear - narrow;
 	totals->gradients += shared(elements, bytes.gradient,
@@ -187,6 +191,27 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 		pipesim_training_expert_dp(training), TRUE, totals);
 }
 
+/* FSDP has two units gathered at a time, in BF16: where most is held, at the loss, an end and a layer. Returns the parameters of
+ * the larger end. */
+static PipesimWide add_gathered(guint here, const PipesimTermSum *parts, Totals *totals)
+{
+	PipesimWide end = 0, layer = 0;
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const PipesimWide own = parts[part].of[PIPESIM_TERM_PARAMETERS] +
+					parts[part].of[PIPESIM_TERM_EXPERTS];
+		PipesimWide *most = part == PIPESIM_PART_EMBEDDING || part == PIPESIM_PART_HEAD
+					    ? &end
+					    : &layer;
+
+		if ((here & (1u << part)) != 0)
+			*most = MAX(*most, own);
+	}
+	totals->transient += 2 * end + 2 * layer;
+	totals->transient_forward += 2 * end + 2 * layer;
+	return end;
+}
+
 static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 {
 	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
@@ -261,6 +286,8 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 			&totals);
 		add_parameters(model, training, &parts[part], part, counts[part], cut, &totals);
 	}
+	if (training->titan && training->zero == PIPESIM_ZERO_3)
+		stage->ends = (gint64)MIN(add_gathered(stage->parts, parts, &totals), MOST);
 	/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing,
 	 * its W is the whole backward. */
 	if (training->eager && pipesim_cut_opens(cut)) {

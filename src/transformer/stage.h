@@ -6,7 +6,8 @@
 typedef struct {
 	gint64 elements; /* parameters of a rank */
 	gint64 parameters, gradients, optimizer;
-	gint64 gathered;  /* parameters, were none shared with data-parallel ranks */
+	gint64 gathered; /* parameters, were none shared with data-parallel ranks */
+	gint64 ends; /* parameters of the larger of embedding and head, gathered by itself; 0: none is */
 	gint64 moved[2];  /* by a rank, to gather these and to reduce all gradients */
 	gint64 routed[2]; /* of that: of routed experts */
 	/* Of a micro-batch: until I, until W, from the one to the other. */

@@ -85,6 +85,12 @@ static void add_latent_attention(Terms *x)
 		"2 (up + output) T/t + 2 down T'", COUNTED, each, each, each);
 }
 
+/* Compiled, what stands between products is computed again from what these keep; not what ranks of TP have sent. */
+static gboolean recomputes_norms(const Terms *x)
+{
+	return x->compiled && x->training->tp == 1;
+}
+
 /* What both sorts of attention have: norm 1, the core, its output. */
 void pipesim_terms_attention(Terms *x)
 {
@@ -104,7 +110,8 @@ void pipesim_terms_attention(Terms *x)
 		(model->layer_norm ? 4 : 2) * x->h);
 	add_input(x, "input of norm 1: the residual", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
 	/* A norm that is part of the linear layer behind it is not dropped. */
-	if ((!latent && !x->deepseek) || !drops(x, PIPESIM_RECOMPUTE_NORM))
+	if (((!latent && !x->deepseek) || !drops(x, PIPESIM_RECOMPUTE_NORM)) &&
+		!recomputes_norms(x))
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 1", "2 h T'", KORTHIKANTI,
 			x->bytes * x->h * x->Tp);
 	add_input(x, "statistics of both norms", model->layer_norm ? "16 T'" : "8 T'", AUTOGRAD,
@@ -241,12 +248,12 @@ void pipesim_terms_mlp(Terms *x)
 	if (dropped) {
 		again(x, PIPESIM_WORK_MLP, "MLP", 2 * weights * x->T);
 	} else {
-		if (!x->deepseek)
+		if (!x->deepseek && !recomputes_norms(x))
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'",
 				KORTHIKANTI, x->bytes * x->h * x->Tp);
 		add_input(x, "input of the activation", "2 g f T/t", KORTHIKANTI,
 			x->cached * x->g * x->f * x->T / x->t);
-		if (!x->deepseek)
+		if (!x->deepseek && !x->compiled)
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the activation", "2 f T/t",
 				KORTHIKANTI, x->bytes * x->f * x->T / x->t);
 	}
@@ -257,7 +264,7 @@ void pipesim_terms_mlp(Terms *x)
 	if (dropped)
 		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the MLP", "2 h T' + 2 f T/t",
 			GRADIENTS, x->bytes * x->h * x->Tp + x->bytes * x->f * x->T / x->t);
-	if (x->eager && x->g == 2)
+	if (x->eager && x->g == 2 && !x->compiled)
 		add_input(x, "output of SiLU", "2 f T/t", EAGER, 2 * x->f * x->T / x->t);
 	if (x->eager) {
 		add(x, PIPESIM_TERM_TRANSIENT, "both gradients of the MLP's second matrix",
@@ -305,11 +312,11 @@ static void add_expert_rows(Terms *x)
 			"2 h Tk", AUTOGRAD, x->bytes * x->h * x->Tk);
 		add_input(x, "input of the experts' activation", "2 g fe Tk", AUTOGRAD,
 			x->cached * x->g * x->fe * x->Tk);
-		if (!drops(x, PIPESIM_RECOMPUTE_MOE_ACT))
+		if (!drops(x, PIPESIM_RECOMPUTE_MOE_ACT) && !x->compiled)
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the experts' activation",
 				"2 fe Tk", AUTOGRAD, x->bytes * x->fe * x->Tk);
 		add_input(x, "probabilities of the rows", "4 Tk", AUTOGRAD, 4 * x->Tk);
-		if (x->eager && x->g == 2)
+		if (x->eager && x->g == 2 && !x->compiled)
 			add_input(x, "output of the experts' SiLU", "2 fe Tk", PITH,
 				2 * x->fe * x->Tk);
 		if (x->eager)
@@ -349,7 +356,7 @@ static void add_shared_experts(Terms *x)
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		add_input(x, "input of the shared experts' activation", "2 g fs T/t", AUTOGRAD,
 			x->cached * x->g * rows);
-		if (!x->deepseek)
+		if (!x->deepseek && !x->compiled)
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT,
 				"output of the shared experts' activation", "2 fs T/t",
 				AUTOGRAD, x->bytes * rows);

@@ -32,6 +32,7 @@ typedef struct {
 	guint bytes;  /* of an element that waits as the input of a linear layer */
 	guint cached; /* and as that of an activation function */
 	gboolean eager;
+	gboolean compiled;
 	gboolean deepseek;
 	/* What waits for the backward is not kept but computed again, as by_ops() says: what comes here is summed alone. */
 	gboolean dropped;

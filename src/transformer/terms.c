@@ -35,6 +35,7 @@ static void init(Terms *terms, const PipesimTransformer *model, const PipesimTra
 	terms->bytes = training->fp8 ? 1 : 2;
 	terms->cached = training->fp8 && training->deepseek ? 1 : 2;
 	terms->eager = training->eager;
+	terms->compiled = training->compiled;
 	terms->deepseek = training->deepseek;
 }
 
@@ -74,7 +75,18 @@ static void add_eager_loss(Terms *x)
 {
 	const PipesimWide logits = x->V / x->t * x->T;
 
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "logits", "2 V T/t", EAGER, 2 * logits);
+	/* torchtitan lets go of them ahead of the backward, where no pipeline keeps them. */
+	if (!x->training->titan || x->compiled || x->training->zero != PIPESIM_ZERO_3)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "logits", "2 V T/t", EAGER, 2 * logits);
+	/* Compiled, it reads these again; over ranks of TP it is not compiled as one. */
+	if (x->compiled && x->t == 1) {
+		add(x, PIPESIM_TERM_TRANSIENT, "gradient of the logits, its product's in FP32",
+			"2 V T/t + 4 V h/t", TITAN, 2 * logits + 4 * x->V * x->h / x->t);
+		add(x, PIPESIM_TERM_BETWEEN,
+			"gradient of the logits, and behind the final norm", "2 V T/t + 2 h T'",
+			SPLIT, 2 * logits + 2 * x->h * x->Tp);
+		return;
+	}
 	add(x, PIPESIM_TERM_UNTIL_INPUT, "log-softmax in FP32", "4 V T/t", EAGER, 4 * logits);
 	add(x, PIPESIM_TERM_TRANSIENT_FORWARD, "logits in FP32", "4 V T/t", EAGER, 4 * logits);
 	add(x, PIPESIM_TERM_TRANSIENT, "gradients of log-softmax and of logits in FP32",

@@ -117,6 +117,10 @@ typedef struct {
 	/* PyTorch's own modules under its autograd: none is fused with another, gradients come
 	 * into being with the first backward, and a split backward keeps its graph until W. */
 	gboolean eager;
+	/* Of these torchtitan's: experts in one grouped product, FP32 parameters that FSDP gathers in BF16 layer by
+	 * layer, gradients that are clipped; and compiled, which fuses what stands between products and keeps what
+	 * these and attention need alone. */
+	gboolean titan, compiled;
 	/* DeepSeek-V3's own (arXiv 2412.19437): norms, up-projections of latent attention and
 	 * outputs of SwiGLU are computed again, what waits for a backward waits in FP8 or 12
 	 * bits, and multi-token prediction looks tokens up in the embedding of its rank. */

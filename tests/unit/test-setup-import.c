@@ -176,9 +176,17 @@ START_TEST(torchtitan_is_read)
 	ck_assert_str_eq(job->text[PIPESIM_SET_SCHEDULE], "ZBVZeroBubble");
 	ck_assert_str_eq(job->text[PIPESIM_SET_ZERO], "fsdp-fp32");
 	ck_assert_str_eq(job->text[PIPESIM_SET_RECOMPUTE], "full");
+	ck_assert_str_eq(job->text[PIPESIM_SET_MODULES], "torchtitan");
 	ck_assert_int_eq(job->at[PIPESIM_SET_PP].line, 8);
 	ck_assert(lists(import->ignored, "training.steps"));
 	ck_assert_int_eq((int)import->ignored->len, 1);
+
+	g_autoptr(PipesimImport) compiled = parse(PIPESIM_FROM_TORCHTITAN,
+		"[model]\nname = \"llama3\"\nflavor = \"8B\"\n[compile]\nenable = true\n",
+		NULL);
+	ck_assert_str_eq(compiled->job->text[PIPESIM_SET_MODULES], "torchtitan-compiled");
+	ck_assert_int_eq(compiled->job->at[PIPESIM_SET_MODULES].line, 5);
+	ck_assert_int_eq((int)compiled->ignored->len, 0);
 }
 END_TEST
 

@@ -99,6 +99,45 @@ START_TEST(moves_bytes)
 }
 END_TEST
 
+/* torchtitan's experts are one product, whatever they are, and compiled layers move and keep no more than plain ones. */
+START_TEST(torchtitan_groups_and_fuses)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped("mixtral-8x7b");
+	PipesimTraining training = pipesim_training_on_one(4096, 1);
+	gint64 moved[3], kept[3], products[3] = {0};
+
+	training.eager = TRUE;
+	for (guint how = 0; how < 3; how++) { /* PyTorch's, torchtitan's, these compiled */
+		PipesimTermSum sum;
+
+		training.titan = how > 0;
+		training.compiled = how > 1;
+		g_autoptr(GArray) kernels =
+			pipesim_kernels(model, &training, PIPESIM_PART_SPARSE);
+		pipesim_terms_sum(model, &training, PIPESIM_PART_SPARSE, &sum);
+		kept[how] = (gint64)sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
+		moved[how] = 0;
+		for (guint i = 0; i < kernels->len; i++) {
+			const PipesimKernel *kernel = &g_array_index(kernels, PipesimKernel, i);
+
+			if (kernel->kind == PIPESIM_KERNEL_MOVE &&
+				strcmp(kernel->what, "rows in order") != 0)
+				moved[how] += (gint64)kernel->bytes;
+			if (strcmp(kernel->what, "experts, second") == 0)
+				products[how] = kernel->launches;
+		}
+	}
+	ck_assert_int_eq(products[0], model->experts);
+	ck_assert_int_eq(products[1], 1);
+	ck_assert_int_eq(moved[0], moved[1]);
+	ck_assert_int_lt(moved[2], moved[1]);
+	ck_assert_int_eq(kept[0], kept[1]);
+	/* Outputs of the norm ahead of attention, of SiLU and of the product with it. */
+	ck_assert_int_eq(kept[1] - kept[2],
+		4096 * (2 * model->hidden + 4 * model->expert_ffn * model->per_token));
+}
+END_TEST
+
 /* What torchtitan's kernels beside products, attention and messages took more with context parallelism than without on H200s
  * (docs/accuracy.md, traces/context-h200x4): four layers, forward, once more and backward, ms. */
 START_TEST(merges_blocks_of_context)
@@ -670,6 +709,7 @@ Suite *transformer_kernels_suite(void)
 
 	tcase_add_loop_test(tests, computes_what_terms_count, 0, 16);
 	tcase_add_test(tests, moves_bytes);
+	tcase_add_test(tests, torchtitan_groups_and_fuses);
 	tcase_add_loop_test(tests, merges_blocks_of_context, 0, 3);
 	tcase_add_test(tests, does_again_by_module);
 	tcase_add_loop_test(tests, does_every_second_product_again, 0, 2);
