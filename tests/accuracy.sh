@@ -1,5 +1,5 @@
 #!/bin/sh
-# accuracy.sh [print|peaks|pipelines|profiles]: the tables of docs/accuracy.md, that of profiles in docs/diagnose.md and that of PyTorch's peaks in docs/memory.md, are what
+# accuracy.sh [print|peaks|pipelines|profiles|titan]: the tables of docs/accuracy.md, that of profiles in docs/diagnose.md and that of PyTorch's peaks in docs/memory.md, are what
 # pipesim says today of the steps and captures in traces/accuracy-*, traces/*-power.csv.gz and traces/optimized-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
 # there instead; the words only print them. By default one table of each sort is compared, with PIPESIM_LONG=yes all.
 # shellcheck source=tests/lib.sh
@@ -67,6 +67,10 @@ profiles()
 	printf '\n%s\n\n' "Two H200s, another model, 10 micro-batches (\`traces/profiles-h200x2\`):"
 	"$@" "$traces/profiles-h200x2"
 }
+titan()
+{
+	python3 "$TOP_SRCDIR/python/measuring/titan_table.py" --pipesim "$PIPESIM" "$traces/torchtitan-h200x4"
+}
 case ${1-} in
 print)
 	tables
@@ -76,7 +80,7 @@ peaks)
 	peaks
 	exit
 	;;
-pipelines | profiles)
+pipelines | profiles | titan)
 	"$1"
 	exit
 	;;
@@ -93,6 +97,8 @@ else
 fi
 pipelines >"$scratch/pipelines" || exit 99
 page_is docs/accuracy.md pipelines-table "$scratch/pipelines"
+titan >"$scratch/titan" || exit 99
+page_is docs/accuracy.md titan-table "$scratch/titan"
 profiles >"$scratch/profiles" || exit 99
 page_is docs/diagnose.md profiles-table "$scratch/profiles"
 peaks >"$scratch/peaks" || exit 99

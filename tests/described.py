@@ -138,7 +138,7 @@ def options(row, columns_only=False):
         (row["opt_shard"] == "none", ["--zero", "0"]),
         # torchtitan reduces in FP32, and shares parameters again behind each forward where there is no pipeline.
         (row["opt_shard"] == "fsdp2", ["--zero", "fsdp-fp32" if whole(row, "pp") > 1 else "3"]),
-        (row["framework"] == "torchtitan", ["--modules", "pytorch", "--attention", "flash-2"]),
+        (row["framework"] == "torchtitan", ["--modules", "torchtitan", "--attention", "flash-2"]),
         # NVIDIA's recipes add gradients up and reduce them in BF16.
         (row["source_group"].startswith("megatron-bridge"), ["--optimizer", "adam-bf16"]),
     ):

@@ -618,19 +618,24 @@ static void add_experts(List *x)
 static void add_head(List *x)
 {
 	const double logits = x->V / x->t * x->T;
-	const gboolean eager = x->training->eager;
+	const gboolean eager = x->training->eager, fused = x->training->compiled;
 
 	add_norm(x, x->h * x->Tp);
 	add_linear(x, PIPESIM_WORK_HEAD, "head", x->T, x->h, x->V / x->t);
+	/* Compiled it reads logits, once more backward, and writes their gradient. */
 	if (x->training->loss == PIPESIM_LOSS_TE)
 		move(x, "loss", PIPESIM_MOVE_LOSS, 4 * logits, 4 * logits, 1);
-	else if (
-		x->training
-			->compiled) /* reads logits, and writes their gradient where they were read again */
-		move(x, "loss", PIPESIM_MOVE_COPIES, 2 * logits, 4 * logits, 1);
 	else
-		move(x, "loss", PIPESIM_MOVE_COPIES, (eager ? 22 : 14) * logits,
-			(eager ? 27 : 10) * logits, 4);
+		move(x, "loss", PIPESIM_MOVE_COPIES,
+			(fused          ? 2
+				: eager ? 22
+					: 14) *
+				logits,
+			(fused          ? 4
+				: eager ? 27
+					: 10) *
+				logits,
+			4);
 }
 
 GArray *pipesim_kernels(
