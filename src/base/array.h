@@ -34,8 +34,8 @@
 		(i) = low_;                              \
 	} while (0)
 
-/** pipesim_free_all: g_free() of all that is given: looked at before any of it is freed, so that what owns the others
- * may stand behind them. */
+/** pipesim_free_all: g_free() of all that is given: looked at before any of it is freed, so that
+ * what owns the others may stand behind them. */
 #define pipesim_free_all(...)                         \
 	pipesim_free_these((gpointer[]){__VA_ARGS__}, \
 		sizeof((gpointer[]){__VA_ARGS__}) / sizeof(gpointer))
@@ -58,8 +58,9 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))
 
-/** PIPESIM_COMPARE: defines the function @name, for qsort() and g_array_sort(): of two elements of @type by @order, an
- * expression with @x and @y; PIPESIM_COMPARE_OF: the same of pointers to them, for g_ptr_array_sort(). */
+/** PIPESIM_COMPARE: defines the function @name, for qsort() and g_array_sort(): of two elements of
+ * @type by @order, an expression with @x and @y; PIPESIM_COMPARE_OF: the same of pointers to
+ * them, for g_ptr_array_sort(). */
 #define PIPESIM_COMPARE(name, type, order)                \
 	static int name(gconstpointer a, gconstpointer b) \
 	{                                                 \

@@ -347,7 +347,8 @@ typedef struct {
 	guint32 pipeline, rank;
 } FoundSpan;
 
-PIPESIM_COMPARE(compare_spans, FoundSpan, pipesim_by(pipeline) ?: pipesim_by(rank) ?: pipesim_by(span.start))
+PIPESIM_COMPARE(compare_spans, FoundSpan,
+	pipesim_by(pipeline) ?: pipesim_by(rank) ?: pipesim_by(span.start))
 
 /* When the first of its ops on @rank began. */
 static gint64 began_at(const PipesimRecordPipeline *pipeline, guint rank)

@@ -308,7 +308,8 @@ static gboolean join_trace(
 PIPESIM_COMPARE(compare_held, PipesimStagePlace, pipesim_by(rank) ?: pipesim_by(stage))
 
 /* Of copies the one that runs the first micro-batches comes first, as schedule files have it. */
-PIPESIM_COMPARE(compare_copies, PipesimStagePlace, pipesim_by(rank) ?: pipesim_by(first) ?: pipesim_by(stage))
+PIPESIM_COMPARE(compare_copies, PipesimStagePlace,
+	pipesim_by(rank) ?: pipesim_by(first) ?: pipesim_by(stage))
 
 /* Stages of a rank, copies, and ranks. */
 static void count(PipesimJoined *out)

@@ -16,11 +16,13 @@ static gint compare_names(const PipesimRan *x, const PipesimRan *y)
 	return x->name != y->name ? strcmp(x->name, y->name) : 0;
 }
 
-PIPESIM_COMPARE(compare_in_ops, PipesimRan, pipesim_by(op) ?: compare_names(x, y) ?: pipesim_by(start))
+PIPESIM_COMPARE(compare_in_ops, PipesimRan,
+	pipesim_by(op) ?: compare_names(x, y) ?: pipesim_by(start))
 
 PIPESIM_COMPARE(compare_roles, PipesimRan, pipesim_by(role) ?: pipesim_by(took))
 
-PIPESIM_COMPARE(compare_sizes, PipesimRan, compare_names(x, y) ?: pipesim_by(phase) ?: pipesim_by(usual))
+PIPESIM_COMPARE(compare_sizes, PipesimRan,
+	compare_names(x, y) ?: pipesim_by(phase) ?: pipesim_by(usual))
 
 static guint64 mix(guint64 x)
 {

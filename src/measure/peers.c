@@ -9,7 +9,8 @@ typedef struct {
 	guint32 kind, trace, number;
 } Seen;
 
-PIPESIM_COMPARE(compare_kinds, Seen, pipesim_by(kind) ?: pipesim_by(number) ?: pipesim_by(trace))
+PIPESIM_COMPARE(compare_kinds, Seen,
+	pipesim_by(kind) ?: pipesim_by(number) ?: pipesim_by(trace))
 
 PIPESIM_COMPARE(compare_starts, PipesimTraceCollective, pipesim_by(start))
 
