@@ -21,7 +21,7 @@ static void append_op(GString *text, const Made *made, const PipesimRun *run, gu
 	const PipesimOp *op = &run->step->whole->ops[i];
 	const gint64 ahead =
 		(rank + 1 == made->ranks ? made->skew + (gint64)step * made->drift : 0) +
-		(made->skews != NULL ? made->skews[rank] : 0);
+		(made->skews != NULL ? made->skews[rank] : 0) + (gint64)step * made->apart;
 	const guint stage = pipesim_op_stage(run->step->whole, rank, op);
 
 	if (made->messages)

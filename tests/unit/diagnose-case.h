@@ -16,6 +16,7 @@ typedef struct {
 	/* Before or, of ops, within the op of this index of step 0, replica 0. */
 	guint32 op;
 	gint64 late_host, late_message, longer;
+	gint64 apart;                  /* begins of steps; 0: all begin at 0 */
 	gint64 optimizer;              /* behind the last op of each rank */
 	gint64 skew;                   /* that the clock of the last rank is ahead by */
 	const gint64 *skews;           /* NULL, or that of each rank, besides */

@@ -399,6 +399,29 @@ START_TEST(steps_without_numbers_are_told_by_what_recurs)
 }
 END_TEST
 
+/* Behind a step's last op no rank does anything until the next one begins: that is of the host. */
+START_TEST(time_between_steps_is_of_the_step)
+{
+	Made made = plain;
+	g_auto(Case) one = {0}, alone = {0};
+
+	make_case(&alone, &made);
+	made.steps = 3;
+	made.apart = alone.found->measured + 7 * MS;
+	g_autofree char *text = make_text(&made);
+	one.trace = trace_of(text);
+	/* Of steps with numbers each may have a clock of its own. */
+	for (guint i = 0; i < one.trace->rows->len; i++)
+		g_array_index(one.trace->rows, PipesimTraceRow, i).step = -1;
+	ck_assert(diagnose(&one, &one.trace, 1, NULL));
+	check_sums(one.found);
+	ck_assert_int_eq(one.found->measured, made.apart);
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		ck_assert_int_eq(cause_of(&one, kind),
+			cause_of(&alone, kind) + (kind == PIPESIM_CAUSE_HOST ? 7 * MS : 0));
+}
+END_TEST
+
 Suite *diagnosis_ranks_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-ranks");
@@ -414,6 +437,7 @@ Suite *diagnosis_ranks_suite(void)
 	tcase_add_test(join, copies_of_stages_are_replicas);
 	tcase_add_test(join, steps_on_one_clock_follow_each_other);
 	tcase_add_test(join, steps_without_numbers_are_told_by_what_recurs);
+	tcase_add_test(join, time_between_steps_is_of_the_step);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
 	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);
