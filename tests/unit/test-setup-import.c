@@ -27,6 +27,9 @@ static const struct {
 	{"P=8\n--pipeline-model-parallel-size ${P}", PIPESIM_SET_PP, "8"},
 	{"--pipeline-model-parallel-size ${P:-4}", PIPESIM_SET_PP, "4"},
 	{"A=(\n--tp-comm-overlap # --seq-length 1\n--seq-length \\\n 9)", PIPESIM_SET_SEQ, "9"},
+	{"--seq-length \\\r\n 9", PIPESIM_SET_SEQ, "9"},
+	{"--seq-length \\9\n", PIPESIM_SET_SEQ,
+		"9"}, /* a character of its own, not a line that goes on */
 	{"ARGS=\"--seq-length 5 --bf16\"\nrun $ARGS", PIPESIM_SET_SEQ, "5"},
 	{"--seq-length 5 --seq-length 6", PIPESIM_SET_SEQ, "6"},
 	{"--sequence-parallel", PIPESIM_SET_SEQUENCE_PARALLEL, ""},
