@@ -54,22 +54,15 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		.times = times,
 		.costs = &none,
 		.max_activations = shape->max_activations};
-	const PipesimFraction *most = &shape->max_activations;
-	const gsize per_rank = PIPESIM_PROBLEM_KINDS * (gsize)shape->microbatches;
-	const gboolean anew = !shape->by_rules && most->num < most->den * shape->ranks &&
-			      per_rank * shape->ranks <= PIPESIM_ZB_PUTS;
-	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, error);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	PipesimProblem problem;
 	PipesimZbResult result;
 
-	if (!pipesim_problem_init(&problem, arena, shape, times, error))
+	if (x == NULL || !pipesim_problem_init(&problem, arena, shape, times, error) ||
+		!pipesim_zb_search(arena, &problem, x, &result, error))
 		return FALSE;
-	if (anew)
-		x = pipesim_instance_new(&of, error);
-	if ((x == NULL && anew) || !pipesim_zb_search(arena, &problem, x, &result, error))
-		return FALSE;
-	pipesim_emit_sequences(out, result.order, shape->ranks, per_rank, verbs);
+	pipesim_emit_sequences(out, result.order, x->ranks, x->per_rank, verbs);
 	note(shape, &result, problem.by_span, out);
 	return TRUE;
 }

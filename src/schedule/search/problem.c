@@ -126,27 +126,3 @@ gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, g
 	rungs->n++;
 	return problem->limit >= problem->held;
 }
-
-gint64 pipesim_span_least(const PipesimSpan *span)
-{
-	const gint64 others = (gint64)span->forwards - 1, room = span->limit - span->held;
-	const gint64 fit = MIN(span->limit / span->held, (gint64)span->forwards);
-	gint64 idle = MAX(span->first - fit * span->longest[PIPESIM_PROBLEM_F], 0), most = 0;
-
-	/* Between the last F and its I run of each of the others both I and W while an activation is held, or W alone
-	 * while what is left of it is. */
-	for (gint64 n = 0; n <= MIN(room / span->held, others); n++) {
-		const gint64 left = room - n * span->held;
-		const gint64 alone =
-			span->rest == 0 ? others - n : MIN(left / span->rest, others - n);
-		const gint64 work = n * span->longest[PIPESIM_PROBLEM_I] +
-				    (n + alone) * span->longest[PIPESIM_PROBLEM_W];
-
-		most = MAX(most, work);
-	}
-	/* Where not all F come before the first I, the two gaps are apart. */
-	if (fit < span->forwards)
-		idle += MAX(span->last - most, 0);
-	return MAX(span->work + idle,
-		(gint64)MIN((span->all_held + span->limit - 1) / span->limit, MOST_TIME));
-}

@@ -49,19 +49,3 @@ typedef struct {
  * @placed: ops of all attempts so far
  * Returns: FALSE where there is none that has room for a forward, or the effort is over. */
 gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed);
-
-__extension__ typedef __int128 PipesimWide;
-
-/* What tells how long a rank takes at least from its first start to its last end. */
-typedef struct {
-	gint64 work, longest[PIPESIM_PROBLEM_KINDS]; /* of all its ops; an op of a kind */
-	guint forwards;
-	/* From its first start to its first I, and from the end of its last F to the I of that, at least. */
-	gint64 first, last;
-	gint64 held, rest, limit; /* an activation, and what I leaves of it, at least */
-	PipesimWide all_held;     /* of all its micro-batches, amount times ns */
-} PipesimSpan;
-
-/** pipesim_span_least: before the first I nothing but F runs, of which memory holds so many, after the last F nothing but
- * I and W of what is held beside it; and no more can be held in all than up to the limit for the whole time. */
-gint64 pipesim_span_least(const PipesimSpan *span);

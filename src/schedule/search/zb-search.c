@@ -13,13 +13,15 @@
 #include "schedule/search/zb-search.h"
 #include "base/tournament.h"
 #include "order/justify.h"
+#include "schedule/search/span.h"
 
 /* What is tried beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
-/* Most times that an order is put together anew. */
+/* Where an order is put together anew: ops put, none of so many more, and most times. */
+#define PUTS  (1u << 17)
 #define TIMES 30
 /* Parts of an F that lanes idle before their first I. */
 #define IDLE_PARTS 32
@@ -59,6 +61,7 @@ typedef struct {
 	PipesimZbResult *best;   /* at this rung */
 	guint64 placed;          /* ops of all attempts, by what they cost: the effort so far */
 	guint64 effort;          /* placed ops after which no attempt begins */
+	gint64 *bounds;          /* [rank]: of spans, within the limit */
 	PipesimTournament queue; /* in the order of time: when a lane can start its next op */
 } Search;
 
@@ -413,61 +416,21 @@ static gboolean try_in_time(Search *s, const InTime *way)
 }
 
 /* Bounds --------------------------------------------------------------------------------------
- * @trip: between the end of an F of a lane and the start of its I the micro-batch goes
- * through all later lanes and back. */
+ */
 
-static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
+static void find_bounds(Search *s, PipesimInstance *x, PipesimZbResult *result)
 {
-	const gint64 *time = lane->time, held = s->problem->held;
+	const PipesimProblem *rung = s->problem;
+	PipesimRoom *room = &x->room[0];
 
-	return pipesim_span_least(&(PipesimSpan){.work = lane->busy,
-		.longest = {time[F], time[I], time[W]},
-		.forwards = s->m,
-		.first = time[F] + trip,
-		.last = trip,
-		.held = held,
-		.rest = s->weight_held,
-		.limit = s->problem->limit,
-		.all_held = s->m * ((PipesimWide)held * (time[F] + trip + time[I]) +
-					   (PipesimWide)s->weight_held * time[W])});
-}
-
-/* What a micro-batch loses on a lane and on the way to it and back. */
-static gint64 hop(const Search *s, const Lane *lane)
-{
-	return lane->time[F] + lane->time[I] + 2 * s->problem->p2p;
-}
-
-/* W that a lane has run before its last F, which else had no room. */
-static gint64 least_weights(const Search *s)
-{
-	const gint64 room = s->problem->limit - s->problem->held;
-
-	return s->weight_held > 0 ? MAX((gint64)s->m - 1 - room / s->weight_held, 0) : 0;
-}
-
-/* Besides, the last W of a lane comes after all F and I of any later one, which begin and end a
- * hop of every lane between the two later and earlier: @furthest - @way of it. Without a barrier
- * that counts the W among these too. */
-static void find_bounds(const Search *s, PipesimZbResult *result)
-{
-	const gint64 weights = s->problem->by_span ? least_weights(s) : 0;
-	gint64 trip = 0, way = 0, furthest = 0;
-
+	for (guint r = 0; r < x->ranks; r++)
+		room->limit[r] = rung->limit * room->held[0] / rung->held;
+	pipesim_span_bounds(x, s->bounds);
 	result->span_bound = result->makespan_bound = 0;
-	for (guint j = 0; j < s->p; j++)
-		way += hop(s, &s->lanes[j]);
-	for (guint j = s->p; j-- > 0;) {
-		const Lane *lane = &s->lanes[j];
-		gint64 span = span_bound(s, lane, trip);
-
-		way -= hop(s, lane);
-		furthest = MAX(furthest,
-			way + s->m * (lane->time[F] + lane->time[I]) + weights * lane->time[W]);
-		span = MAX(span, furthest - way + lane->time[W]);
-		result->span_bound = MAX(result->span_bound, span);
-		result->makespan_bound = MAX(result->makespan_bound, lane->start + span);
-		trip += hop(s, lane);
+	for (guint j = 0; j < s->p; j++) {
+		result->span_bound = MAX(result->span_bound, s->bounds[j]);
+		result->makespan_bound =
+			MAX(result->makespan_bound, s->lanes[j].start + s->bounds[j]);
 	}
 }
 
@@ -569,16 +532,11 @@ static gboolean is_shorter(const PipesimZbResult *a, const PipesimZbResult *b, g
 /* Below what 1F1B holds rules leave up to a tenth, which orders put together anew by their own times do not. */
 static void justify(const Search *s, PipesimInstance *x, PipesimZbResult *found)
 {
-	const PipesimProblem *rung = s->problem;
-	PipesimRoom *room = &x->room[0];
-	const guint times = MIN(PIPESIM_ZB_PUTS / (KINDS * s->p * s->m), TIMES);
+	const guint times = MIN(PUTS / (KINDS * s->p * s->m), TIMES);
 
-	if (rung->limit >= rung->held * s->p || rung->by_span ||
-		found->makespan == found->makespan_bound)
-		return;
-	for (guint r = 0; r < x->ranks; r++)
-		room->limit[r] = rung->limit * room->held[0] / rung->held;
-	pipesim_justify(x, found->order, times, &found->makespan, &found->span);
+	if (times > 0 && !s->problem->by_span && found->makespan < G_MAXINT64 / 2 &&
+		found->makespan != found->makespan_bound)
+		pipesim_justify(x, found->order, times, &found->makespan, &found->span);
 }
 
 /* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
@@ -588,13 +546,14 @@ static void search_rungs(
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
 	const gboolean by_span = s->problem->by_span;
+	const gboolean anew = !x->shape.by_rules && s->problem->limit < s->problem->held * s->p;
 	PipesimRungs rungs = {0};
 
-	find_bounds(s, best);
+	find_bounds(s, x, best);
 	best->makespan = best->span = G_MAXINT64;
 	s->best = spare;
 	while (pipesim_problem_tighten(s->problem, &rungs, s->placed)) {
-		find_bounds(s, s->best);
+		find_bounds(s, x, s->best);
 		if (by_span ? s->best->span_bound >= best->span
 			    : s->best->makespan_bound >= best->makespan)
 			break;
@@ -602,7 +561,7 @@ static void search_rungs(
 		try_published(s);
 		s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
 		try_by_time(s);
-		if (x != NULL && s->best->makespan < G_MAXINT64 / 2)
+		if (anew)
 			justify(s, x, s->best);
 		if (is_shorter(s->best, best, by_span)) {
 			guint8 *order = best->order;
@@ -632,6 +591,7 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 		.weight_held = problem->held - problem->freed,
 		.lanes = pipesim_arena_array(arena, Lane, problem->ranks),
 		.attempt = pipesim_arena_array(arena, guint8, ops),
+		.bounds = pipesim_arena_array(arena, gint64, problem->ranks),
 	};
 
 	*result = (PipesimZbResult){.order = pipesim_arena_array(arena, guint8, ops)};

@@ -4,9 +4,6 @@
 #include "order/instance.h"
 #include "schedule/search/problem.h"
 
-/* Ops put where an order is put together anew: none of so many more. */
-#define PIPESIM_ZB_PUTS (1u << 17)
-
 typedef struct {
 	/* 3 * microbatches PipesimProblemKind for each rank in turn; of each kind micro-batches
 	 * ascend. */
@@ -27,7 +24,7 @@ typedef struct {
  * shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
  * depends on the number of ops alone: the same input gives the same order everywhere.
  * @problem: one chunk a rank, rank r holding stage r
- * @instance: (nullable): the same, whose limits change; below what 1F1B holds orders are put together anew by its times
+ * @instance: the same, whose limits change; below what 1F1B holds orders are put together anew by its times
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. The order lives in @arena.
  */
