@@ -27,9 +27,23 @@ static guint64 complexity(const PipesimWish *wish, const PipesimCandidate *candi
 	return at * (PIPESIM_MAX_CHUNKS + 1) + candidate->chunks;
 }
 
-/* @members of a row, the shortest first, as one; @apart (nullable) of them is a row of its own. */
+/* Whether @one of @members of a row may be the shortest of it with a layout of its own: the shortest without, and of each
+ * schedule the simplest, which is what a plan of that schedule alone lays out. */
+static gboolean is_apart(
+	const PipesimWish *wish, const GPtrArray *members, const PipesimCandidate *one)
+{
+	if (one == members->pdata[0])
+		return TRUE;
+	pipesim_each_in (const PipesimCandidate, other, members)
+		if (other->schedule == one->schedule &&
+			complexity(wish, other) < complexity(wish, one))
+			return FALSE;
+	return TRUE;
+}
+
+/* @members of a row, the shortest first, as one; @apart: some of them are rows of their own. */
 static PipesimCandidate put_together(
-	const PipesimWish *wish, const GPtrArray *members, const PipesimCandidate *apart)
+	const PipesimWish *wish, const GPtrArray *members, gboolean apart)
 {
 	const PipesimCandidate *simplest = members->pdata[0];
 	g_autoptr(GString) alike = g_string_new(NULL);
@@ -46,7 +60,7 @@ static PipesimCandidate put_together(
 			other->training.first == simplest->training.first &&
 			other->training.each == simplest->training.each;
 
-		if (other != simplest && other != apart)
+		if (other != simplest && !(apart && is_apart(wish, members, other)))
 			pipesim_list_more(alike, "%s%s%s",
 				pipesim_plan_schedule(other, room, sizeof room),
 				same ? "" : " with recompute ", same ? "" : recompute);
@@ -89,12 +103,13 @@ GArray *pipesim_plan_group(
 		g_ptr_array_add(rows->pdata[at], (gpointer)one);
 	}
 	pipesim_each_in (GPtrArray, row, rows) {
-		const PipesimCandidate *first = shortest != NULL ? row->pdata[0] : NULL;
-		const PipesimCandidate one = put_together(wish, row, first);
+		const PipesimCandidate one = put_together(wish, row, shortest != NULL);
 
 		g_array_append_val(grouped, one);
-		if (first != NULL && one.step != first->step)
-			g_array_append_vals(shortest, first, 1);
+		pipesim_each_in (const PipesimCandidate, other, row)
+			if (shortest != NULL && is_apart(wish, row, other) &&
+				complexity(wish, other) != complexity(wish, &one))
+				g_array_append_vals(shortest, other, 1);
 	}
 	return grouped;
 }

@@ -137,7 +137,7 @@ typedef struct {
 /** pipesim_plan_group: of @found, PipesimCandidates, sorted by step: the first @most ways to train. What has the same sizes and
  * takes as long but for 1 % is one row, the simplest, with the others as ->alike: other schedules, chunks, and more that is
  * computed again; other chunks and recomputation alone are never another row. @shortest (nullable) takes the shortest of each row
- * whose simplest is longer, which is then not among ->alike. (transfer full). */
+ * and of each schedule in it the simplest, which are then not among ->alike. (transfer full). */
 GArray *pipesim_plan_group(
 	const PipesimWish *wish, const GArray *found, guint most, GArray *shortest);
 
