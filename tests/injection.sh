@@ -84,7 +84,8 @@ try() # OUTPUTS COMMAND...: OUTPUTS are the files that it writes over, in one wo
 		while :; do
 			reset
 			rm -f ../said
-			FAIL=$kind:$n FAIL_SAID=$scratch/said LD_PRELOAD=$scratch/fail-nth.so "$PIPESIM" "$@" >../out 2>../err
+			# What gcov counts goes elsewhere: a write of its own that fails would break all that it has counted.
+			GCOV_PREFIX=$scratch/gcov FAIL=$kind:$n FAIL_SAID=$scratch/said LD_PRELOAD=$scratch/fail-nth.so "$PIPESIM" "$@" >../out 2>../err
 			status=$?
 			calls=$(cat ../said 2>/dev/null)
 			[ "${calls:-0}" -ge $n ] || break
