@@ -244,12 +244,13 @@ static gboolean bound_way(
 }
 
 /* Megatron-LM overlaps rows of experts neither with whole layers computed again nor on one rank of experts: it then refuses
- * --overlap-moe-expert-parallel-comm, so that these run without. */
+ * --overlap-moe-expert-parallel-comm, so that these run without, unless nobody asked and it is guessed of the GPU. */
 static gboolean overlaps(const PipesimWish *wish, const PipesimTraining *training)
 {
-	return training->ep_overlap &&
-	       (wish->runtime != &pipesim_runtime_megatron || training->guessed ||
-		       (!training->full && training->ep > 1));
+	const gboolean guessed = training->guessed && training->graphs == PIPESIM_GRAPHS_STEP;
+
+	return training->ep_overlap && (wish->runtime != &pipesim_runtime_megatron || guessed ||
+					       (!training->full && training->ep > 1));
 }
 
 static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
