@@ -163,7 +163,8 @@ done
 # What is written for Megatron-LM says all that the step depends on: read again it takes as long.
 for how in "--dispatcher deepep --cuda-graph --graphs layers --precision fp8-block --tp-overlap --tp 2" \
 	"--dispatcher hybridep --cuda-graph --graphs step --precision fp8-ds" "--precision fp8-cs --pp 2 -s 1f1b" \
-	"--ep-overlap --tp 1 --ep 4 --pp 4 --chunks 2 -s interleaved-1f1b" "--ep 1 --ep-overlap --pp 4"; do
+	"--ep-overlap --tp 1 --ep 4 --pp 4 --chunks 2 -s interleaved-1f1b" "--ep 1 --ep-overlap --pp 4" \
+	"--ep 1 --expert-tp 2 --dispatcher deepep --tp 2"; do
 	rm -rf written
 	# shellcheck disable=SC2086 # words
 	pipesim plan --model mixtral-8x7b --gpus 32 --memory 80GiB --global-batch 64 --framework megatron $how -o written >text 2>error ||

@@ -52,7 +52,8 @@ static void append_megatron_sizes(
 			" --expert-model-parallel-size %" G_GINT64_FORMAT
 			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
 			training->ep, training->etp);
-	if (training->ep > 1)
+	/* Rows go between ranks of TP too. */
+	if (training->ep * training->etp > 1)
 		append_word(out,
 			&pipesim_megatron_dispatchers[pipesim_training_dispatcher(training)]);
 	if (scenario.pairs && training->ep > 1 &&
