@@ -351,8 +351,7 @@ SETTING(MODULES, "--modules", 0, "WHOSE",
 	"megatron)",
 	ALL_MODEL, MODEL, READ(Training, modules),
 	.values = "megatron megatron-0.15 megatron-0.13 pytorch deepseek megatron-next "
-		  "torchtitan "
-		  "torchtitan-compiled")
+		  "torchtitan torchtitan-compiled")
 SETTING(ZERO, "--zero", 0, "STAGE",
 	"what data-parallel ranks shard: ZeRO stage 0 to 3, or fsdp (default: 1)", ALL_MODEL,
 	MODEL, WORD(Training, zero), .values = "0 1 2 3 fsdp fsdp-fp32")

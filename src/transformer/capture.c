@@ -49,12 +49,13 @@ gint64 pipesim_device_hop(
 					 pipesim_device_message(device, training, ranks));
 }
 
-/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that. */
+/* With ZeRO-3 gradients are reduced within the step, as its runtime lists that; where layers are gathered one by one the ends
+ * of the model take time at this rate. */
 static double reduced(
 	const PipesimDevice *device, const PipesimTraining *training, gboolean routed)
 {
 	return training->reduce > 0 ? (double)training->reduce
-	       : training->zero == PIPESIM_ZERO_3 && !training->titan
+	       : training->zero == PIPESIM_ZERO_3 && !pipesim_training_gathers_layers(training)
 		       ? 0
 		       : pipesim_device_reduce(device, training, routed);
 }

@@ -30,7 +30,7 @@ static double product_seconds(
 				     ? pipesim_device_share(device, training)
 				     : 0;
 	const double reach = pipesim_device_product(device, type, large, kernel->m, kernel->n,
-		kernel->k, training->eager && !training->titan ? 1 : kernel->groups);
+		kernel->k, pipesim_training_loops_experts(training) ? 1 : kernel->groups);
 	const double loaded =
 		element * kernel->groups * (kernel->m * kernel->k + kernel->k * kernel->n);
 
@@ -38,7 +38,7 @@ static double product_seconds(
 	const double weights = element * kernel->groups * kernel->n * kernel->k;
 
 	/* An expert's products wait for its weights (traces/experts-h200). */
-	if (kernel->work == PIPESIM_WORK_EXPERT && (!training->eager || training->titan))
+	if (kernel->work == PIPESIM_WORK_EXPERT && !pipesim_training_loops_experts(training))
 		return kernel->flops / (device->peak[type] * reach * device->grouped) +
 		       (kernel->phase == W ? 0 : weights / memory);
 	return MAX(kernel->flops / (device->peak[type] * reach), loaded / memory);

@@ -96,12 +96,6 @@ static gboolean is_apart(const List *x)
 	return x->training->eager && !x->training->compiled;
 }
 
-/* Whether experts run one after the other. */
-static gboolean is_looped(const List *x)
-{
-	return x->training->eager && !x->training->titan;
-}
-
 /* PyTorch's own modules take @apart kernels for what is one there. */
 static void move(
 	List *x, const char *what, PipesimMove at, double forward, double backward, guint apart)
@@ -152,7 +146,7 @@ static void share(List *x, double parameters)
 /* Gradients of @parameters are read, added to and written for each micro-batch. */
 static void add_up(List *x, double parameters, double groups)
 {
-	if (x->training->titan && x->training->zero == PIPESIM_ZERO_3) {
+	if (pipesim_training_gathers_layers(x->training)) {
 		share(x, parameters);
 		return;
 	}
@@ -162,7 +156,8 @@ static void add_up(List *x, double parameters, double groups)
 		       .move = PIPESIM_MOVE_COPIES,
 		       /* PyTorch's products write theirs first. */
 		       .bytes = (2 * x->gradient + (x->training->eager ? 2 : 0)) * parameters,
-		       .launches = is_looped(x) ? (guint)groups : 1});
+		       .launches = pipesim_training_loops_experts(x->training) ? (guint)groups
+									       : 1});
 }
 
 /* Products --------------------------------------------------------------------------------- */
@@ -192,7 +187,8 @@ static void add_groups(List *x, PipesimWork work, const char *what, double rows,
 			       .k = k[phase],
 			       .groups = groups,
 			       .flops = 2 * rows * in * out * groups,
-			       .launches = is_looped(x)         ? (guint)groups
+			       .launches = pipesim_training_loops_experts(x->training)
+						   ? (guint)groups
 					   : x->training->titan ? 1
 								: 1 + (guint)groups / 8});
 	add_up(x, in * out * groups, groups);

@@ -62,7 +62,7 @@ void pipesim_share_beside(const PipesimTransformer *model, const PipesimTraining
 	PipesimTermSum sum;
 	double gather = 0;
 
-	if (device == NULL || !training->titan || training->zero != PIPESIM_ZERO_3 ||
+	if (device == NULL || !pipesim_training_gathers_layers(training) ||
 		(part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE))
 		return;
 	pipesim_terms_sum(model, training, part, &sum);
@@ -81,7 +81,7 @@ gint64 pipesim_stage_tail(const PipesimStage *stage, const PipesimTraining *trai
 {
 	/* torchtitan gathers and reduces each layer beside those around it, but for the first gather, in BF16, and the last
 	 * reduction, in FP32: those of an end. */
-	const gboolean beside = training->titan && training->zero == PIPESIM_ZERO_3;
+	const gboolean beside = pipesim_training_gathers_layers(training);
 	const double ranks = (double)MAX(training->dp * training->cp, 1);
 	double seconds = 0;
 

@@ -76,7 +76,7 @@ static void add_static(const PipesimTraining *training, PipesimWide elements,
 	for (guint i = 0; i < G_N_ELEMENTS(moved) && routed; i++)
 		totals->routed[i] += moved[i];
 	/* What FSDP gathers layer by layer is read from the FP32 parameters that the optimizer updates. */
-	if (zero != PIPESIM_ZERO_3 || !training->titan)
+	if (!pipesim_training_gathers_layers(training))
 		totals->parameters += shared(parameters, 1, zero == PIPESIM_ZERO_3, ranks);
 	if (training->fp8 && !training->eager)
 		totals->parameters += 2 * linear - narrow;
@@ -286,7 +286,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 			&totals);
 		add_parameters(model, training, &parts[part], part, counts[part], cut, &totals);
 	}
-	if (training->titan && training->zero == PIPESIM_ZERO_3)
+	if (pipesim_training_gathers_layers(training))
 		stage->ends = (gint64)MIN(add_gathered(stage->parts, parts, &totals), MOST);
 	/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing,
 	 * its W is the whole backward. */

@@ -75,22 +75,21 @@ static void add_eager_loss(Terms *x)
 {
 	const PipesimWide logits = x->V / x->t * x->T;
 
-	/* torchtitan lets go of them ahead of the backward, where no pipeline keeps them. */
-	if (!x->training->titan || x->compiled || x->training->zero != PIPESIM_ZERO_3)
+	/* torchtitan lets go of them ahead of the backward, where no pipeline keeps them; compiled, it reads them again. */
+	if (x->compiled || !pipesim_training_gathers_layers(x->training))
 		add(x, PIPESIM_TERM_UNTIL_INPUT, "logits", "2 V T/t", EAGER, 2 * logits);
-	/* Compiled, it reads these again; over ranks of TP it is not compiled as one. */
+	/* Over ranks of TP the loss is not compiled as one. */
 	if (x->compiled && x->t == 1) {
 		add(x, PIPESIM_TERM_TRANSIENT, "gradient of the logits, its product's in FP32",
 			"2 V T/t + 4 V h/t", TITAN, 2 * logits + 4 * x->V * x->h / x->t);
-		add(x, PIPESIM_TERM_BETWEEN,
-			"gradient of the logits, and behind the final norm", "2 V T/t + 2 h T'",
-			SPLIT, 2 * logits + 2 * x->h * x->Tp);
-		return;
+	} else {
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "log-softmax in FP32", "4 V T/t", EAGER,
+			4 * logits);
+		add(x, PIPESIM_TERM_TRANSIENT_FORWARD, "logits in FP32", "4 V T/t", EAGER,
+			4 * logits);
+		add(x, PIPESIM_TERM_TRANSIENT, "gradients of log-softmax and of logits in FP32",
+			"8 V T/t", EAGER, 8 * logits);
 	}
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "log-softmax in FP32", "4 V T/t", EAGER, 4 * logits);
-	add(x, PIPESIM_TERM_TRANSIENT_FORWARD, "logits in FP32", "4 V T/t", EAGER, 4 * logits);
-	add(x, PIPESIM_TERM_TRANSIENT, "gradients of log-softmax and of logits in FP32",
-		"8 V T/t", EAGER, 8 * logits);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of the logits, and behind the final norm",
 		"2 V T/t + 2 h T'", SPLIT, 2 * logits + 2 * x->h * x->Tp);
 }

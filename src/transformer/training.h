@@ -188,6 +188,18 @@ static inline PipesimTraining pipesim_training_on_one(gint64 seq, gint64 microba
 		.vocab_multiple = 1};
 }
 
+/** pipesim_training_loops_experts: whether experts run one after the other. */
+static inline gboolean pipesim_training_loops_experts(const PipesimTraining *training)
+{
+	return training->eager && !training->titan;
+}
+
+/** pipesim_training_gathers_layers: whether FSDP gathers and reduces layer by layer, for each micro-batch. */
+static inline gboolean pipesim_training_gathers_layers(const PipesimTraining *training)
+{
+	return training->titan && training->zero == PIPESIM_ZERO_3;
+}
+
 /** pipesim_training_drops: whether what @module keeps is computed again instead. */
 static inline gboolean pipesim_training_drops(
 	const PipesimTraining *training, PipesimRecompute module)

@@ -415,8 +415,7 @@ static gboolean try_in_time(Search *s, const InTime *way)
 	return ok;
 }
 
-/* Bounds --------------------------------------------------------------------------------------
- */
+/* Bounds ------------------------------------------------------------------------------------- */
 
 static void find_bounds(Search *s, PipesimInstance *x, PipesimZbResult *result)
 {
