@@ -45,6 +45,16 @@ static gboolean is(Reading *reading, const char *name, const char *value)
 	return g_strcmp0(value_of(reading, name), value) == 0;
 }
 
+static gboolean is_variable(Reading *reading, const PipesimArgument *argument)
+{
+	if (strchr(argument->value, '$') == NULL)
+		return FALSE;
+	g_ptr_array_add(reading->import->notes,
+		g_strdup_printf("%s is %s, a variable that is not set here", argument->name,
+			argument->value));
+	return TRUE;
+}
+
 /* The number of @name, @otherwise where it is not there; one that is none is a fault. */
 static guint64 number(Reading *reading, const char *name, guint64 otherwise)
 {
@@ -52,14 +62,8 @@ static guint64 number(Reading *reading, const char *name, guint64 otherwise)
 	g_autoptr(GError) error = NULL;
 	guint64 value = otherwise;
 
-	if (argument == NULL)
+	if (argument == NULL || is_variable(reading, argument))
 		return otherwise;
-	if (strchr(argument->value, '$') != NULL) {
-		g_ptr_array_add(reading->import->notes,
-			g_strdup_printf("%s is %s, a variable that is not set here", name,
-				argument->value));
-		return otherwise;
-	}
 	if (!pipesim_parse_count(argument->value, name, 0, PIPESIM_MAX_WIDTH, &value, &error))
 		pipesim_faults_add(reading->faults, reading->path, argument->line,
 			argument->column, "%s", error->message);
@@ -598,6 +602,32 @@ static void read_torchtitan(Reading *reading)
 
 /* All of it ------------------------------------------------------------------------------------------ */
 
+/* Arguments that are one of these words: another, spelt wrong, would be taken for none. */
+static const struct {
+	const char *name, *words;
+} worded[] = {{"recompute-granularity", "full selective"},
+	{"recompute-method", "uniform block"}, {"normalization", "LayerNorm RMSNorm"},
+	{"data-parallel-sharding-strategy", "no_shard optim optim_grads optim_grads_params"},
+	{"compile.enable", "true false"},
+	{"activation_checkpoint.mode", "none full selective memory_budget"},
+	{PARALLEL "fsdp_reshard_after_forward", "default always never"}};
+
+static void check_words(Reading *reading)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(worded); i++) {
+		const PipesimArgument *argument = find(reading, worded[i].name);
+		g_autofree char *what = g_strconcat(worded[i].name, ":", NULL);
+		g_autoptr(GError) error = NULL;
+		guint word;
+
+		if (argument != NULL && !is_variable(reading, argument) &&
+			!pipesim_word_find(
+				worded[i].words, argument->value, what, &word, &error))
+			pipesim_faults_add(reading->faults, reading->path, argument->line,
+				argument->column, "%s", error->message);
+	}
+}
+
 PipesimImport *pipesim_import_parse(
 	PipesimFramed from, const char *text, gsize length, const char *path, GError **error)
 {
@@ -621,6 +651,7 @@ PipesimImport *pipesim_import_parse(
 		read_torchtitan(&reading);
 	else
 		read_megatron(&reading);
+	check_words(&reading);
 	pipesim_each (const PipesimArgument, argument, all) {
 		if (!argument->used)
 			g_ptr_array_add(import->ignored, g_strdup(argument->name));

@@ -228,6 +228,19 @@ START_TEST(torchtitan_has_stages)
 }
 END_TEST
 
+/* A word that is a variable is said, not refused. */
+START_TEST(variables_are_noted)
+{
+	g_autoptr(PipesimImport) import = parse(PIPESIM_FROM_MEGATRON_SHELL,
+		"--recompute-granularity $HOW --seq-length $LONG", NULL);
+
+	ck_assert(lists(import->notes, "seq-length is $LONG, a variable that is not set here"));
+	ck_assert(lists(import->notes,
+		"recompute-granularity is $HOW, a variable that is not set here"));
+	ck_assert_ptr_null(import->job->text[PIPESIM_SET_RECOMPUTE]);
+}
+END_TEST
+
 START_TEST(what_is_none_is_refused)
 {
 	static const struct {
@@ -237,6 +250,16 @@ START_TEST(what_is_none_is_refused)
 			      "args:1:1: no argument of Megatron-LM"},
 		{PIPESIM_FROM_MEGATRON_SHELL, "a\n b --seq-length x",
 			"args:2:4: seq-length: 'x' is not a whole number"},
+		{PIPESIM_FROM_MEGATRON_SHELL, "--recompute-granularity ful",
+			"args:1:1: recompute-granularity: 'ful'; full or selective"},
+		{PIPESIM_FROM_MEGATRON_YAML, "a: 1\nnormalization: rmsnorm\n",
+			"args:2:1: normalization: 'rmsnorm'; LayerNorm or RMSNorm"},
+		{PIPESIM_FROM_TORCHTITAN, "[compile]\nenable = maybe\n",
+			"args:2:1: compile.enable: 'maybe'; true or false"},
+		{PIPESIM_FROM_TORCHTITAN,
+			"[parallelism]\nfsdp_reshard_after_forward = \"alway\"",
+			"args:2:1: parallelism.fsdp_reshard_after_forward: 'alway'; default, "
+			"always or never"},
 		{PIPESIM_FROM_TORCHTITAN, "[a]\nb = 1\n",
 			"args:1:1: no argument of torchtitan"},
 		{PIPESIM_FROM_MEGATRON_YAML, "\xff", "args:1:1: not text in UTF-8"}};
@@ -262,6 +285,7 @@ Suite *setup_import_suite(void)
 	tcase_add_test(cases, models_are_described);
 	tcase_add_test(cases, torchtitan_is_read);
 	tcase_add_test(cases, torchtitan_has_stages);
+	tcase_add_test(cases, variables_are_noted);
 	tcase_add_test(cases, what_is_none_is_refused);
 	suite_add_tcase(suite, cases);
 	return suite;
