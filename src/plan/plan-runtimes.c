@@ -190,6 +190,9 @@ static void append_limits(
 	if (training->zero == PIPESIM_ZERO_FSDP)
 		g_string_append(out, "# torchtitan reduces gradients in FP32: plan with --zero "
 				     "fsdp-fp32\n");
+	if (training->dp * training->cp == 1 && training->tp * candidate->ranks > 1)
+		g_string_append(out, "# torchtitan computes in FP32 beside TP or a pipeline "
+				     "without FSDP: steps take longer than planned\n");
 	if (plan->wish.model->experts > 0 && training->ep < training->tp)
 		g_string_append(out, "# a torchtitan of late 2026 wants at least as much "
 				     "expert as tensor parallelism\n");

@@ -401,6 +401,10 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 			continue;
 		training->cp = cp;
 		training->dp = wish->gpus / used;
+		/* Beside TP or a pipeline torchtitan computes in FP32 unless FSDP casts. */
+		if (pipesim_framework(wish)->eager && wish->training.dp == 0 && given == 0 &&
+			training->dp * cp == 1 && used > 1)
+			continue;
 		if (wish->training.dp == 0 || training->dp == wish->training.dp)
 			add_experts(ways, training, ranks);
 	}
