@@ -524,6 +524,13 @@ gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error)
 			" is no multiple of size x number of micro-batches x DP as given, "
 			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
 			wish->batch, share, nearest(wish->batch, share));
+	if (pipesim_framework(wish)->eager && divides(wish, wish->gpus))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"no way to divide %u GPUs: torchtitan computes in BF16 beside TP or a "
+			"pipeline by FSDP alone, over two ranks of DP or CP; lower --tp or "
+			"--pp, "
+			"or --dp 1 all the same",
+			wish->gpus);
 	for (guint by = 1; by < MIN(wish->gpus, 64u) && near == 0; by++)
 		near = divides(wish, wish->gpus - by)   ? wish->gpus - by
 		       : divides(wish, wish->gpus + by) ? wish->gpus + by
