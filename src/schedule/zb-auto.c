@@ -3,11 +3,8 @@
 #include "schedule/search/sequence.h"
 #include "schedule/search/zb-search.h"
 
-static const PipesimVerb verbs[] = {
-	[PIPESIM_PROBLEM_F] = {PIPESIM_F, 0},
-	[PIPESIM_PROBLEM_I] = {PIPESIM_I, 0},
-	[PIPESIM_PROBLEM_W] = {PIPESIM_W, 0},
-};
+static const PipesimVerb verbs[PIPESIM_CODE_KINDS] = {
+	{PIPESIM_F, 0}, {PIPESIM_I, 0}, {PIPESIM_W, 0}};
 
 /* How good the order is. */
 static void note(const PipesimShape *shape, const PipesimZbResult *result, gboolean by_span,
@@ -56,14 +53,12 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		.max_activations = shape->max_activations};
 	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, error);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	PipesimProblem problem;
 	PipesimZbResult result;
 
-	if (x == NULL || !pipesim_problem_init(&problem, arena, shape, times, error) ||
-		!pipesim_zb_search(arena, &problem, x, &result, error))
+	if (x == NULL || !pipesim_zb_search(arena, x, times->post_validation, &result, error))
 		return FALSE;
 	pipesim_emit_sequences(out, result.order, x->ranks, x->per_rank, verbs);
-	note(shape, &result, problem.by_span, out);
+	note(shape, &result, times->post_validation, out);
 	return TRUE;
 }
 

@@ -9,9 +9,8 @@ typedef struct {
 	const PipesimSchedule *schedule;
 	PipesimShape shape;
 	PipesimTimes *times;
-	PipesimInstance *x;
-	PipesimArena *arena; /* of the problem */
-	PipesimProblem problem;
+	PipesimFraction most;   /* activations held */
+	gint64 work;            /* of one micro-batch on a rank, ns */
 	PipesimZbResult result; /* of the last run */
 } Case;
 
@@ -33,32 +32,34 @@ static Case begin(const char *name, guint ranks, guint microbatches, guint quart
 		.microbatches = microbatches,
 		.max_activations = {(gint64)ranks * quarters, 4}};
 	g_autoptr(PipesimCosts) costs = authors_costs();
-	PipesimInstanceOf of = {.costs = costs, .max_activations = scenario.max_activations};
-	Case at = {.schedule = pipesim_schedule_find(name, NULL), .arena = pipesim_arena_new()};
+	Case at = {.schedule = pipesim_schedule_find(name, NULL),
+		.most = scenario.max_activations,
+		.work = costs->time[PIPESIM_F] + costs->time[PIPESIM_I] +
+			costs->time[PIPESIM_W]};
 
 	g_assert(pipesim_schedule_shape(at.schedule, &scenario, &at.shape, NULL));
 	at.times = pipesim_times_new(costs, &at.shape);
-	g_assert(pipesim_problem_init(&at.problem, at.arena, &at.shape, at.times, NULL));
-	of.shape = &at.shape;
-	of.times = at.times;
-	at.x = pipesim_instance_new(&of, NULL);
-	g_assert(at.x != NULL);
 	return at;
 }
 
 static void end(Case *at)
 {
-	pipesim_arena_free(at->arena);
-	pipesim_instance_free(at->x);
 	pipesim_times_free(at->times);
 }
 
 static void run_search(gpointer data)
 {
-	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	static const PipesimCosts none = {0};
 	Case *at = data;
+	const PipesimInstanceOf of = {.shape = &at->shape,
+		.times = at->times,
+		.costs = &none,
+		.max_activations = at->most};
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, NULL);
 
-	g_assert(pipesim_zb_search(arena, &at->problem, at->x, &at->result, NULL));
+	g_assert(x != NULL);
+	g_assert(pipesim_zb_search(arena, x, FALSE, &at->result, NULL));
 }
 
 static void run_order(gpointer data)
@@ -77,9 +78,7 @@ static void measure_zb(guint ranks, guint microbatches, guint quarters)
 {
 	Case at = begin("zb-auto", ranks, microbatches, quarters);
 	const gint64 ns = bench_median(run_search, &at);
-	const double busy =
-		(double)microbatches *
-		(double)(at.problem.time[0] + at.problem.time[1] + at.problem.time[2]);
+	const double busy = (double)microbatches * (double)at.work;
 	g_autofree char *what = g_strdup_printf("%u/%u, %.1f PP: %.2f %% >= %.2f %%", ranks,
 		microbatches, quarters / 4.0, 100 * ((double)at.result.span - busy) / busy,
 		100 * ((double)at.result.span_bound - busy) / busy);

@@ -298,12 +298,10 @@ START_TEST(zb_result_is_simulated)
 			.max_activations = run->shape.max_activations};
 		g_autoptr(PipesimInstance) x = pipesim_instance_new(&of, NULL);
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
-		PipesimProblem problem;
 		PipesimZbResult result;
 		gint64 span = 0;
 
-		ck_assert(pipesim_problem_init(&problem, arena, &run->shape, run->times, NULL));
-		ck_assert(pipesim_zb_search(arena, &problem, x, &result, NULL));
+		ck_assert(pipesim_zb_search(arena, x, FALSE, &result, NULL));
 		for (guint rank = 0; rank < ranks; rank++)
 			span = MAX(span, own->last_end[rank] - own->first_start[rank]);
 		ck_assert_int_eq(result.makespan, own->makespan);

@@ -11,6 +11,7 @@
  * can start first place ops in the order of time. Bounds below which no order can be say when to
  * stop, and the best so far what lanes may still idle. */
 #include "schedule/search/zb-search.h"
+#include "base/phases.h"
 #include "base/tournament.h"
 #include "order/justify.h"
 #include "schedule/search/span.h"
@@ -25,13 +26,11 @@
 #define TIMES 30
 /* Parts of an F that lanes idle before their first I. */
 #define IDLE_PARTS 32
+/* What tighter limits may cost: so many ops, or so many times what the first one cost. */
+#define RUNGS_EFFORT 6000000
+#define RUNGS_RATIO  2
 
-enum {
-	F = PIPESIM_PROBLEM_F,
-	I = PIPESIM_PROBLEM_I,
-	W = PIPESIM_PROBLEM_W,
-	KINDS = PIPESIM_PROBLEM_KINDS,
-};
+#define KINDS PIPESIM_CODE_KINDS
 
 /* A rank. */
 typedef struct {
@@ -51,10 +50,15 @@ typedef struct {
 } Lane;
 
 typedef struct {
-	PipesimProblem *problem; /* its limit that of the rung that is searched */
+	PipesimInstance *x; /* its limits are those of the rung that is searched */
 	guint p, m;
-	guint mask;         /* slots of a ring - 1 */
-	gint64 weight_held; /* what W frees */
+	gint64 p2p;
+	guint mask; /* slots of a ring - 1 */
+	/* Of memory, as in PipesimRoom, in the largest units of which all three are whole numbers; what W frees. */
+	gint64 held, freed, limit, weight_held;
+	gint64 unit;
+	gboolean
+		by_span; /* steps follow each other without a barrier: the span is to be short, not the makespan */
 	Lane *lanes;
 	guint8 *attempt;         /* order of the attempt under way, as of PipesimZbResult */
 	gint64 most_idle;        /* of rounds: of the lanes so far */
@@ -98,8 +102,8 @@ static void run_forward(Search *s, Lane *lane, gint64 ready)
 	const guint k = lane->done[F];
 
 	run(lane, F, ready);
-	lane->held += s->problem->held;
-	lane->forward_there[k & s->mask] = lane->clock + s->problem->p2p;
+	lane->held += s->held;
+	lane->forward_there[k & s->mask] = lane->clock + s->p2p;
 }
 
 static void run_input(Search *s, Lane *lane, gint64 ready)
@@ -107,8 +111,8 @@ static void run_input(Search *s, Lane *lane, gint64 ready)
 	const guint k = lane->done[I];
 
 	run(lane, I, ready);
-	lane->held -= s->problem->freed;
-	lane->input_there[k & s->mask] = lane->clock + s->problem->p2p;
+	lane->held -= s->freed;
+	lane->input_there[k & s->mask] = lane->clock + s->p2p;
 }
 
 static void run_weight(Search *s, Lane *lane)
@@ -126,7 +130,7 @@ static guint waiting(const Lane *lane)
 /* What is missing for one more F; <= 0: nothing. */
 static gint64 missing_room(const Search *s, const Lane *lane)
 {
-	return lane->held + s->problem->held - s->problem->limit;
+	return lane->held + s->held - s->limit;
 }
 
 /* When the input of the next F is there; the lane before must have run it. */
@@ -188,17 +192,16 @@ static gboolean within_allowed(Search *s, const Lane *lane)
  * I can start. */
 static gint64 plan_warm_up(const Search *s, const Rounds *way, Lane *lane, gint64 ready)
 {
-	const PipesimProblem *problem = s->problem;
 	const gint64 most = way->idles < IDLE_PARTS ? lane->time[F] / IDLE_PARTS * way->idles
 						    : lane->time[F];
 	gint64 end = lane->clock, held = lane->held;
 
 	lane->wanted = 0;
-	while (end < ready && held + problem->held <= problem->limit &&
+	while (end < ready && held + s->held <= s->limit &&
 		lane->done[F] + lane->wanted < s->m) {
 		if (ready - end < most)
 			break;
-		held += problem->held;
+		held += s->held;
 		end += lane->time[F];
 		lane->wanted++;
 	}
@@ -216,7 +219,7 @@ static void warm_up(Search *s, const Rounds *way)
 		const gint64 begin =
 			j + 1 == s->p ? lane->clock : plan_warm_up(s, way, lane, ready);
 
-		ready = begin + lane->time[I] + s->problem->p2p;
+		ready = begin + lane->time[I] + s->p2p;
 	}
 	s->lanes[s->p - 1].wanted = 0;
 	/* A lane that runs as many forwards ahead as the one before it would wait for the last of
@@ -239,7 +242,7 @@ static void warm_up(Search *s, const Rounds *way)
 static gboolean should_wait(const Search *s, const Lane *lane)
 {
 	const Lane *next = lane + 1;
-	const gint64 there = next->clock + next->time[F] + next->time[I] + s->problem->p2p;
+	const gint64 there = next->clock + next->time[F] + next->time[I] + s->p2p;
 	const gint64 missing = missing_room(s, lane);
 	gint64 weights = 0;
 
@@ -417,14 +420,11 @@ static gboolean try_in_time(Search *s, const InTime *way)
 
 /* Bounds ------------------------------------------------------------------------------------- */
 
-static void find_bounds(Search *s, PipesimInstance *x, PipesimZbResult *result)
+static void find_bounds(Search *s, PipesimZbResult *result)
 {
-	const PipesimProblem *rung = s->problem;
-	PipesimRoom *room = &x->room[0];
-
-	for (guint r = 0; r < x->ranks; r++)
-		room->limit[r] = rung->limit * room->held[0] / rung->held;
-	pipesim_span_bounds(x, s->bounds);
+	for (guint r = 0; r < s->p; r++)
+		s->x->room[0].limit[r] = s->limit * s->unit;
+	pipesim_span_bounds(s->x, s->bounds);
 	result->span_bound = result->makespan_bound = 0;
 	for (guint j = 0; j < s->p; j++) {
 		result->span_bound = MAX(result->span_bound, s->bounds[j]);
@@ -439,7 +439,7 @@ static void find_bounds(Search *s, PipesimInstance *x, PipesimZbResult *result)
 /* An attempt that is longer than @span or @makespan is given up. */
 static void allow(Search *s, gint64 span, gint64 makespan)
 {
-	if (s->problem->by_span)
+	if (s->by_span)
 		makespan = G_MAXINT64 / 2;
 	for (guint j = 0; j < s->p; j++) {
 		Lane *lane = &s->lanes[j];
@@ -463,7 +463,7 @@ static gboolean keep(Search *s, gboolean in_both)
 		makespan = MAX(makespan, lane->clock);
 	}
 	if (span > best->span || (span == best->span && makespan >= best->makespan) ||
-		(in_both && !s->problem->by_span && makespan > best->makespan))
+		(in_both && !s->by_span && makespan > best->makespan))
 		return FALSE;
 	s->attempt = best->order;
 	best->order = order;
@@ -475,7 +475,7 @@ static gboolean keep(Search *s, gboolean in_both)
 static gboolean is_done(const Search *s)
 {
 	return s->best->span == s->best->span_bound &&
-	       (s->problem->by_span || s->best->makespan == s->best->makespan_bound);
+	       (s->by_span || s->best->makespan == s->best->makespan_bound);
 }
 
 static gboolean tires(const Search *s)
@@ -487,7 +487,7 @@ static gboolean tires(const Search *s)
  * halve the bubble that they leave. */
 static void try_published(Search *s)
 {
-	const guint between = s->problem->by_span ? IDLE_PARTS - 1 : 0;
+	const guint between = s->by_span ? IDLE_PARTS - 1 : 0;
 
 	for (guint i = 0; i < 8 + between && !is_done(s); i++) {
 		Rounds way = {.idles = (i & 4) != 0 ? 0 : IDLE_PARTS,
@@ -529,40 +529,74 @@ static gboolean is_shorter(const PipesimZbResult *a, const PipesimZbResult *b, g
 }
 
 /* Below what 1F1B holds rules leave up to a tenth, which orders put together anew by their own times do not. */
-static void justify(const Search *s, PipesimInstance *x, PipesimZbResult *found)
+static void justify(const Search *s, PipesimZbResult *found)
 {
 	const guint times = MIN(PUTS / (KINDS * s->p * s->m), TIMES);
 
-	if (times > 0 && !s->problem->by_span && found->makespan < G_MAXINT64 / 2 &&
+	if (times > 0 && !s->by_span && found->makespan < G_MAXINT64 / 2 &&
 		found->makespan != found->makespan_bound)
-		pipesim_justify(x, found->order, times, &found->makespan, &found->span);
+		pipesim_justify(s->x, found->order, times, &found->makespan, &found->span);
+}
+
+/* The largest rung within @limit, at least @step halves of an activation apart: halves up to 128, whole ones up to 256, and
+ * from there as fine as a number of 8 bits. With them PP, and the larger of PP and M, above which nothing is held. */
+static gint64 find_rung(const Search *s, gint64 limit, gint64 step)
+{
+	__extension__ typedef __int128 Wide;
+	const gint64 usual = s->held * s->p, most = MAX(s->held * s->m, usual);
+
+	if (limit >= most)
+		return most;
+	/* The most that, rounded down to units of memory, are within the limit. */
+	gint64 halves = (gint64)((2 * (Wide)limit + 1) / s->held);
+	while (halves / step > G_MAXUINT8)
+		step *= 2;
+	gint64 rung = (gint64)((Wide)(halves - halves % step) * s->held / 2);
+	return usual <= limit ? MAX(rung, usual) : rung;
+}
+
+/* Makes the limit the next rung to search with, which is no better than those above. More room is not always used well, so
+ * less is tried too, by rungs that are the same whatever the limit: what is found is then no worse with more memory.
+ * @n: rungs so far; @effort: that all but the first may cost, in ops. FALSE where there is none that has room for a
+ * forward, or the effort is over. */
+static gboolean tighten(Search *s, guint n, guint64 effort)
+{
+	gint64 step = 1;
+
+	if (n > 0 && s->placed > effort)
+		return FALSE;
+	/* Where ranks are many, activations matter less one by one, and to search takes longer. */
+	while (n > 0 && 2 * step <= s->p / 8)
+		step *= 2;
+	s->limit = find_rung(s, s->limit - (n > 0 ? 1 : 0), step);
+	return s->limit >= s->held;
 }
 
 /* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
  * is found at a rung does not depend on those before. @spare: room for a second order. */
-static void search_rungs(
-	Search *s, PipesimInstance *x, PipesimZbResult *best, PipesimZbResult *spare)
+static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spare)
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
-	const gboolean by_span = s->problem->by_span;
-	const gboolean anew = !x->shape.by_rules && s->problem->limit < s->problem->held * s->p;
-	PipesimRungs rungs = {0};
+	const gboolean anew = !s->x->shape.by_rules && s->limit < s->held * s->p;
+	guint64 effort = 0;
 
-	find_bounds(s, x, best);
+	find_bounds(s, best);
 	best->makespan = best->span = G_MAXINT64;
 	s->best = spare;
-	while (pipesim_problem_tighten(s->problem, &rungs, s->placed)) {
-		find_bounds(s, x, s->best);
-		if (by_span ? s->best->span_bound >= best->span
-			    : s->best->makespan_bound >= best->makespan)
+	for (guint n = 0; tighten(s, n, effort); n++) {
+		find_bounds(s, s->best);
+		if (s->by_span ? s->best->span_bound >= best->span
+			       : s->best->makespan_bound >= best->makespan)
 			break;
 		s->best->span = s->best->makespan = G_MAXINT64 / 2;
 		try_published(s);
 		s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
 		try_by_time(s);
 		if (anew)
-			justify(s, x, s->best);
-		if (is_shorter(s->best, best, by_span)) {
+			justify(s, s->best);
+		if (n == 0)
+			effort = MAX(RUNGS_EFFORT, RUNGS_RATIO * s->placed);
+		if (is_shorter(s->best, best, s->by_span)) {
 			guint8 *order = best->order;
 
 			best->order = s->best->order;
@@ -573,24 +607,35 @@ static void search_rungs(
 	}
 }
 
-gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
-	PipesimInstance *instance, PipesimZbResult *result, GError **error)
+gboolean pipesim_zb_search(PipesimArena *arena, PipesimInstance *x, gboolean by_span,
+	PipesimZbResult *result, GError **error)
 {
-	const gsize ops = KINDS * (gsize)problem->microbatches * problem->ranks;
-	const guint slots = pipesim_problem_in_flight(problem);
-	gint64 *rings = pipesim_arena_array(arena, gint64, 2 * (gsize)slots * problem->ranks);
+	const gsize ops = (gsize)x->per_rank * x->ranks;
+	const PipesimRoom *room = &x->room[0];
+	const gint64 unit = pipesim_gcd(room->held[0], room->freed[0]);
+	const gint64 most = MIN(room->limit[0] / room->held[0] + 1, x->count);
+	guint slots = 1; /* what lies between two ranks at a time fits into so many */
+	gint64 *rings, start = 0;
 	PipesimZbResult spare = {.order = pipesim_arena_array(arena, guint8, ops)};
-	PipesimProblem rung = *problem;
-	gint64 start = 0;
+
+	while (slots < most)
+		slots *= 2;
+	rings = pipesim_arena_array(arena, gint64, 2 * (gsize)slots * x->ranks);
 	Search s = {
-		.problem = &rung,
-		.p = problem->ranks,
-		.m = problem->microbatches,
+		.x = x,
+		.p = x->ranks,
+		.m = x->count,
+		.p2p = x->ranks > 1 ? x->hop[1] : 0,
 		.mask = slots - 1,
-		.weight_held = problem->held - problem->freed,
-		.lanes = pipesim_arena_array(arena, Lane, problem->ranks),
+		.held = room->held[0] / unit,
+		.freed = room->freed[0] / unit,
+		.limit = room->limit[0] / unit,
+		.weight_held = (room->held[0] - room->freed[0]) / unit,
+		.unit = unit,
+		.by_span = by_span,
+		.lanes = pipesim_arena_array(arena, Lane, x->ranks),
 		.attempt = pipesim_arena_array(arena, guint8, ops),
-		.bounds = pipesim_arena_array(arena, gint64, problem->ranks),
+		.bounds = pipesim_arena_array(arena, gint64, x->ranks),
 	};
 
 	*result = (PipesimZbResult){.order = pipesim_arena_array(arena, guint8, ops)};
@@ -605,15 +650,15 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 		Lane *lane = &s.lanes[j];
 
 		for (guint kind = 0; kind < KINDS; kind++) {
-			lane->time[kind] = problem->time[j * PIPESIM_PROBLEM_KINDS + kind];
+			lane->time[kind] = x->time[kind][j];
 			lane->busy += lane->time[kind] * s.m;
 		}
 		lane->start = start;
-		start += lane->time[F] + problem->p2p;
-		lane->forward_there = rings + 2 * (gsize)(s.mask + 1) * j;
-		lane->input_there = lane->forward_there + s.mask + 1;
+		start += lane->time[F] + s.p2p;
+		lane->forward_there = rings + 2 * (gsize)slots * j;
+		lane->input_there = lane->forward_there + slots;
 	}
-	search_rungs(&s, instance, result, &spare);
+	search_rungs(&s, result, &spare);
 	pipesim_tournament_clear(&s.queue);
 	return TRUE;
 }

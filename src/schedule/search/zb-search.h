@@ -2,11 +2,9 @@
  * least within a limit of memory, with a bound that no order is below. */
 #pragma once
 #include "order/instance.h"
-#include "schedule/search/problem.h"
 
 typedef struct {
-	/* 3 * microbatches PipesimProblemKind for each rank in turn; of each kind micro-batches
-	 * ascend. */
+	/* Codes of each rank in turn: per_rank of the instance; of each kind micro-batches ascend. */
 	guint8 *order;
 	gint64 span;     /* longest time between a rank's first start and its last end, ns */
 	gint64 makespan; /* ns */
@@ -19,14 +17,14 @@ typedef struct {
 /**
  * pipesim_zb_search: tries the rules of the zero-bubble authors' search, then others, and keeps
  * an order of theirs unless another is better in span or makespan and worse in neither. Does so
- * within the limit and, from the highest down, within tighter ones (pipesim_problem_tighten()), and
- * keeps the shortest makespan, or the shortest span where PipesimProblem.by_span asks for that: more memory makes it no longer, but where many rungs promise a
- * shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
+ * within the limit and, from the highest down, within tighter ones, and keeps the shortest makespan, or the shortest
+ * span: more memory makes it no longer, but where many rungs promise a shorter one and the effort ends. Stops when the bounds are reached, or after an effort that
  * depends on the number of ops alone: the same input gives the same order everywhere.
- * @problem: one chunk a rank, rank r holding stage r
- * @instance: the same, whose limits change; below what 1F1B holds orders are put together anew by its times
+ * @instance: one chunk a rank, rank r holding stage r, limited in activations; its limits change. Below what 1F1B holds
+ *   orders are put together anew by its times
+ * @by_span: steps follow each other without a barrier
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. The order lives in @arena.
  */
-gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
-	PipesimInstance *instance, PipesimZbResult *result, GError **error);
+gboolean pipesim_zb_search(PipesimArena *arena, PipesimInstance *instance, gboolean by_span,
+	PipesimZbResult *result, GError **error);
