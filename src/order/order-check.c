@@ -1,6 +1,6 @@
 /* Whether an order can run to its end where messages never wait for each other. */
 #include "order/cycle.h"
-#include "order/long-loops.h"
+#include "order/order.h"
 
 /* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has
  * come to the op that needs it. */
@@ -210,8 +210,7 @@ typedef struct {
 	Counted *counted;
 	guint32 *places; /* by rank and chunk: its place there */
 	At *at;
-	guint64 *ran, *limit; /* ops of each rank: that ran, and that may for the time being */
-	guint32 *ready;       /* ranks that wait for nothing, as far as is known */
+	guint32 *ready; /* ranks that wait for nothing, as far as is known */
 	guint n_ready;
 	guint64 n_done;
 } Counting;
@@ -262,7 +261,6 @@ static void count_rank(Counting *counting, guint rank)
 {
 	const PipesimOrder *order = counting->order;
 	const guint32 *places = &counting->places[(gsize)rank * order->shape.chunks];
-	guint64 ran = counting->ran[rank];
 	At at = counting->at[rank];
 
 	for (; at.loop < order->rank_begin[rank + 1]; at.loop++, at.round = 0) {
@@ -271,81 +269,12 @@ static void count_rank(Counting *counting, guint rank)
 
 		for (; at.round < loop.count; at.round++, at.verb = 0)
 			for (; at.verb < loop.n; at.verb++)
-				if (ran++ == counting->limit[rank] ||
-					!count_op(counting, rank, places, &verbs[at.verb])) {
+				if (!count_op(counting, rank, places, &verbs[at.verb])) {
 					counting->at[rank] = at;
-					counting->ran[rank] = ran - 1;
 					return;
 				}
 	}
 	counting->at[rank] = at;
-	counting->ran[rank] = ran;
-}
-
-/* All as far as they come. Returns whether they have come to their limits. */
-static gboolean count_all(Counting *counting)
-{
-	const PipesimShape *shape = &counting->order->shape;
-	gboolean same = TRUE;
-
-	for (guint32 i = 0; i < shape->copies * (shape->stages + 2); i++)
-		counting->counted[i].waiting[0] = counting->counted[i].waiting[1] = NOBODY;
-	for (guint rank = shape->ranks; rank-- > 0;)
-		counting->ready[counting->n_ready++] = rank;
-	while (counting->n_ready > 0)
-		count_rank(counting, counting->ready[--counting->n_ready]);
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		same &= counting->ran[rank] == counting->limit[rank];
-	return same;
-}
-
-/* All go on for @supersteps of @phase; @ran: and run them */
-static void go_on(Counting *counting, const PipesimLongLoops *loops, guint32 phase,
-	guint64 supersteps, gboolean ran)
-{
-	const PipesimOrder *order = counting->order;
-	const PipesimShape *shape = &order->shape;
-	const guint64 added = supersteps * pipesim_long_loops_added(loops, order, phase);
-
-	for (guint rank = 0; rank < shape->ranks; rank++) {
-		const gsize i = (gsize)phase * shape->ranks + rank;
-		const guint64 rounds = supersteps * loops->steps[i];
-		const guint64 ops = rounds * order->loops[loops->loops[i]].n;
-
-		counting->limit[rank] += ops;
-		counting->ran[rank] += ran ? ops : 0;
-		counting->at[rank].round += ran ? (guint32)rounds : 0;
-		counting->n_done += ran ? ops : 0;
-	}
-	for (guint32 i = 0; i < shape->copies * (shape->stages + 2) && ran; i++)
-		for (guint back = 0; back < 2; back++)
-			if (counting->counted[i].n[back] != ALL)
-				counting->counted[i].n[back] += (guint32)added;
-}
-
-/* What all ranks have run from one superstep to the next they run of all others, too. */
-static void count_loops(Counting *counting, const PipesimLongLoops *loops, guint32 phase)
-{
-	const PipesimOrder *order = counting->order;
-	guint64 left = pipesim_long_loops_supersteps(loops, order, phase);
-	guint64 done = G_MAXUINT64;
-
-	if (pipesim_long_loops_added(loops, order, phase) == 0)
-		return;
-	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		counting->limit[rank] = pipesim_loop_before(
-			order, rank, loops->loops[(gsize)phase * order->shape.ranks + rank]);
-	gboolean there = count_all(counting);
-	for (gboolean before = FALSE; left > 1 && !(there && before); left--) {
-		if (counting->n_done == done)
-			return;
-		done = counting->n_done;
-		before = there;
-		go_on(counting, loops, phase, 1, FALSE);
-		there = count_all(counting);
-	}
-	if (left > 1)
-		go_on(counting, loops, phase, left - 1, TRUE);
 }
 
 gboolean pipesim_order_runs(const PipesimOrder *order)
@@ -353,20 +282,18 @@ gboolean pipesim_order_runs(const PipesimOrder *order)
 	const PipesimShape *shape = &order->shape;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	const guint32 width = shape->stages + 2;
-	PipesimLongLoops loops;
 	Counting counting = {.order = order,
 		.counted = pipesim_arena_array(arena, Counted, (gsize)shape->copies * width),
 		.places = pipesim_arena_array(
 			arena, guint32, (gsize)shape->ranks * shape->chunks),
 		.at = pipesim_arena_array(arena, At, shape->ranks),
-		.ran = pipesim_arena_array(arena, guint64, shape->ranks),
-		.limit = pipesim_arena_array(arena, guint64, shape->ranks),
 		.ready = pipesim_arena_array(arena, guint32, shape->ranks)};
 
 	if (!pipesim_arena_check(arena, NULL, "%u ranks", shape->ranks))
 		return FALSE;
 	for (guint rank = shape->ranks; rank-- > 0;) {
 		counting.at[rank].loop = order->rank_begin[rank];
+		counting.ready[counting.n_ready++] = rank;
 		for (guint chunk = 0; chunk < shape->chunks; chunk++)
 			counting.places[(gsize)rank * shape->chunks + chunk] =
 				(shape->copies > 1 ? chunk * width : 0) + 1 +
@@ -375,11 +302,7 @@ gboolean pipesim_order_runs(const PipesimOrder *order)
 	for (guint copy = 0; copy < shape->copies; copy++)
 		counting.counted[copy * width].n[0] =
 			counting.counted[copy * width + width - 1].n[1] = ALL;
-	if (pipesim_long_loops_find(&loops, order, arena))
-		for (guint32 phase = 0; phase < loops.n_phases; phase++)
-			count_loops(&counting, &loops, phase);
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		counting.limit[rank] = G_MAXUINT64;
-	(void)count_all(&counting);
+	while (counting.n_ready > 0)
+		count_rank(&counting, counting.ready[--counting.n_ready]);
 	return counting.n_done == order->n_ops;
 }
