@@ -332,12 +332,7 @@ typedef struct {
 	double x; /* running load */
 } Loaded;
 
-static gint compare_loaded(gconstpointer a, gconstpointer b)
-{
-	const Loaded *x = a, *y = b;
-
-	return pipesim_compare(x->x, y->x) ?: pipesim_compare(x->op, y->op);
-}
+PIPESIM_COMPARE(compare_loaded, Loaded, pipesim_by(x) ?: pipesim_by(op))
 
 /* What ops of each sort took at the lowest running load as it was found last. @means: the sustained times are means
  * too */
@@ -411,10 +406,7 @@ static void search(
 		}
 	}
 	finish(f, &form, unseen, fit, whole);
-	g_free(f->x);
-	g_free(f->sums);
-	g_free(f->split);
-	g_free(f->ends);
+	pipesim_free_all(f->x, f->sums, f->split, f->ends);
 }
 
 /* Whether there is enough to fit anything to. */

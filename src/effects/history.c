@@ -33,13 +33,8 @@ static gint compare_runs(const Place *a, const Place *b)
 }
 
 /* By run, then by time. */
-static gint compare_places(gconstpointer a, gconstpointer b)
-{
-	const Place *x = a, *y = b;
-
-	return compare_runs(x, y) ?: pipesim_compare(x->row->start, y->row->start) ?:
-		pipesim_compare(x->row, y->row);
-}
+PIPESIM_COMPARE(
+	compare_places, Place, compare_runs(x, y) ?: pipesim_by(row->start) ?: pipesim_by(row))
 
 static guint sort_hash(gconstpointer data)
 {

@@ -280,8 +280,7 @@ static gboolean load(Engine *engine, const PipesimTimes *times)
 		loader.pair = -1;
 		memset(seen, 0, n_seen * sizeof *seen);
 		engine->next[rank] = program->rank_begin[rank];
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			load_op(&loader, i);
 	}
 	return TRUE;

@@ -24,8 +24,7 @@ void pipesim_edges_init(PipesimEdges *edges, const PipesimProgram *program,
 	}
 	edges->times = times;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
+		pipesim_each_of (op, program->rank_begin, rank) {
 			const gsize at = (gsize)rank * chunks +
 					 pipesim_op_backward_chunk(&program->ops[op]);
 

@@ -223,8 +223,7 @@ PipesimTimeline *pipesim_fast_run(
 		timeline->makespan = MAX(timeline->makespan, fast.seats[rank].time);
 	/* The order must have a cycle: say which. */
 	ok = ok && (left == 0 || pipesim_program_check_order(program, NULL, NULL, error));
-	g_free(fast.seats);
-	g_free(fast.lanes);
+	pipesim_free_all(fast.seats, fast.lanes);
 	pipesim_durations_clear(&fast.durations);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

@@ -32,7 +32,7 @@ gboolean pipesim_flow_scan(PipesimFlow *flow, guint rank, PipesimChunkUses *uses
 
 	memset(uses, 0, sizeof *uses);
 	flow->step->busy[rank] = 0;
-	for (guint32 l = flow->loop_begin[rank]; l < flow->loop_begin[rank + 1]; l++) {
+	pipesim_each_of (l, flow->loop_begin, rank) {
 		const PipesimLoop *loop = &flow->loops[l];
 		const guint32 last = at + (loop->count - 1) * loop->n;
 
@@ -68,7 +68,7 @@ static guint32 most_held(const PipesimFlow *flow)
 	for (guint rank = 0; rank < ranks; rank++) {
 		gint64 held[PIPESIM_MAX_CHUNKS] = {0}, before[PIPESIM_MAX_CHUNKS];
 
-		for (guint32 l = flow->loop_begin[rank]; l < flow->loop_begin[rank + 1]; l++) {
+		pipesim_each_of (l, flow->loop_begin, rank) {
 			const PipesimLoop *loop = &flow->loops[l];
 
 			/* The first round, and the last. */

@@ -69,8 +69,7 @@ static void find_tables(Builder *b, guint32 *table_of)
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		const guint first = lanes->n_tables;
 
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 			const gsize row =
 				op->kind == PIPESIM_FB ? PIPESIM_FB + op->b_chunk : op->kind;
@@ -213,8 +212,7 @@ PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error)
 		return NULL;
 	}
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			b.rank[i] = rank;
 	memset(table_of, 0xff, n_kinds * sizeof *table_of);
 	find_tables(&b, table_of);
@@ -264,7 +262,7 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 		return NULL;
 	}
 	for (guint i = 0; i < program->shape.ranks; i++)
-		for (guint32 op = program->rank_begin[i]; op < program->rank_begin[i + 1]; op++)
+		pipesim_each_of (op, program->rank_begin, i)
 			rank[op] = i;
 	for (guint32 i = 0; i < n; i++)
 		put_node(&graph, rank[order[i]], order[i]);
@@ -465,8 +463,7 @@ void pipesim_lane_result_of(
 	g_autofree gint64 *busy = g_new0(gint64, MAX(ranks, 1u));
 
 	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			busy[rank] += timeline->end[i] - timeline->start[i];
 	pipesim_lane_result_by(result, timeline->makespan, busy, ranks);
 }

@@ -271,8 +271,7 @@ static void find_ops(Mixed *x)
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		guint32 seen = 0;
 
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
+		pipesim_each_of (i, program->rank_begin, rank) {
 			const PipesimOp *op = &program->ops[i];
 
 			if (op->kind < PIPESIM_N_KINDS)
@@ -319,8 +318,7 @@ static gboolean is_short(const Mixed *x)
 	gint64 end = 0;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			if (__builtin_add_overflow(end, x->times->p2p, &end) ||
 				__builtin_add_overflow(
 					end, duration_of(x, rank, &program->ops[i]), &end) ||

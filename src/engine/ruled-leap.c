@@ -294,7 +294,7 @@ static void number(const Try *try, PipesimProgram *program, guint rank, guint32 
 	for (guint32 v = 0; v < order->n_verbs; v++)
 		down |= pipesim_op_has_backward(&order->verbs[v]) &&
 			pipesim_op_backward_microbatch(&order->verbs[v]) == PIPESIM_LAST;
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+	pipesim_each_of (i, program->rank_begin, rank) {
 		PipesimOp *op = &program->ops[i];
 		guint32 f_cut, b_cut;
 

@@ -157,8 +157,7 @@ static gboolean begin(Recorder *r, Recording *times, PipesimArena *arena)
 	if (r->graph.nodes == NULL || times->shard[1] == NULL || program->n_ops >= SPAN / 8)
 		return FALSE;
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++)
+		pipesim_each_of (op, program->rank_begin, rank)
 			r->before[op + 1] = op > program->rank_begin[rank] ? op : 0;
 	return TRUE;
 }

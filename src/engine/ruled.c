@@ -112,8 +112,7 @@ gboolean pipesim_ruled_fits(const PipesimRuled *ruled, const PipesimRuledTimes *
 	guint32 step = 0;
 
 	for (guint rank = 0; times->one_by_one && rank < program->shape.ranks; rank++)
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
+		pipesim_each_of (op, program->rank_begin, rank) {
 			const gboolean split =
 				ruled->split && program->ops[op].kind == PIPESIM_FB;
 			gint64 took = 0, last = 0;

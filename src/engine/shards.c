@@ -46,8 +46,7 @@ static void walk_rank(Walk *walk)
 	PipesimTimeline *timeline = shards->timeline;
 	const guint32 begin = timeline->n_shards;
 
-	for (guint32 at = lowering->rank_begin[walk->rank];
-		at < lowering->rank_begin[walk->rank + 1]; at++) {
+	pipesim_each_of (at, lowering->rank_begin, walk->rank) {
 		const PipesimAction *action = &lowering->actions[at];
 
 		if (action->kind == PIPESIM_ACTION_OP) {

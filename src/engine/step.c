@@ -140,7 +140,7 @@ void pipesim_step_measure(PipesimStep *step)
 			measure_mixed(step, rank);
 			continue;
 		}
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+		pipesim_each_of (op, begin, rank)
 			busy += end[op] - start[op];
 		step->busy[rank] = busy;
 		step->first_start[rank] = start[begin[rank]];
@@ -533,14 +533,10 @@ void pipesim_step_free(PipesimStep *step)
 {
 	if (step == NULL)
 		return;
-	g_free(step->busy);
-	g_free(step->first_start);
-	g_free(step->last_end);
-	g_free(step->states);
 	pipesim_order_unref((PipesimOrder *)step->job.order);
 	pipesim_order_unref(step->parted);
 	pipesim_step_forget_ops(step);
-	g_free(step);
+	pipesim_free_all(step->busy, step->first_start, step->last_end, step->states, step);
 }
 
 /* Steps drawn at random, that threads take in blocks one after another. */

@@ -40,7 +40,7 @@ static gboolean resolve_rank(
 	gboolean oldest = FALSE, differ = FALSE;
 
 	*r = (PipesimStreamRank){.loop = order->rank_begin[rank], .limit = G_MAXUINT64};
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		const PipesimLoop *loop = &order->loops[l];
 
 		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {

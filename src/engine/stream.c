@@ -45,7 +45,7 @@ static gboolean check_rank(const PipesimOrder *order, guint rank, guint64 *count
 	gint64 weights = 0;
 
 	memset(count, 0, 2 * order->shape.chunks * sizeof *count);
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+	pipesim_each_of (l, order->rank_begin, rank) {
 		const PipesimLoop *loop = &order->loops[l];
 
 		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
@@ -427,8 +427,7 @@ gboolean pipesim_stream_run(PipesimStep *step, GError **error)
 		step->first_start[rank] = run.s.ranks[rank].first_start;
 		step->last_end[rank] = run.s.ranks[rank].time;
 		/* What all its ops take together: every W has the chunk of an I. */
-		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
-			l++) {
+		pipesim_each_of (l, order->rank_begin, rank) {
 			const PipesimLoop *loop = &order->loops[l];
 
 			for (guint32 v = loop->first; v < loop->first + loop->n; v++) {

@@ -7,8 +7,7 @@ static void add_all(
 	PipesimMessage messages[2];
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
+		pipesim_each_of (op, program->rank_begin, rank) {
 			const guint n = pipesim_messages(program, rank, op, TRUE, messages);
 
 			for (guint i = 0; i < n; i++) {
@@ -70,13 +69,9 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 {
 	if (timeline == NULL)
 		return;
-	gpointer const own[] = {timeline->start, timeline->end, timeline->exposed,
-		timeline->transfers, timeline->shards, timeline->shard_begin,
-		timeline->arrivals, timeline->send_begin, timeline->receive_begin,
-		timeline->cause, timeline->moving[0], timeline->moving[1]};
-
-	for (guint i = 0; i < G_N_ELEMENTS(own); i++)
-		g_free(own[i]);
 	pipesim_traffic_free(timeline->traffic);
-	g_free(timeline);
+	pipesim_free_all(timeline->start, timeline->end, timeline->exposed, timeline->transfers,
+		timeline->shards, timeline->shard_begin, timeline->arrivals,
+		timeline->send_begin, timeline->receive_begin, timeline->cause,
+		timeline->moving[0], timeline->moving[1], timeline);
 }

@@ -382,19 +382,10 @@ static void set_least(Step *s)
 	}
 }
 
-static gint compare_states(gconstpointer a, gconstpointer b)
-{
-	const State *x = a, *y = b;
-
-	if (x->score != y->score)
-		return x->score > y->score ? -1 : 1;
-	for (guint i = 0; i < REACHES; i++)
-		if (x->reach[i] != y->reach[i])
-			return x->reach[i] < y->reach[i] ? -1 : 1;
-	if (x->behind != y->behind)
-		return x->behind < y->behind ? -1 : 1;
-	return (x->circle > y->circle) - (x->circle < y->circle);
-}
+PIPESIM_COMPARE(compare_states, State,
+	-pipesim_by(score) ?: pipesim_by(reach[F_TO_F]) ?: pipesim_by(reach[F_TO_I]) ?:
+		pipesim_by(reach[I_TO_F]) ?: pipesim_by(reach[I_TO_I]) ?:
+		pipesim_by(behind) ?: pipesim_by(circle))
 
 static gboolean is_no_better(const State *state, const GArray *than)
 {

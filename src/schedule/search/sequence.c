@@ -12,12 +12,7 @@ const PipesimVerb pipesim_v_verbs[PIPESIM_V_CODES] = {
 	[PIPESIM_V_W0] = {PIPESIM_W, 0},
 };
 
-static gint compare_steps(gconstpointer a, gconstpointer b)
-{
-	const PipesimStepVerb *x = a, *y = b;
-
-	return (x->at > y->at) - (x->at < y->at);
-}
+PIPESIM_COMPARE(compare_steps, PipesimStepVerb, pipesim_by(at))
 
 void pipesim_sort_steps(PipesimStepVerb *steps, guint n)
 {
