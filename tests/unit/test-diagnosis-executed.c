@@ -1,6 +1,7 @@
 /* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them; and the rules that they ran by. */
 #include "diagnose-case.h"
 #include "diagnosis/spread.h"
+#include "diagnosis/told.h"
 #include "grid.h"
 #include "suites.h"
 #include "trace-text.h"
@@ -195,6 +196,34 @@ START_TEST(the_longest_step_is_told)
 }
 END_TEST
 
+/* The last of four steps ran in another order: with micro-batches in another, and with backwards in halves. */
+static const char *const another[] = {"gpipe", "zb-h1"};
+
+START_TEST(steps_in_another_order_are_not_simulated)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+	const char *last;
+
+	made.steps = 4;
+	g_autofree char *text = make_text(&made);
+	made.schedule = another[_i];
+	g_autofree char *other = make_text(&made);
+	*(strstr(text, "\n3,") + 1) = '\0';
+	last = strstr(other, "\n3,") + 1;
+	g_autofree char *both = g_strconcat(text, last, NULL);
+	one.trace = trace_of(both);
+	ck_assert(diagnose(&one, &one.trace, 1, NULL));
+	check_sums(one.found);
+	ck_assert_str_eq(one.found->nearest.run->name, "1f1b");
+	ck_assert_uint_eq(one.found->other_order, 1);
+	for (guint step = 0; step < 4; step++)
+		ck_assert_int_eq(one.found->step_simulated[step], step < 3 ? 11 * 26 * MS : -1);
+	ck_assert_double_eq(pipesim_told_mean_error(one.found, TRUE), 0);
+	ck_assert_double_eq(pipesim_told_median_error(one.found), 0);
+}
+END_TEST
+
 /* Ranks that wait by the rules of their runtime for the one that is held up. */
 static const struct {
 	const char *schedule;
@@ -251,6 +280,8 @@ Suite *diagnosis_executed_suite(void)
 		n_schedules++;
 	tcase_add_loop_test(all, rules_are_found, 0, 2);
 	tcase_add_test(all, the_longest_step_is_told);
+	tcase_add_loop_test(
+		all, steps_in_another_order_are_not_simulated, 0, G_N_ELEMENTS(another));
 	tcase_add_loop_test(all, executed_orders_are_recognised, 0, n_schedules);
 	tcase_add_loop_test(all, copies_of_stages_are_told_from_replicas, 0, 2);
 	tcase_add_loop_test(
