@@ -37,7 +37,8 @@ static gboolean make_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime,
 	return doctor->rules != NULL;
 }
 
-/* How far steps under @runtime are off in the median, in size; a negative number where they do not run by it. */
+/* How far steps under @runtime are off in the median, in size, of those that ran the order of the one that is diagnosed, which
+ * is among them; a negative number where they do not run by it. */
 static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime, GError **error)
 {
 	const guint n = doctor->record->steps->len;
@@ -63,7 +64,7 @@ static double try_rules(PipesimDoctor *doctor, const PipesimRuntime *runtime, GE
 		g_array_append_val(errors, off);
 	}
 	g_array_sort(errors, pipesim_compare_double);
-	return errors->len > 0 ? g_array_index(errors, double, (errors->len - 1) / 2) : -1;
+	return g_array_index(errors, double, (errors->len - 1) / 2);
 }
 
 /* Whether @runtime comes before @other where both explain the steps as well. */
@@ -115,8 +116,6 @@ static gboolean try_all(PipesimDoctor *doctor, GError **error)
 				is_likelier(&out->nearest, !doctor->patient->inferred,
 					tried->runtime, out->rules)))
 			out->rules = tried->runtime;
-	if (out->rules == NULL)
-		out->rules = &pipesim_runtime_async;
 	return make_rules(doctor, out->rules, error);
 }
 

@@ -51,7 +51,7 @@ double pipesim_told_mean_error(const PipesimDiagnosis *diagnosis, gboolean absol
 		sum += absolute ? fabs(error) : error;
 		counted++;
 	}
-	return counted > 0 ? sum / counted : 0;
+	return sum / counted;
 }
 
 double pipesim_told_median_error(const PipesimDiagnosis *diagnosis)
@@ -64,7 +64,7 @@ double pipesim_told_median_error(const PipesimDiagnosis *diagnosis)
 		if (diagnosis->step_simulated[i] >= 0)
 			errors[counted++] = error_of(diagnosis, i);
 	qsort(errors, counted, sizeof *errors, pipesim_compare_double);
-	return counted > 0 ? (errors[(counted - 1) / 2] + errors[counted / 2]) / 2 : 0;
+	return (errors[(counted - 1) / 2] + errors[counted / 2]) / 2;
 }
 
 double pipesim_told_activations(const PipesimRun *run)
