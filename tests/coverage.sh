@@ -11,8 +11,7 @@ for tool in gcov python3; do
 	}
 done
 jobs=$(nproc 2>/dev/null || echo 2)
-PIPESIM_SHARED=${PIPESIM_SHARED-$TOP_SRCDIR/../shared}
-export PIPESIM_SHARED
+shared=${PIPESIM_SHARED-$TOP_SRCDIR/../shared}
 mkdir -p coverage/build
 cd coverage/build
 [ -f Makefile ] || ../release/configure -q --disable-shared --without-cuda CC="${CC:-gcc}" CFLAGS='-Og -g0 --coverage -fprofile-update=atomic'
@@ -30,5 +29,5 @@ for test in ${COVERAGE_WITHOUT-install.sh library.sh tools.sh torch.sh microbenc
 	tests=$(echo " $tests " | sed "s# [^ ]*$test # #")
 done
 # Tests of full disks and of memory at its limit meet what gcov writes at the end of a program: that is told, no more.
-make -s -k check TESTS="$tests" >check.log 2>&1 || grep -E '^(FAIL|ERROR):' check.log || tail check.log
+make -s -k check TESTS="$tests" PIPESIM_SHARED="$shared" >check.log 2>&1 || grep -E '^(FAIL|ERROR):' check.log || tail check.log
 python3 ../release/tests/coverage.py src
