@@ -399,6 +399,39 @@ START_TEST(steps_without_numbers_are_told_by_what_recurs)
 }
 END_TEST
 
+#define TWO(b_start, b_took) "0,0,F,0,0,1\n0,0,B,0," b_start "," b_took "\n"
+#define NEXT(start, end)     "1,0,F,0," start ",1\n1,0,B,0," end ",1\n"
+
+/* The longest op and step, of 2^50 ns, and the longest run, of 2^56, and what is longer. */
+static const struct {
+	const char *text, *message;
+} long_ones[] = {
+	{TWO("0", "1125899906842624"), NULL},
+	{TWO("0", "1125899906842625"), "takes 1125899906842625 ns; no run has such"},
+	{TWO("1", "1125899906842624"), "step 0 takes longer than 13 days"},
+	{TWO("1", "1") NEXT("72057594037927936", "72057594037927937"), NULL},
+	{TWO("1", "1") NEXT("72057594037927938", "72057594037927939"),
+		"ops start years after those of another rank or step"},
+	{TWO("1", "1") "0,0,F,2,2,1\n", "no whole step: step 0 lacks"},
+	{TWO("1", "1") "0,0,F,3,2,1\n",
+		"no whole step: 3 ops, but one of 1 stages and 4 micro-batches has more"},
+};
+
+START_TEST(what_takes_too_long_is_refused)
+{
+	g_autofree char *text = g_strconcat(
+		"step,stage,op,microbatch,start_ns,dur_ns\n", long_ones[_i].text, NULL);
+	PipesimTrace *trace = trace_of(text);
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimRecord) record = pipesim_record_new(&trace, 1, &error);
+
+	ck_assert_int_eq(record != NULL, long_ones[_i].message == NULL);
+	ck_assert_msg(record != NULL || strstr(error->message, long_ones[_i].message) != NULL,
+		"%s", record == NULL ? error->message : "");
+	pipesim_trace_free(trace);
+}
+END_TEST
+
 /* Behind a step's last op no rank does anything until the next one begins: that is of the host. */
 START_TEST(time_between_steps_is_of_the_step)
 {
@@ -437,6 +470,7 @@ Suite *diagnosis_ranks_suite(void)
 	tcase_add_test(join, copies_of_stages_are_replicas);
 	tcase_add_test(join, steps_on_one_clock_follow_each_other);
 	tcase_add_test(join, steps_without_numbers_are_told_by_what_recurs);
+	tcase_add_loop_test(join, what_takes_too_long_is_refused, 0, G_N_ELEMENTS(long_ones));
 	tcase_add_test(join, time_between_steps_is_of_the_step);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
