@@ -5,8 +5,7 @@
 #include "optimize/search.h"
 #include "suites.h"
 
-#define STEPS  40
-#define CYCLES 12 /* a multiple of all that up to four ranks can make */
+#define STEPS 40
 
 static const char *const names[] = {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2",
 	"zb-v", "v-half", "dualpipe", "chimera", "zb-auto"};
@@ -61,41 +60,71 @@ static void run_on(
 			}
 }
 
+/* As far as @cycles steps, a multiple of all that the ranks can make, and STEPS until they come to it. */
+static void check_many(const char *name, const PipesimScenario *scenario,
+	const PipesimCosts *costs, guint cycles)
+{
+	PipesimRun *run =
+		pipesim_run_schedule(pipesim_schedule_find(name, NULL), scenario, costs);
+	gint64 free_at[8] = {0}, before = 0;
+
+	ck_assert(run->error == NULL);
+	const PipesimProgram *program = run->step->whole;
+	g_autofree gint64 *end = g_new(gint64, program->n_ops);
+
+	for (guint k = 1; k <= STEPS + cycles; k++) {
+		run_on(program, run->times, free_at, end);
+		for (guint r = 0; r < scenario->ranks; r++) {
+			/* The check goes from rank to rank, then each runs its optimizer. */
+			if (r > 0)
+				free_at[r] = MAX(free_at[r],
+					free_at[r - 1] - costs->optimizer + costs->p2p);
+			free_at[r] += costs->optimizer;
+		}
+		if (k == STEPS)
+			before = free_at[0];
+	}
+	const PipesimFraction exact = run->report->period->found.exact;
+
+	ck_assert_msg((free_at[0] - before) * exact.den == cycles * exact.num,
+		"%s: %ld over %u steps, period %ld/%ld", name, (long)(free_at[0] - before),
+		cycles, (long)exact.num, (long)exact.den);
+	ck_assert_int_ge(run->report->bubble.max_idle, 0);
+	pipesim_run_free(run);
+}
+
 START_TEST(equals_many_steps)
 {
-	const PipesimSchedule *schedule = pipesim_schedule_find(names[_i], NULL);
-
 	for (guint32 seed = 0; seed < 8; seed++) {
 		const PipesimScenario scenario = {
 			.ranks = seed % 4 < 2 ? 4 : 2, .microbatches = 8};
 		g_autoptr(PipesimCosts) costs = draw_costs(seed);
-		PipesimRun *run = pipesim_run_schedule(schedule, &scenario, costs);
-		gint64 free_at[4] = {0}, before = 0;
 
-		ck_assert(run->error == NULL);
-		const PipesimProgram *program = run->step->whole;
-		g_autofree gint64 *end = g_new(gint64, program->n_ops);
-
-		for (guint k = 1; k <= STEPS + CYCLES; k++) {
-			run_on(program, run->times, free_at, end);
-			for (guint r = 0; r < scenario.ranks; r++) {
-				/* The check goes from rank to rank, then each runs its optimizer. */
-				if (r > 0)
-					free_at[r] = MAX(free_at[r],
-						free_at[r - 1] - costs->optimizer + costs->p2p);
-				free_at[r] += costs->optimizer;
-			}
-			if (k == STEPS)
-				before = free_at[0];
-		}
-		const PipesimFraction exact = run->report->period->found.exact;
-
-		ck_assert_msg((free_at[0] - before) * exact.den == CYCLES * exact.num,
-			"%s, costs %u: %ld over %u steps, period %ld/%ld", names[_i], seed,
-			(long)(free_at[0] - before), CYCLES, (long)exact.num, (long)exact.den);
-		ck_assert_int_ge(run->report->bubble.max_idle, 0);
-		pipesim_run_free(run);
+		check_many(names[_i], &scenario, costs, 12);
 	}
+}
+END_TEST
+
+/* Where rank after rank holds the next step up, first ones do not come as all others do. */
+static const struct {
+	gint64 forward, backward, optimizer;
+	const char *scale;
+} uneven[] = {
+	{8000, 5500, 57000, "1=2,2=0.5,7=3"},
+	{12000, 17000, 53000, "3=2,5=3,0=0.3,1=3,6=0.5,4=0.3,2=0.5,7=2"},
+	{14000, 12000, 37000, "2=0.3,3=0.3,0=0.5,5=0.5"},
+};
+
+START_TEST(equals_many_steps_of_uneven_stages)
+{
+	const PipesimScenario scenario = {.ranks = 8, .microbatches = 16};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_new(
+		uneven[_i].forward, uneven[_i].backward, uneven[_i].backward, -1, 0, NULL);
+
+	ck_assert(pipesim_costs_parse_scale(costs, uneven[_i].scale, "--stage-scale", 8, NULL));
+	costs->post_validation = costs->has_optimizer = TRUE;
+	costs->optimizer = uneven[_i].optimizer;
+	check_many("dualpipe", &scenario, costs, 840);
 }
 END_TEST
 
@@ -157,6 +186,7 @@ Suite *engine_period_suite(void)
 	TCase *tc = tcase_create("period");
 
 	tcase_add_loop_test(tc, equals_many_steps, 0, G_N_ELEMENTS(names));
+	tcase_add_loop_test(tc, equals_many_steps_of_uneven_stages, 0, G_N_ELEMENTS(uneven));
 	tcase_add_test(tc, zb_v_has_no_bubble);
 	tcase_add_test(tc, no_order_is_below_the_bound);
 	suite_add_tcase(suite, tc);
