@@ -470,6 +470,40 @@ START_TEST(throughput_against_1f1b)
 }
 END_TEST
 
+/* Schedules as asked for, which two of them tie in; dualpipe is refused. */
+static const struct {
+	PipesimSort sort;
+	gint64 bytes; /* of activations; 0: memory is counted in them */
+	const char *wanted;
+} sorted[] = {
+	{PIPESIM_UNSORTED, 0, "gpipe zb-h1 dualpipe v-half 1f1b "},
+	{PIPESIM_BY_MAKESPAN, 0, "v-half zb-h1 gpipe 1f1b dualpipe "},
+	{PIPESIM_BY_MEMORY, 0, "v-half zb-h1 1f1b gpipe dualpipe "},
+	{PIPESIM_BY_MEMORY, 1000, "v-half zb-h1 1f1b gpipe dualpipe "},
+	{PIPESIM_BY_NAME, 0, "1f1b dualpipe gpipe v-half zb-h1 "},
+};
+
+START_TEST(schedules_are_sorted)
+{
+	static const char *const names[] = {"gpipe", "zb-h1", "dualpipe", "v-half", "1f1b"};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 9, .sort = sorted[_i].sort};
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	g_autoptr(GString) order = g_string_new(NULL);
+
+	costs->bytes_until_weight = sorted[_i].bytes;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		g_ptr_array_add(comparison->runs,
+			pipesim_run_schedule(
+				pipesim_schedule_find(names[i], NULL), &scenario, costs));
+	pipesim_comparison_finish(comparison);
+	pipesim_each_in (const PipesimRun, run, comparison->runs)
+		g_string_append_printf(order, "%s ", run->name);
+	ck_assert_str_eq(order->str, sorted[_i].wanted);
+}
+END_TEST
+
 /* Whole layers are placed so that none of the schedules below is faster with the same stages in the
  * opposite order. */
 START_TEST(longer_stages_come_first)
@@ -532,6 +566,7 @@ Suite *analysis_report_suite(void)
 	tcase_add_test(edge, longer_stages_come_first);
 	tcase_add_test(edge, limit_is_inclusive);
 	tcase_add_test(edge, throughput_against_1f1b);
+	tcase_add_loop_test(edge, schedules_are_sorted, 0, G_N_ELEMENTS(sorted));
 	suite_add_tcase(suite, grid);
 	suite_add_tcase(suite, edge);
 	return suite;
