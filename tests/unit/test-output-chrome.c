@@ -111,6 +111,8 @@ static void read_member(PipesimJsonReader *reader, const char *key, Event *event
 		event->dur = read_us(reader);
 	else if (strcmp(key, "args") == 0)
 		read_args(reader, event);
+	else if (strcmp(key, "s") == 0) /* over all tracks of the rank */
+		ck_assert_str_eq(pipesim_json_text(reader), "p");
 	else
 		ck_assert_msg(strcmp(key, "cat") == 0 || strcmp(key, "bp") == 0,
 			"unknown member '%s'", key);
@@ -128,7 +130,7 @@ static void read_event(PipesimJsonReader *reader, GArray *events)
 	}
 	ck_assert_int_ge(event.pid, 1);
 	ck_assert_int_ge(event.tid, 1);
-	ck_assert_msg(strchr("XMCstfbe", event.ph) != NULL, "phase '%c'", event.ph);
+	ck_assert_msg(strchr("XMCstfbei", event.ph) != NULL, "phase '%c'", event.ph);
 	ck_assert((event.ts != ABSENT) == (event.ph != 'M'));
 	ck_assert((event.dur != ABSENT) == (event.ph == 'X'));
 	ck_assert((event.id != ABSENT) == (strchr("stfbe", event.ph) != NULL));
@@ -424,6 +426,39 @@ START_TEST(runs_stay_apart)
 }
 END_TEST
 
+/* Where a rank first holds more than the limit there is a word, as it begins what does not fit; parameters that alone
+ * are too many are too many from 0 on. */
+START_TEST(ranks_out_of_memory_are_marked)
+{
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .memory_limit = _i == 0 ? 2005 : 4};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	PipesimRun *run;
+	g_autoptr(GArray) events = NULL, marks = NULL;
+
+	costs->bytes_until_weight = 1000;
+	costs->parameter_bytes = 5;
+	run = pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs);
+	g_ptr_array_add(comparison->runs, run);
+	events = trace_of(comparison);
+	marks = select_events(events, "i", compare_tracks);
+	/* Ranks 2 and 3 never hold more than two micro-batches. */
+	ck_assert_uint_eq(marks->len, _i == 0 ? 2 : 4);
+	for (guint rank = 0; rank < marks->len; rank++) {
+		const Event *mark = &g_array_index(marks, Event, rank);
+
+		ck_assert_str_eq(mark->name, "out of memory");
+		ck_assert_int_eq(mark->pid, rank + 1);
+		/* The third forward is the first that does not fit. */
+		ck_assert_int_eq(mark->ts,
+			_i == 0 ? run->step->timeline
+					  ->start[run->step->program->rank_begin[rank] + 2]
+				: 0);
+	}
+}
+END_TEST
+
 /* What ops would take in chips that never idle, where they do not: the first of each rank is faster. */
 START_TEST(ops_tell_sustained_times)
 {
@@ -543,6 +578,7 @@ Suite *output_chrome_suite(void)
 	tcase_add_test(tcase, runs_stay_apart);
 	tcase_add_test(tcase, ops_tell_sustained_times);
 	tcase_add_test(tcase, messages_at_once);
+	tcase_add_loop_test(tcase, ranks_out_of_memory_are_marked, 0, 2);
 	tcase_add_test(tcase, copies_and_collectives);
 	suite_add_tcase(suite, tcase);
 	return suite;
