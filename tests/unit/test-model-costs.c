@@ -576,6 +576,50 @@ START_TEST(components_have_no_order)
 }
 END_TEST
 
+/* Forwards of stages that were told apart, at @medians of so many, spread by a tenth of that and follow each other by @stay. */
+static PipesimJitter *stages_spread(const guint *medians, const guint *stay, guint n)
+{
+	const PipesimShape shape = make_shape(2, 1, 4, PIPESIM_LOOPED);
+	const gint64 parts[] = {100, 1, 1, 2, 300, 1, 1, 2};
+	g_autoptr(GArray) of_stages = g_array_new(FALSE, FALSE, sizeof(gint64));
+	g_autoptr(GString) text =
+		g_string_new("[pipesim-costs]\nversion=1\n[times]\nF=200\nI=1\nW=1\nFB=202\n");
+	g_autoptr(PipesimCosts) costs = NULL;
+
+	for (guint i = 0; i < n; i++) {
+		g_string_append_printf(text,
+			"[component %u]\ncomponent=chunk stage %u\nphase=F\nmedian_ns=%u\n"
+			"mean_ns=%u\nsd_ns=%u\nmin_ns=%u\nmax_ns=%u\np99_ns=%u\nlag1=0.%"
+			"02u\nsamples=99\n"
+			"busy_mean_ns=0\nmove_ns=-1\nwait_ns=-1\nrows=-1\nquantiles_ns=",
+			i + 1, i, medians[i], medians[i], medians[i] / 10, medians[i] / 2,
+			medians[i] * 2, medians[i] * 2, stay[i]);
+		for (guint q = 0; q <= 20; q++)
+			g_string_append_printf(
+				text, "%s%u", q > 0 ? ";" : "", medians[i] / 20 * (10 + q));
+		g_string_append_c(text, '\n');
+	}
+	costs = pipesim_costs_read_ini(
+		pipesim_ini_parse(text->str, text->len, "x.ini", NULL), NULL);
+	ck_assert_ptr_nonnull(costs);
+	g_array_append_vals(of_stages, parts, G_N_ELEMENTS(parts));
+	ck_assert(pipesim_costs_set_parts(costs, of_stages, 2, NULL));
+	return pipesim_jitter_measured(costs, &shape, NULL);
+}
+
+/* An op is of one stage, not of both: it spreads as the average of them does. */
+START_TEST(stages_spread_as_their_average)
+{
+	g_autofree PipesimJitter *two =
+		stages_spread((guint[]){1000, 3000}, (guint[]){25, 75}, 2);
+	g_autofree PipesimJitter *average = stages_spread((guint[]){2000}, (guint[]){50}, 1);
+
+	ck_assert_ptr_nonnull(two);
+	ck_assert_ptr_nonnull(average);
+	ck_assert_mem_eq(two->kind, average->kind, sizeof two->kind);
+}
+END_TEST
+
 Suite *model_costs_suite(void)
 {
 	Suite *suite = suite_create("model-costs");
@@ -592,6 +636,7 @@ Suite *model_costs_suite(void)
 	tcase_add_loop_test(costs, scale_refused, 0, G_N_ELEMENTS(bad_scales));
 	tcase_add_test(costs, costs_refused);
 	tcase_add_test(costs, copies_are_deep);
+	tcase_add_test(costs, stages_spread_as_their_average);
 	tcase_add_test(costs, chunks_share_the_work);
 	tcase_add_test(costs, both_directions_do_whole_stages);
 	tcase_add_test(costs, parts_differ_in_length);
