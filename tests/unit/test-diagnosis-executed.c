@@ -224,6 +224,21 @@ START_TEST(steps_in_another_order_are_not_simulated)
 }
 END_TEST
 
+/* An order that does not run by the rules asked for did not run by them. */
+START_TEST(rules_that_stop_the_order_are_not_its_own)
+{
+	g_auto(Case) one = {
+		.runtime = _i == 0 ? &pipesim_runtime_single : &pipesim_runtime_deepseek};
+	Made made = plain;
+
+	made.schedule = "interleaved-1f1b";
+	make_case(&one, &made);
+	ck_assert_int_eq(one.found->rules_from, PIPESIM_RULES_ASKED);
+	ck_assert_ptr_eq(one.found->rules, &pipesim_runtime_async);
+	ck_assert_int_eq(one.found->simulated, one.found->measured);
+}
+END_TEST
+
 /* Ranks that wait by the rules of their runtime for the one that is held up. */
 static const struct {
 	const char *schedule;
@@ -279,6 +294,7 @@ Suite *diagnosis_executed_suite(void)
 	while (pipesim_schedule_list()[n_schedules] != NULL)
 		n_schedules++;
 	tcase_add_loop_test(all, rules_are_found, 0, 2);
+	tcase_add_loop_test(all, rules_that_stop_the_order_are_not_its_own, 0, 2);
 	tcase_add_test(all, the_longest_step_is_told);
 	tcase_add_loop_test(
 		all, steps_in_another_order_are_not_simulated, 0, G_N_ELEMENTS(another));
