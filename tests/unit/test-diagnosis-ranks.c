@@ -399,6 +399,22 @@ START_TEST(steps_without_numbers_are_told_by_what_recurs)
 }
 END_TEST
 
+START_TEST(steps_of_some_replicas_are_left_out)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+
+	made.replicas = made.steps = 2;
+	g_autofree char *text = make_text(&made);
+	*(strstr(text, "\n1,1,") + 1) = '\0';
+	one.trace = trace_of(text);
+	ck_assert(diagnose(&one, &one.trace, 1, NULL));
+	ck_assert_uint_eq(one.record->steps->len, 1);
+	ck_assert(trace_has_notice(one.record->notices,
+		"1 step left out, which is cut: step 1 has 1 of 2 replicas"));
+}
+END_TEST
+
 #define TWO(b_start, b_took) "0,0,F,0,0,1\n0,0,B,0," b_start "," b_took "\n"
 #define NEXT(start, end)     "1,0,F,0," start ",1\n1,0,B,0," end ",1\n"
 
@@ -471,6 +487,7 @@ Suite *diagnosis_ranks_suite(void)
 	tcase_add_test(join, steps_on_one_clock_follow_each_other);
 	tcase_add_test(join, steps_without_numbers_are_told_by_what_recurs);
 	tcase_add_loop_test(join, what_takes_too_long_is_refused, 0, G_N_ELEMENTS(long_ones));
+	tcase_add_test(join, steps_of_some_replicas_are_left_out);
 	tcase_add_test(join, time_between_steps_is_of_the_step);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
