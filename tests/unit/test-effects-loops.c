@@ -1,5 +1,6 @@
 /* Loops of a capture of a GPU that does not exist: what is put into it comes out. And what a step takes at its edges. */
 #include "effects/loops.h"
+#include "effects/print.h"
 #include "engine/comm.h"
 #include "engine/dynamic.h"
 #include "engine/slowdown.h"
@@ -265,6 +266,49 @@ START_TEST(nothing_measured_changes_nothing)
 }
 END_TEST
 
+#define BESIDE "\nloops beside a waiting receive: ops draw 0.64 there, what "
+#define STEPS                                                                                \
+	"\nsteps: 0.450 ms at the begin; first backwards of stages less 0.300, 0.100, last " \
+	"ones "                                                                              \
+	"more 0.207, 0.005\n"
+
+/* Each line by itself, and loops where a governor was fitted alone. */
+static const struct {
+	PipesimLoops loops;
+	gboolean fitted;
+	const char *wanted;
+} told[] = {
+	{{0}, TRUE, ""},
+	{{.exchange_ops = 80, .beside_ops = 40, .step_ops = 10}, FALSE, STEPS},
+	{{.exchange_ops = 80}, TRUE,
+		"\nranks that exchange messages: sustained times +2.1%, 80 ops\n"},
+	{{.beside_ops = 40, .beside_left = 15000, .slowdown = {1350000, 0, 1200000, 0, 9}},
+		TRUE,
+		BESIDE
+		"ops alone take is 1.5% off; slower at the same clock: F +35.0% W +20.0%\n"},
+	{{.beside_ops = 40, .rested_ops = 8, .beside_left = 2000, .step_ops = 10}, TRUE,
+		BESIDE "all ops take is 0.2% off; slower at full clock:\n" STEPS},
+};
+
+START_TEST(loops_are_told)
+{
+	const PipesimEffects effects = {.loops = told[_i].loops};
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(PipesimCosts) costs =
+		read_costs("[pipesim-costs]\nversion=1\n\n[times]\nF=100\nI=100\nW=100\n\n"
+			   "[step]\nbegin_ns=450000\nfirst_backward_less_ns=300000;100000\n"
+			   "last_backward_more_ns=207000;5000\n");
+
+	if (told[_i].fitted) {
+		costs->power = pipesim_power_new();
+		costs->power->beside_load = 640000;
+		costs->power->exchanging = 1021000;
+	}
+	pipesim_effects_text(&effects, costs, TRUE, text);
+	ck_assert_str_eq(text->str, told[_i].wanted);
+}
+END_TEST
+
 /* Two parts, whose edges stages share out. */
 #define EDGES                                                            \
 	"[pipesim-costs]\nversion=1\n\n[times]\nF=100\nI=100\nW=100\n\n" \
@@ -360,6 +404,7 @@ Suite *effects_loops_suite(void)
 	tcase_add_loop_test(loops, loops_of_a_known_chip, 0, 9);
 	tcase_add_test(loops, rest_shows_what_a_receive_does);
 	tcase_add_test(loops, nothing_measured_changes_nothing);
+	tcase_add_loop_test(loops, loops_are_told, 0, G_N_ELEMENTS(told));
 	tcase_add_test(loops, edges_are_added);
 	tcase_add_test(loops, whole_backwards_are_slowed_as_such);
 	tcase_add_test(loops, messages_cost_power);
