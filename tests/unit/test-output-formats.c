@@ -3,6 +3,7 @@
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/screen.h"
+#include "output/text.h"
 #include "output/timeline-layout.h"
 #include "suites.h"
 #include <math.h>
@@ -444,6 +445,66 @@ START_TEST(timeline_is_ascii_all_through)
 }
 END_TEST
 
+/* What is asked of a runtime, behind its rule; and what sharding is told of. */
+static const struct {
+	const PipesimRuntime *runtime;
+	PipesimIssuing issuing;
+	PipesimSharding sharding;
+	const char *wanted;
+} titles[] = {
+	{&pipesim_runtime_pytorch_2_15,
+		{.communicators = PIPESIM_COMMUNICATOR_PAIR, .max_sends = 1}, {0},
+		"; one queue for each pair of ranks; at most 1 send not waited for\n"},
+	{&pipesim_runtime_pytorch_2_15,
+		{.communicators = PIPESIM_COMMUNICATOR_EDGE,
+			.defer_recv = TRUE,
+			.max_sends = 2},
+		{0},
+		"; one queue for each pair of ranks and direction; receives right before their "
+		"op; "
+		"at most 2 sends not waited for\n"},
+	{&pipesim_runtime_megatron,
+		{.overlap_flush = TRUE, .keep_outputs = TRUE, .no_host_sync = TRUE}, {0},
+		"; receives ahead in warm-up and cool-down too; outputs are kept, sends waited "
+		"for "
+		"later; the host does not wait for batches\n"},
+	{&pipesim_runtime_megatron, {.no_overlap = TRUE, .host_time = 500000}, {0},
+		"; what goes between two ops is one batch; the host waits 0.5 ms behind each "
+		"batch\n"},
+	{&pipesim_runtime_megatron, {.delay_wgrad = 1500000}, {0},
+		"; the last 1.5 ms of a pair are behind its sends\n"},
+	{&pipesim_runtime_pytorch_2_15,
+		{.active_stages = 2, .ahead = PIPESIM_AHEAD_AUTO, .defer_reduce_wait = TRUE},
+		{.unshard = 1000000, .reduce = 500000},
+		"FSDP: the stages of a rank are gathered in 1 ms and reduced in 0.5 ms; a rank "
+		"keeps 2 gathered, rank + 2 of them ahead; reductions are waited for late\n"},
+	{&pipesim_runtime_pytorch_2_15, {.ahead = PIPESIM_AHEAD_LIST},
+		{.bytes = 2000000000, .bandwidth = 50000000000},
+		"FSDP: the stages of a rank are 1.86 GiB, once gathered; gathered and reduced "
+		"at "
+		"50 "
+		"GB/s, as many ahead as told by rank\n"},
+	{&pipesim_runtime_pytorch_2_15, {0}, {.bandwidth = 50000000000},
+		"FSDP: stages are gathered and reduced at 50 GB/s\n"},
+};
+
+START_TEST(titles_say_what_is_asked)
+{
+	const PipesimScenario scenario = {.ranks = 4,
+		.microbatches = 8,
+		.runtime = titles[_i].runtime,
+		.issuing = titles[_i].issuing};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimComparison) comparison = NULL;
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	costs->sharding = titles[_i].sharding;
+	comparison = pipesim_comparison_new(&scenario, costs);
+	pipesim_text_titles(comparison, 1000, text);
+	ck_assert_msg(strstr(text->str, titles[_i].wanted) != NULL, "%s", text->str);
+}
+END_TEST
+
 Suite *output_formats_suite(void)
 {
 	Suite *suite = suite_create("output-formats");
@@ -452,6 +513,7 @@ Suite *output_formats_suite(void)
 	int n;
 
 	tcase_add_test(formats, formats_are_found);
+	tcase_add_loop_test(formats, titles_say_what_is_asked, 0, G_N_ELEMENTS(titles));
 	tcase_add_test(formats, json_layout);
 	tcase_add_test(formats, figures_are_listed);
 	tcase_add_test(formats, figures_are_rounded);
