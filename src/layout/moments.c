@@ -368,11 +368,8 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 	g_autofree guint *at = g_new(guint, (gsize)N_COUNTS * chunks);
 	g_autofree gint64 *of = g_new(gint64, (gsize)N_COUNTS * chunks);
 	const guint n = what_weighs(moments, weights, at, of);
-	gboolean absent = FALSE;
 	const Moment *found = NULL;
 
-	for (guint chunk = 0; chunk < chunks && moments->list; chunk++)
-		absent |= weights[chunk].of[ABSENT] != 0 || weights[chunk].early != 0;
 	pipesim_each_of (i, moments->begin, rank) {
 		const Moment *moment =
 			(const Moment *)(gpointer)&moments->all->data[i * moments->size];
@@ -382,7 +379,7 @@ static const Moment *find_fullest(const PipesimMoments *moments, guint rank,
 
 		for (guint k = 0; k < n; k++)
 			held += moment->counts[at[k]] * of[k];
-		for (guint chunk = 0; chunk < chunks && absent; chunk++) {
+		for (guint chunk = 0; chunk < chunks && moments->late; chunk++) {
 			const gint16 left = moment->counts[N_COUNTS * chunk + ABSENT];
 
 			held -= left > 0 ? weights[chunk].of[ABSENT] : 0;
