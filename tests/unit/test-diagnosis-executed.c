@@ -1,5 +1,6 @@
 /* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them; and the rules that they ran by. */
 #include "diagnose-case.h"
+#include "diagnosis/executed.h"
 #include "diagnosis/spread.h"
 #include "diagnosis/told.h"
 #include "grid.h"
@@ -285,6 +286,53 @@ START_TEST(waits_of_the_runtime_go_with_their_cause)
 }
 END_TEST
 
+/* Two ranks that run what @ops says, the first of them @first. */
+static gboolean is_same(const PipesimRecordOp *ops, guint32 first, guint32 n)
+{
+	PipesimRecord record = {.joined = {.ranks = 2}};
+	PipesimRecordOp own[] = {{.kind = PIPESIM_F}, {.kind = PIPESIM_FB, .b_stage = 1},
+		{.kind = PIPESIM_F, .stage = 1, .microbatch = 1},
+		{.kind = PIPESIM_B, .stage = 1}};
+	guint32 begin[] = {0, 2, 3}, other[] = {0, first, n};
+	PipesimRecordOp others[G_N_ELEMENTS(own)];
+	const PipesimRecordPipeline a = {.ops = own, .op_begin = begin},
+				    b = {.ops = others, .op_begin = other};
+
+	memcpy(others, ops != NULL ? ops : own, sizeof others);
+	ck_assert_int_eq(
+		pipesim_executed_same(&record, &a, &b), pipesim_executed_same(&record, &b, &a));
+	return pipesim_executed_same(&record, &a, &b);
+}
+
+/* By each thing that an op has, by where a rank ends and by how many there are. */
+START_TEST(orders_differ_by_any_op)
+{
+	const PipesimRecordOp own[] = {{.kind = PIPESIM_F}, {.kind = PIPESIM_FB, .b_stage = 1},
+		{.kind = PIPESIM_F, .stage = 1, .microbatch = 1},
+		{.kind = PIPESIM_B, .stage = 1}};
+
+	ck_assert(is_same(NULL, 2, 3));
+	ck_assert(!is_same(NULL, 1, 3));
+	ck_assert(!is_same(NULL, 2, 2));
+	ck_assert(!is_same(NULL, 2, 4));
+	for (guint at = 0; at < 3; at++)
+		for (guint field = 0; field < 5; field++) {
+			PipesimRecordOp ops[G_N_ELEMENTS(own)];
+			guint32 *const of[] = {&ops[at].stage, &ops[at].microbatch,
+				&ops[at].b_stage, &ops[at].b_microbatch};
+
+			memcpy(ops, own, sizeof ops);
+			ops[at].start = 1;
+			ck_assert(is_same(ops, 2, 3));
+			if (field < G_N_ELEMENTS(of))
+				++*of[field];
+			else
+				ops[at].kind = PIPESIM_W;
+			ck_assert(!is_same(ops, 2, 3));
+		}
+}
+END_TEST
+
 Suite *diagnosis_executed_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-executed");
@@ -293,6 +341,7 @@ Suite *diagnosis_executed_suite(void)
 
 	while (pipesim_schedule_list()[n_schedules] != NULL)
 		n_schedules++;
+	tcase_add_test(all, orders_differ_by_any_op);
 	tcase_add_loop_test(all, rules_are_found, 0, 2);
 	tcase_add_loop_test(all, rules_that_stop_the_order_are_not_its_own, 0, 2);
 	tcase_add_test(all, the_longest_step_is_told);

@@ -1,6 +1,7 @@
 /* Traces of the ranks of one run, taken together. */
 #include "diagnose-case.h"
 #include "diagnosis/record.h"
+#include "diagnosis/speed.h"
 #include "measure/join.h"
 #include "measure/reader.h"
 #include "model/costs-file.h"
@@ -471,6 +472,49 @@ START_TEST(time_between_steps_is_of_the_step)
 }
 END_TEST
 
+/* The swing of two ranks whose stretches of 10 ms each hold @often kernels of as many us as @us says, six stretches a rank. */
+static gint64 swing_of(const gint64 us[2][6], gint64 often)
+{
+	PipesimTrace traces[2] = {0}, *const all[] = {&traces[0], &traces[1]};
+	gint64 swing;
+
+	for (guint rank = 0; rank < 2; rank++) {
+		traces[rank].paces = g_array_new(FALSE, FALSE, sizeof(PipesimTracePace));
+		for (gint64 i = 0; i < 6 * often; i++)
+			g_array_append_val(traces[rank].paces,
+				((PipesimTracePace){"gemm",
+					i / often * 10000000 + i % often * 10000000 / often,
+					us[rank][i / often] * 1000}));
+	}
+	swing = pipesim_clock_swing(all, 2);
+	g_array_unref(traces[0].paces);
+	g_array_unref(traces[1].paces);
+	return swing;
+}
+
+/* One rank that is slower than another does not swing; of each rank nine of ten stretches stand against one of ten. */
+START_TEST(clocks_swing_on_one_rank)
+{
+	static const gint64 even[2][6] = {
+		{1000, 1000, 1000, 1000, 1000, 1000}, {1050, 1050, 1050, 1050, 1050, 1050}};
+	static const gint64 one[2][6] = {
+		{1000, 1000, 1000, 1000, 1000, 1000}, {1000, 1000, 1000, 1050, 1050, 1050}};
+	static const gint64 both[2][6] = {
+		{1000, 1000, 1040, 1000, 1000, 1040}, {1000, 1060, 1000, 1000, 1060, 1000}};
+	static const gint64 brief[2][6] = {
+		{499, 499, 499, 499, 499, 499}, {499, 499, 499, 520, 520, 520}};
+	static const gint64 enough[2][6] = {
+		{500, 500, 500, 500, 500, 500}, {500, 500, 500, 520, 520, 520}};
+
+	ck_assert_int_eq(swing_of(even, 8), 0);
+	ck_assert_int_eq(swing_of(one, 8), 50000);
+	ck_assert_int_eq(swing_of(both, 8), 60000);
+	/* Stretches with less than 2 ms of work tell nothing. */
+	ck_assert_int_eq(swing_of(brief, 4), 0);
+	ck_assert_int_eq(swing_of(enough, 4), 40000);
+}
+END_TEST
+
 Suite *diagnosis_ranks_suite(void)
 {
 	Suite *suite = suite_create("diagnosis-ranks");
@@ -495,6 +539,7 @@ Suite *diagnosis_ranks_suite(void)
 	tcase_add_loop_test(ops, foreign_ops_are_read, 0, G_N_ELEMENTS(foreign));
 	tcase_add_loop_test(ops, bad_tables_of_ops_name_their_place, 0, G_N_ELEMENTS(bad_ops));
 	tcase_add_test(ops, ops_and_what_is_beside_them_are_read);
+	tcase_add_test(ops, clocks_swing_on_one_rank);
 	suite_add_tcase(suite, join);
 	suite_add_tcase(suite, ops);
 	return suite;
