@@ -13,6 +13,7 @@
 typedef struct {
 	const char *schedule;
 	guint ranks;
+	guint last; /* times longer is the last stage */
 	PipesimSequences of;
 	gint64 tokens[3 * MOST];
 } Case;
@@ -20,7 +21,9 @@ typedef struct {
 static Case draw_case(guint number, guint n)
 {
 	const PipesimSampleKey key = pipesim_sample_key(7, number);
-	Case c = {.schedule = number % 2 == 0 ? "1f1b" : "gpipe", .ranks = 2 + number % 3};
+	Case c = {.schedule = number % 2 == 0 ? "1f1b" : "gpipe",
+		.ranks = 2 + number % 3,
+		.last = 1 + number / 6 % 2 * 4};
 
 	c.of = (PipesimSequences){.n = n,
 		.limit = 20,
@@ -34,7 +37,9 @@ static Case draw_case(guint number, guint n)
 static PipesimDeal *new_deal(const Case *c, guint m)
 {
 	const PipesimScenario scenario = {.ranks = c->ranks, .microbatches = m};
+	g_autofree char *scale = g_strdup_printf("%u=%u", c->ranks - 1, c->last);
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	ck_assert(pipesim_costs_parse_scale(costs, scale, "scale", c->ranks, NULL));
 	g_autoptr(PipesimProgram) program = pipesim_best_program(
 		pipesim_schedule_find(c->schedule, NULL), &scenario, costs, NULL);
 	g_autoptr(PipesimTimes) times =
@@ -61,7 +66,8 @@ static gint64 run_plainly(const Case *c, const double *share, guint m)
 				const gboolean forward = f < m && f < b + ahead;
 				const guint k = forward ? f++ : b++;
 				const gint64 takes =
-					(gint64)round(share[k] * (forward ? 1e6 : 2e6));
+					(gint64)round(share[k] * (forward ? 1e6 : 2e6) *
+						      (r + 1 == c->ranks ? c->last : 1));
 				gint64 ready = forward ? (r > 0 ? end[0][r - 1][k] : 0)
 					       : r + 1 < c->ranks ? end[1][r + 1][k]
 								  : end[0][r][k];
