@@ -390,8 +390,6 @@ gboolean pipesim_family_path(
 	if (!is_free(family) || !is_plain(costs))
 		return FALSE;
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	if (times->tail == NULL || times->reduce != NULL)
-		return FALSE;
 	g_autofree gint64 *end = g_new(gint64, program->n_ops);
 	g_autofree guint32 *from = g_new(guint32, program->n_ops);
 	Walk walk = (Walk){program, times, end, from};

@@ -545,6 +545,8 @@ START_TEST(waits_for_no_less)
 					layout, &rates),
 				4, costs, NULL));
 			costs->p2p = (gint64)g_rand_int_range(random, 0, 3000000);
+			costs->sharding.unshard = round % 2 * 300000;
+			costs->sharding.reduce = round % 2 * 500000;
 			pipesim_family_run(free_one, &one, 1, &fast);
 			pipesim_family_run(waiting, &one, 1, &slow);
 			if (fast.makespan == 0 || slow.makespan == 0)
