@@ -249,6 +249,18 @@ fi
 # Sweeps ----------------------------------------------------------------------------------------------
 draw lines sweep --pp 4:16:*2 -m 32 --times P2P=0:0.2:0.1 --lines lines.svg
 holds lines.gp "using 1:4 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V'
+# Shards have their own points alone, all together those of the whole.
+draw all sweep --pp 4:16:*2 -m 32 -s 1f1b,zb-h1 --lines all.svg
+holds all.dat '^8 17\.948[0-9]* 6\.796[0-9]*$' 'bubbles of 1F1B, 7 of 39, and ZB-H1, 7 of 103'
+for part in 0 1; do
+	draw part$part sweep --pp 4:16:*2 -m 32 -s 1f1b,zb-h1 --shard $part/2 --lines part$part.svg
+done
+if grep -h '[0-9]$' part0.dat part1.dat | sort -n | cmp -s - "$(grep . all.dat >whole; echo whole)" &&
+	[ "$(cat part0.dat part1.dat | grep -c NaN)" -eq 3 ]; then
+	pass
+else
+	fail "shards draw other points: $(cat part0.dat part1.dat)"
+fi
 draw alone sweep --pp 4:16:*2 -m 32 -s zb-h1,1f1b-v --lines alone.svg
 holds alone.gp "using 1:3 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V looks the same in every picture'
 # Four plots of each: three panels and the legend.
@@ -267,7 +279,9 @@ holds alone.gp '^set xrange \[4 / 1.15:16 \* 1.15\]$' 'a frame off the data'
 draw heat sweep --pp 4,8 -m 16,32 -s 1f1b,zb-h1 --times FB=2.5/3 --heat-map heat.svg --metric makespan
 holds heat.gp 'set title .zb-h1, pipeline ranks 8.$' 'a panel for each of a third number'
 holds heat.gp '(cell($3)):(ink($3)) with labels' 'values in cells'
-holds heat.dat '^57 57$' 'the makespan of 1F1B, 4 ranks and 16 micro-batches'
+if [ "$(grep . heat.dat | tr '\n' ' ')" = '57 57 105 105 69 69 117 117 51 51 99 99 55 55 103 103 ' ]; then pass; else
+	fail 'makespans of 1F1B and ZB-H1, 4 and 8 ranks and 16 and 32 micro-batches'
+fi
 draw fine sweep --pp 4,8 -m 16:64 -s 1f1b --heat-map fine.svg
 lacks fine.gp 'with labels' 'values where cells are small'
 holds fine.dat '^15\.78947[0-9]* 15 14\.2857[0-9]* ' 'bubbles of 3 of 19, 20 and 21, in percent'

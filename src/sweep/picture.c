@@ -124,10 +124,10 @@ static char *axis_words(const Drawing *drawing, guint number)
 static const PipesimSweepResult *results_of(const Drawing *drawing, guint64 point)
 {
 	const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, 0);
-	/* All blocks but the last are as long as the first. */
+	/* All blocks but the last are as long as the first; before it the number wraps around. */
 	const guint64 number = (point - block->first) / block->n_points;
 
-	if (point < block->first || number >= drawing->blocks->len)
+	if (number >= drawing->blocks->len)
 		return NULL;
 	block = g_ptr_array_index(drawing->blocks, number);
 	return point < block->first + block->n_points
