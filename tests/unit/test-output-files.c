@@ -230,6 +230,64 @@ START_TEST(gnuplot_draws)
 }
 END_TEST
 
+static guint64 take_varint(const guint8 **at)
+{
+	guint64 value = 0;
+	guint shift = 0;
+
+	do
+		value |= (guint64)(**at & 0x7f) << shift;
+	while (shift += 7, *(*at)++ & 0x80);
+	return value;
+}
+
+/* Each node has a number of its own and waits for nodes before it in the file, all but the first for one at least that is an op
+ * or what it receives. */
+START_TEST(nodes_wait_for_those_before)
+{
+	const PipesimScenario scenario = {
+		.ranks = 2, .microbatches = 2, .keep = PIPESIM_KEEP_OPS};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	g_autofree char *path = in_folder("x" PIPESIM_CHAKRA);
+	static const char *const names[] = {"x.0.et", "x.1.et"};
+
+	g_ptr_array_add(comparison->runs,
+		pipesim_run_schedule(pipesim_schedule_find("zb-v", NULL), &scenario, costs));
+	ck_assert(pipesim_chakra_write(comparison, path, NULL));
+	for (guint rank = 0; rank < 2; rank++) {
+		g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+		g_autofree char *name = in_folder(names[rank]), *text = NULL;
+		const guint8 *at;
+		gsize length;
+		guint waits = 0;
+
+		ck_assert(g_file_get_contents(name, &text, &length, NULL));
+		at = (const guint8 *)text + 8; /* the version */
+		while (at < (const guint8 *)text + length) {
+			const guint64 n = take_varint(&at);
+			const guint8 *end = at + n;
+
+			while (at < end) {
+				const guint64 key = take_varint(&at), value = take_varint(&at);
+
+				if (key == 1 << 3)
+					ck_assert(g_hash_table_add(
+						seen, GSIZE_TO_POINTER(value)));
+				else if (key == 5 << 3)
+					ck_assert(g_hash_table_contains(
+						seen, GSIZE_TO_POINTER(value)));
+				waits += key == 5 << 3;
+				at += key % 8 == 2 ? value : 0;
+			}
+		}
+		/* 12 ops of each rank, and four messages there and back */
+		ck_assert_uint_gt(g_hash_table_size(seen), 12);
+		ck_assert_uint_ge(waits, g_hash_table_size(seen) - 5);
+	}
+}
+END_TEST
+
 Suite *output_files_suite(void)
 {
 	Suite *suite = suite_create("output-files");
@@ -245,6 +303,7 @@ Suite *output_files_suite(void)
 	tcase_add_test(files, no_such_folder);
 	tcase_add_checked_fixture(pictures, make_folder, remove_folder);
 	tcase_add_test(pictures, picture_formats);
+	tcase_add_test(pictures, nodes_wait_for_those_before);
 	tcase_add_loop_test(pictures, gnuplot_fails, 0, 3);
 	tcase_add_loop_test(pictures, gnuplot_draws, 0, 8);
 	tcase_set_timeout(pictures, 60);
