@@ -712,6 +712,7 @@ static void assert_leap(const PipesimSchedule *schedule, const PipesimOrder *ord
 static void assert_parts(const PipesimOrder *order, const PipesimProgram *program)
 {
 	g_autoptr(PipesimOrder) loops = pipesim_order_split_pairs(order);
+	g_autoptr(PipesimOrder) listed = pipesim_order_of_program(program);
 	g_autoptr(PipesimProgram) a = pipesim_order_expand(loops, NULL);
 	g_autoptr(PipesimProgram) b = pipesim_program_split_pairs(program, NULL);
 
@@ -719,6 +720,7 @@ static void assert_parts(const PipesimOrder *order, const PipesimProgram *progra
 	ck_assert_uint_eq(a->n_ops, b->n_ops);
 	ck_assert_mem_eq(a->ops, b->ops, a->n_ops * sizeof *a->ops);
 	ck_assert_int_eq(pipesim_order_has_pairs(order), b->n_ops > program->n_ops);
+	ck_assert_int_eq(pipesim_order_has_pairs(listed), b->n_ops > program->n_ops);
 }
 
 /* Of each schedule, with as many micro-batches as its loops need to be long. */
