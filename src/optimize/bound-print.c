@@ -116,6 +116,13 @@ static void print_op(const Printer *p, const PipesimBoundStep *step)
 	} else if (step->rule == PIPESIM_BY_ANY) {
 		g_string_append(p->out, ", as fewer can come before:");
 		print_list(p, step, FALSE);
+	} else if (step->rule == PIPESIM_BY_TURN) {
+		g_string_append(p->out,
+			", as its message comes behind the forward before it and what that "
+			"sends, unless one sent later");
+		print_step(p, step->step);
+		g_string_append(p->out, " or another op comes first:");
+		print_list(p, step, FALSE);
 	} else if (step->rule == PIPESIM_BY_RANK) {
 		print_work(p, step,
 			step->back ? ", as its rank must still run "

@@ -130,11 +130,13 @@ static void want_ops(PipesimProof *proof, const Entry *entry)
 {
 	const PipesimClaim *claim = &entry->claim;
 	const gboolean work = claim->rule == PIPESIM_BY_WORK;
-	const gint64 time = claim->rule == PIPESIM_BY_ANY ? claim->time : claim->from;
 
 	for (guint i = 0; i < entry->n_ops; i++) {
 		PipesimBoundOps *ops =
 			&g_array_index(proof->ops, PipesimBoundOps, entry->first_ops + i);
+		const gint64 time = claim->rule == PIPESIM_BY_ANY    ? claim->time
+				    : claim->rule == PIPESIM_BY_TURN ? claim->time - ops->time
+								     : claim->from;
 		const guint all = ops->chunk == PIPESIM_ANY_CHUNK
 					  ? proof->x->count * proof->x->chunks
 					  : proof->x->count;
@@ -152,7 +154,7 @@ static void want_ops(PipesimProof *proof, const Entry *entry)
 	}
 }
 
-/* The entry that a message or a member follows from. */
+/* The entry that a message, a member or a turn follows from. */
 static guint32 want_one(PipesimProof *proof, const Entry *entry)
 {
 	const PipesimClaim *claim = &entry->claim;
@@ -161,6 +163,11 @@ static guint32 want_one(PipesimProof *proof, const Entry *entry)
 		return want(proof,
 			place_of(proof, entry->back, claim->from_rank, claim->from_kind,
 				claim->from_chunk, claim->n),
+			claim->time - claim->added);
+	if (claim->rule == PIPESIM_BY_TURN)
+		return want(proof,
+			place_of(proof, FALSE, claim->from_rank, claim->from_kind,
+				claim->from_chunk, claim->from_n),
 			claim->time - claim->added);
 	if (claim->rule == PIPESIM_BY_MEMBER)
 		return want(proof,

@@ -9,7 +9,7 @@ typedef struct {
 	guint rank, kind, chunk, n;      /* the op; n from 1 on */
 	gint64 time, from, until, saved; /* as in PipesimBoundStep */
 	/* Of a message: the op of the same n that it comes from, and what it and the message take. Of
-	 * a member: the n of its kind that it is. */
+	 * a member: the n of its kind that it is. Of a turn: the second forward of the rank above, and what is added. */
 	guint from_rank, from_kind, from_chunk, from_n;
 	gint64 added;
 } PipesimClaim;

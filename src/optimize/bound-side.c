@@ -142,6 +142,54 @@ static gboolean raise_by(PipesimSide *side, gint64 *at, gint64 time, PipesimClai
 	return TRUE;
 }
 
+/* Of queues: the forward @k of @lane, which comes from a rank above, and all that its rank runs before it. If these are
+ * the forwards of the lane that were sent before it, the rank has taken the last of them when the rank above takes what
+ * sends to @k, as it takes each in the same round. So the message to @k stands behind that forward, and behind what that
+ * sends. Else some other op has run, or one of these forwards has waited for one sent later: the i-th for the i + 1st that
+ * the rank above runs, or one behind it, and the rest since, which takes no less than if it was the first. */
+static gboolean raise_by_turn(
+	PipesimSide *side, guint lane, guint k, gint64 *at, PipesimClaim *claim)
+{
+	const PipesimInstance *x = side->needs.x;
+	const guint before = x->before[lane], after = x->after[lane], rank = claim->rank;
+	const gint64 each = x->least[F][lane], sent = x->least[F][before];
+	const gboolean sends = after != PIPESIM_NO_LANE && after / x->chunks != rank;
+	const gint64 turn = each + x->hop[lane] + (sends ? x->hop[after] : 0);
+	gint64 time = at[-1] + turn;
+
+	claim->rule = PIPESIM_BY_TURN;
+	claim->from_rank = before / x->chunks;
+	claim->from_chunk = before % x->chunks;
+	claim->from_kind = F;
+	claim->from_n = 2;
+	claim->added = sent + x->hop[lane] + k * each;
+	if (sent < each)
+		return FALSE;
+	time = MIN(time, pipesim_side_at(side, before, F)[1] + claim->added);
+	for (guint code = 0; code < side->needs.codes && time > *at; code++) {
+		const guint other = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint kind = code % x->kinds;
+
+		if (other != lane || kind != F)
+			time = MIN(time,
+				pipesim_side_at(side, other, kind)[0] + x->least[kind][other]);
+	}
+	for (guint code = 0; code < side->needs.codes && time > *at && side->proof != NULL;
+		code++) {
+		const guint other = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint kind = code % x->kinds;
+		const gboolean own = other == lane && kind == F;
+
+		pipesim_proof_ops(
+			side->proof, &(PipesimBoundOps){.kind = kind,
+					     .chunk = code / x->kinds,
+					     .first = own ? k : 1,
+					     .last = own ? k : 1,
+					     .time = own ? turn : x->least[kind][other]});
+	}
+	return raise_by(side, at, time, claim);
+}
+
 /* The three sets of ops that are looked at: those before an op, the same whichever their chunks, and those before
  * an op whichever its chunk. */
 enum {
@@ -177,6 +225,9 @@ static gboolean raise_op(PipesimSide *side, guint lane, guint kind, guint k)
 		raised |= raise_by(side, at,
 			pipesim_side_at(side, from_lane, from_kind)[k] + claim.added, &claim);
 	}
+	if (x->in_rounds && !side->needs.back && kind == F && k > 0 &&
+		x->before[lane] != PIPESIM_NO_LANE && x->before[lane] / x->chunks < rank)
+		raised |= raise_by_turn(side, lane, k, at, &claim);
 	raised |= raise_by_rank(side, before_of(side, BY_CODES, at_code),
 		&side->of_codes[rank * side->needs.codes], side->needs.codes, need, at, &claim);
 	if (x->chunks == 1)

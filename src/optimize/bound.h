@@ -2,7 +2,7 @@
  *
  * A proof is a list of steps. Each says of some op, or of the n-th op of a kind on a rank whichever
  * that is, that it cannot start before a time; or, of those that look backwards, that so much time
- * must follow its end. It follows from steps before it by one of four rules:
+ * must follow its end. It follows from steps before it by one of five rules:
  *
  *   message   what it waits for on another rank (or its own) starts no earlier, runs, and its
  *             message takes its time
@@ -13,6 +13,8 @@
  *             them as can be run in overlapped pairs, which take less
  *   any       the n-th op of a kind: fewer than n of the chunks' ops can start before
  *   member    an op of a chunk before which n - 1 of its kind must have run is the n-th or later
+ *   turn      by PyTorch's queues: while a rank runs forwards of one chunk alone, each stands behind the one before
+ *             it, whose message leaves first, and its own message then comes
  *
  * In a pair F takes all of its time, I begins with it and W ends with it: no op takes less than
  * PipesimInstance.least, and what they take together is less by PipesimInstance.saved.
@@ -36,6 +38,7 @@ typedef enum {
 	PIPESIM_BY_RANK,
 	PIPESIM_BY_ANY,
 	PIPESIM_BY_MEMBER,
+	PIPESIM_BY_TURN,
 	PIPESIM_BY_WORK,    /* the bound */
 	PIPESIM_BY_PASSING, /* the bound too, as those below */
 	PIPESIM_BY_ROOM,
@@ -57,7 +60,7 @@ typedef struct {
 	guint kind;  /* PIPESIM_CODE_F ... */
 	guint chunk; /* PIPESIM_ANY_CHUNK: of all chunks of the rank together */
 	guint first, last;
-	gint64 time; /* that they take at least, together, ns; of passing: what the step says */
+	gint64 time; /* that they take at least, together, with messages of a turn, ns; of passing: what the step says */
 	/* The step that says so much of the first of them; of the bound also the step that says what
 	 * follows the last of them; of passing that of backwards. */
 	guint32 step, after;
@@ -77,8 +80,8 @@ typedef struct {
 	gint64 until;
 	/* Of rank and work: what pairs save of them at most; of room: what pairs of all ranks must save then, ns. */
 	gint64 saved;
-	guint32 step;           /* of message and member: the step that it follows from */
-	guint first_ops, n_ops; /* of rank, any and both bounds: in PipesimBound.ops */
+	guint32 step;           /* of message, member and turn: the step that it follows from */
+	guint first_ops, n_ops; /* of rank, any, turn and both bounds: in PipesimBound.ops */
 } PipesimBoundStep;
 
 typedef struct {

@@ -548,11 +548,16 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 		instance.max_activations = shape.max_activations;
 	instance.times = times = pipesim_times_new(of->costs, &shape);
 	x = pipesim_instance_new(&instance, error);
-	if (x != NULL)
-		x->queued =
-			runtime->runs_files &&
-			pipesim_runtime_asked(runtime, &of->scenario->issuing).communicators ==
-				PIPESIM_COMMUNICATOR_RANK;
+	if (x != NULL) {
+		const PipesimScenario *asked = of->scenario;
+		const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &asked->issuing);
+
+		x->queued = runtime->runs_files &&
+			    issuing.communicators == PIPESIM_COMMUNICATOR_RANK;
+		/* Forwards that run once more would stand between others. */
+		x->in_rounds = pipesim_queue_takes(x, runtime, &issuing) &&
+			       asked->recompute == 0 && asked->offload == 0;
+	}
 	return count_spans(x, of->costs->post_validation);
 }
 

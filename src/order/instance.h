@@ -117,7 +117,9 @@ typedef struct {
 	/* [rank]: what counts behind its last op where steps follow each other without a barrier, ns: how much
 	 * earlier it starts than the last rank to do so; NULL: nothing. */
 	gint64 *behind;
-	gboolean queued;     /* all messages of a rank go one after the other */
+	gboolean queued; /* all messages of a rank go one after the other */
+	/* And as ranks take ops in rounds (runtime/rounds.h), which are all that their lists hold. */
+	gboolean in_rounds;
 	PipesimArena *arena; /* of all of the above */
 } PipesimInstance;
 

@@ -118,6 +118,64 @@ START_TEST(busy_ranks_end_in_time)
 }
 END_TEST
 
+/* Proven or not, and whatever the length, it is the same. */
+START_TEST(bounds_need_no_proof)
+{
+	const PipesimScenario scenario = {.ranks = 6, .microbatches = 200};
+	PipesimCosts *costs = grid_costs(100, 160, 85, 345, 7);
+	PipesimShape shape;
+	PipesimInstanceOf of = {.shape = &shape, .costs = costs, .max_activations = {7, 2}};
+	PipesimTimes *times;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL, proven = NULL;
+
+	ck_assert(pipesim_shape_init(&shape, &scenario, 2, PIPESIM_V, NULL));
+	of.times = times = pipesim_times_new(costs, &shape);
+	x = pipesim_instance_new(&of, NULL);
+	bound = pipesim_bound_new(x, FALSE, NULL, NULL);
+	proven = pipesim_bound_new(x, TRUE, NULL, NULL);
+	ck_assert_int_eq(bound->time, proven->time);
+	pipesim_times_free(times);
+	pipesim_costs_free(costs);
+}
+END_TEST
+
+/* Where known schedules leave 1.3 to 5 % to a bound that does not know of passing: what was found is optimal. Where
+ * pairs keep others waiting, 16 % of what is open is closed; all of it where they do so by passing each other. */
+START_TEST(passing_and_rooms_close_gaps)
+{
+	static const struct {
+		guint ranks, m, limit;
+		gint64 f, i, w, pair, time;
+	} cases[] = {
+		{4, 8, 2, 100, 100, 100, 300, 4100},
+		{8, 32, 4, 100, 100, 100, 300, 15100},
+		{8, 32, 4, 100, 160, 85, 345, 19405},
+		{3, 42, 3, 100, 76, 103, 223, 11292},
+		{5, 14, 4, 100, 61, 78, 202, 3932},
+	};
+	PipesimShape shape;
+	PipesimScenario scenario = {.ranks = cases[_i].ranks, .microbatches = cases[_i].m};
+	PipesimCosts *costs =
+		grid_costs(cases[_i].f, cases[_i].i, cases[_i].w, cases[_i].pair, 0);
+	PipesimInstanceOf of = {.shape = &shape,
+		.costs = costs,
+		.pairs = TRUE,
+		.max_activations = {cases[_i].limit, 1}};
+	PipesimTimes *times;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL;
+
+	ck_assert(pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL));
+	of.times = times = pipesim_times_new(costs, &shape);
+	x = pipesim_instance_new(&of, NULL);
+	bound = pipesim_bound_new(x, FALSE, NULL, NULL);
+	ck_assert_int_eq(bound->time, cases[_i].time);
+	pipesim_times_free(times);
+	pipesim_costs_free(costs);
+}
+END_TEST
+
 Suite *optimize_passing_suite(void)
 {
 	Suite *suite = suite_create("optimize-passing");
@@ -126,6 +184,8 @@ Suite *optimize_passing_suite(void)
 	tcase_add_test(bounds, parts_that_stay_are_waited_for);
 	tcase_add_loop_test(bounds, parts_that_stay_are_below_all_orders, 0, 4);
 	tcase_add_loop_test(bounds, busy_ranks_end_in_time, 0, 50);
+	tcase_add_loop_test(bounds, passing_and_rooms_close_gaps, 0, 5);
+	tcase_add_test(bounds, bounds_need_no_proof);
 	suite_add_tcase(suite, bounds);
 	return suite;
 }
