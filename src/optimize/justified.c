@@ -1,6 +1,5 @@
 /* Where orders are justified in a search: those that walks go on from. */
 #include "optimize/state.h"
-#include "order/build.h"
 
 /* The part of the effort, in this many turns, and the ops put for a move of it: together they take about as long as all
  * moves of walks, and where the clock decides that part of the time. */

@@ -2,7 +2,6 @@
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "optimize/within.h"
-#include "order/build.h"
 
 /* Walks at a time: long ones find more than many. For so many moves there is one, from LEAST_WALKS to
  * MOST_WALKS, whatever the number of threads; where time alone counts one a thread. Of long orders one, as it

@@ -230,3 +230,8 @@ PipesimOrder *pipesim_instance_order(
  * @codes: room for ranks * per_rank */
 gboolean pipesim_instance_codes(
 	const PipesimInstance *instance, const PipesimProgram *program, guint8 *codes);
+
+/** pipesim_build: somewhere to begin where no order made by hand fits: one micro-batch after the other, on each rank its
+ * forwards as its stages lie, then what comes back. Any instance has room for that.
+ * @codes: (out): per_rank of each rank */
+void pipesim_build(const PipesimInstance *instance, guint8 *codes);

@@ -4,7 +4,6 @@
 #include "optimize/search.h"
 #include "optimize/walk.h"
 #include "optimize/within.h"
-#include "order/build.h"
 #include "suites.h"
 #include <string.h>
 

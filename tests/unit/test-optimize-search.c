@@ -5,7 +5,6 @@
 #include "optimize/stretch.h"
 #include "optimize/walk.h"
 #include "optimize/within.h"
-#include "order/build.h"
 #include "suites.h"
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "grid.h"
 #include "optimize/search.h"
 #include "optimize/walk.h"
-#include "order/build.h"
 #include "order/justify.h"
 #include "suites.h"
 
