@@ -205,49 +205,37 @@ void pipesim_interleaved_slices(const PipesimShape *shape, guint index, PipesimE
 	emit(&rank);
 }
 
-void pipesim_interleaved_split(
-	const PipesimShape *shape, guint group, guint index, PipesimEmitter *out)
+/* In groups of @group, @ahead forwards ahead of the last rank; the rest as @how says. */
+static void interleave(const PipesimShape *shape, guint group, guint ahead, Rank how)
 {
 	PipesimShape grouped = *shape;
 
 	grouped.group = group;
 	const Groups groups = groups_of(&grouped);
-	const Rank rank = {
-		.groups = &groups,
-		.warmup = warmup_of(&groups, shape->ranks - 1 - index),
-		.split = TRUE,
-		.out = out,
-	};
+	how.groups = &groups;
+	how.warmup = warmup_of(&groups, ahead);
+	emit(&how);
+}
 
-	emit(&rank);
+void pipesim_interleaved_split(
+	const PipesimShape *shape, guint group, guint index, PipesimEmitter *out)
+{
+	interleave(shape, group, shape->ranks - 1 - index, (Rank){.split = TRUE, .out = out});
 }
 
 static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
 {
-	const Groups groups = groups_of(shape);
-	const Rank rank = {
-		.groups = &groups,
-		.warmup = warmup_of(&groups, ahead_of(shape, index)),
-		.pairs = shape->pairs,
-		.out = out,
-	};
-
-	emit(&rank);
+	interleave(shape, shape->group, ahead_of(shape, index),
+		(Rank){.pairs = shape->pairs, .out = out});
 }
 
 static void generate_zb(const PipesimShape *shape, guint index, PipesimEmitter *out)
 {
-	const Groups groups = groups_of(shape);
-	const Rank rank = {
-		.groups = &groups,
-		.warmup = warmup_of(&groups, shape->ranks - 1 - index),
-		.delay = MIN((guint64)index, groups.n_ops),
-		.split = TRUE,
-		.out = out,
-	};
+	const guint delay = (guint)MIN(index, (guint64)shape->microbatches * shape->chunks);
 
-	emit(&rank);
-	pipesim_repeat (out, (guint)rank.delay)
+	interleave(shape, shape->group, shape->ranks - 1 - index,
+		(Rank){.delay = delay, .split = TRUE, .out = out});
+	pipesim_repeat (out, delay)
 		pipesim_weight(out);
 }
 
