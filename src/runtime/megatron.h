@@ -34,11 +34,9 @@ typedef struct {
 
 /* What may be sent and received after an op; of a send the number of the op that it comes from, of a receive that of the
  * one that needs it. */
-typedef union {
-	struct {
-		guint32 send_next, recv_prev, send_prev, recv_next;
-	};
-	guint32 ops[4]; /* as PipesimActionKind has them */
+typedef struct {
+	guint32 ops
+		[4]; /* send to the next rank, receive from the last; send to that, receive from the next */
 } PipesimExchange;
 
 /* Where a rank is told. */
