@@ -1,6 +1,7 @@
 /* A queue of one event a rank; messages are placed on their links when they are ready. */
 #include "engine/dynamic.h"
 #include "base/tournament.h"
+#include "engine/durations.h"
 #include "engine/edges.h"
 #include "engine/slowdown.h"
 
@@ -42,23 +43,6 @@ typedef struct {
 	gint64 now;
 	gboolean overflow, no_memory;
 } Engine;
-
-/* The destination seen last of a chunk and direction: most messages go where the one before
- * went. */
-typedef struct {
-	guint32 begin, end; /* ops of that rank */
-	guint32 way;
-} Seen;
-
-/* One rank on its way into the engine. */
-typedef struct {
-	Engine *engine;
-	const PipesimTimes *times;
-	guint rank;
-	Seen *seen;     /* [chunk * 2 + is_gradient] */
-	guint32 chunks; /* of the last pair */
-	gint64 pair;    /* and its duration; -1: none yet */
-} Loader;
 
 static inline Work *work_of(const Engine *engine, guint32 rank, guint32 op)
 {
@@ -194,96 +178,73 @@ static void run_events(Engine *engine)
 
 /* Before -------------------------------------------------------------------------------- */
 
-static guint32 find_way(const Loader *loader, Seen *seen, guint32 op)
+static guint32 find_way(const Engine *engine, guint rank, guint32 op)
 {
-	const PipesimProgram *program = loader->engine->program;
+	const guint to = pipesim_program_rank_near(engine->program, op, rank);
 
-	if (op - seen->begin < seen->end - seen->begin)
-		return seen->way;
-	guint to = pipesim_program_rank(program, op);
-	seen->begin = program->rank_begin[to];
-	seen->end = program->rank_begin[to + 1];
-	seen->way = to == loader->rank
-			    ? SAME_RANK
-			    : pipesim_traffic_way(loader->engine->traffic, loader->rank, to);
-	return seen->way;
+	return to == rank ? SAME_RANK : pipesim_traffic_way(engine->traffic, rank, to);
 }
 
-static void load_op(Loader *loader, guint32 index)
+static void load_op(
+	Engine *engine, const PipesimDurations *durations, guint rank, guint32 index)
 {
-	Engine *engine = loader->engine;
 	const PipesimProgram *program = engine->program;
 	const PipesimOp *op = &program->ops[index];
-	const gboolean pair = op->kind == PIPESIM_FB;
-	const guint32 chunks = (guint32)op->chunk << 8 | op->b_chunk;
 	const gsize m = program->shape.microbatches, all = program->shape.stages * m;
 	Output output[2] = {{PIPESIM_NO_OP, 0}, {PIPESIM_NO_OP, 0}};
-	gint64 duration = loader->pair;
+	gint64 duration;
 	guint n = 0, waiting = 0;
 	gsize slot;
 
 	if (pipesim_op_has_forward(op)) {
-		slot = pipesim_op_forward_slot(program, loader->rank, op);
+		slot = pipesim_op_forward_slot(program, rank, op);
 		waiting += slot >= m;
 		if (slot + m < all) {
 			const guint32 to = program->forward[slot + m];
 
-			output[n++] = (Output){
-				to, find_way(loader, &loader->seen[2 * op->chunk], to)};
+			output[n++] = (Output){to, find_way(engine, rank, to)};
 		}
 	}
 	if (pipesim_op_has_backward(op)) {
-		slot = pipesim_op_backward_slot(program, loader->rank, op);
+		slot = pipesim_op_backward_slot(program, rank, op);
 		waiting += slot + m < all;
 		if (slot >= m) {
 			const guint32 to = program->backward[slot - m];
-			const guint chunk = pair ? op->b_chunk : op->chunk;
 			Output *out = &output[n++];
 
-			*out = (Output){to, find_way(loader, &loader->seen[2 * chunk + 1], to)};
+			*out = (Output){to, find_way(engine, rank, to)};
 			/* A gradient is the second input of a pair that takes an activation
 			 * too. */
 			if (program->ops[to].kind == PIPESIM_FB && out->way != SAME_RANK &&
-				pipesim_op_stage(program, rank_of(engine, loader->rank, out),
+				pipesim_op_stage(program, rank_of(engine, rank, out),
 					&program->ops[to]) > 0)
 				out->way |= OF_INPUT;
 		}
 	}
-	/* Pairs take a division: those of a rank are mostly of the same two stages. */
-	if (loader->times->drawn != NULL)
-		duration = loader->times->drawn[index];
-	else if (!pair || duration < 0 || loader->chunks != chunks ||
-		 loader->times->each != NULL)
-		duration = pipesim_op_duration(program, loader->times, loader->rank, op);
-	if (pair) {
-		loader->pair = duration;
-		loader->chunks = chunks;
-	}
-	duration = pipesim_edges_add(&engine->edges, loader->rank, index, PIPESIM_FB, duration);
-	*work_of(engine, loader->rank, index) =
+	duration = durations->single != NULL
+			   ? pipesim_durations_get(durations, rank, op)
+			   : pipesim_op_duration(program, engine->times, rank, op);
+	duration = pipesim_edges_add(&engine->edges, rank, index, PIPESIM_FB, duration);
+	*work_of(engine, rank, index) =
 		(Work){.duration = duration, .output = output[0], .waiting = waiting};
 	if (engine->second != NULL)
 		engine->second[index] = output[1];
 }
 
-static gboolean load(Engine *engine, const PipesimTimes *times)
+static gboolean load(Engine *engine)
 {
 	const PipesimProgram *program = engine->program;
-	const gsize n_seen = 2 * (gsize)program->shape.chunks;
-	g_autofree Seen *seen = g_try_new(Seen, n_seen);
-	Loader loader = {.engine = engine, .times = times, .seen = seen};
+	PipesimDurations durations = {.single = NULL};
+	const gboolean ok = engine->times->drawn != NULL || engine->times->each != NULL ||
+			    pipesim_durations_init(&durations, program, engine->times, NULL);
 
-	if (seen == NULL)
-		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		loader.rank = rank;
-		loader.pair = -1;
-		memset(seen, 0, n_seen * sizeof *seen);
+	for (guint rank = 0; ok && rank < program->shape.ranks; rank++) {
 		engine->next[rank] = program->rank_begin[rank];
 		pipesim_each_of (i, program->rank_begin, rank)
-			load_op(&loader, i);
+			load_op(engine, &durations, rank, i);
 	}
-	return TRUE;
+	pipesim_durations_clear(&durations);
+	return ok;
 }
 
 /* -1 everywhere: no message yet. */
@@ -338,7 +299,7 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	timeline->traffic = engine.traffic = pipesim_traffic_new(network, flags);
 	pipesim_edges_init(&engine.edges, program, times, arena);
 	engine.no_memory = !pipesim_arena_check(arena, NULL, "-") ||
-			   !allocate(&engine, times, flags, states) || !load(&engine, times);
+			   !allocate(&engine, times, flags, states) || !load(&engine);
 	if (!engine.no_memory)
 		run_events(&engine);
 	if ((flags & PIPESIM_KEEP_MOVES) && !engine.no_memory && !engine.overflow &&
@@ -361,8 +322,6 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	timeline->events += engine.traffic->messages;
 	pipesim_pace_free(engine.pace, &engine.paces, program->shape.ranks, engine.now, states);
 	pipesim_tournament_clear(&engine.queue);
-	g_free(engine.work);
-	g_free(engine.second);
-	g_free(engine.next);
+	pipesim_free_all(engine.work, engine.second, engine.next);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }
