@@ -198,180 +198,88 @@ PipesimOrder *pipesim_order_plan(
 
 /* Trimming. ------------------------------------------------------------------------------------ */
 
-/* One rank of a padded order, of which most verbs may name micro-batches that do not exist.
- * Rounds of a loop without any that does are leapt over, and those of which all verbs do stay a
- * loop: the work grows with neither. */
+/* One rank of a padded order, of which verbs may name micro-batches that do not exist. */
 typedef struct {
 	PipesimEmitter *out;
 	const PipesimOrder *padded;
-	guint32 wide, narrow;        /* micro-batches of a chunk, before and after */
+	guint32 narrow;              /* micro-batches of a chunk that there are */
 	guint32 *forward, *backward; /* of each chunk, passed so far */
-	guint32 n_inputs, n_weights; /* passed so far */
-	guint32 *
-		in_round; /* forwards of each chunk in a round of the loop, backwards of each, and weights */
-	GArray *pending; /* guint32: which I of the rank are left, and from @head on have no W */
-	guint head;
+	GByteArray *inputs;          /* by I passed so far: whether it is left */
+	guint n_weights;             /* passed so far */
 } Trimmer;
 
-/* Whether the micro-batch is left that a verb with @number takes, after @passed ones of its chunk. */
-static gboolean is_left(const Trimmer *x, guint32 number, guint32 passed)
+/* What may be left of a pair. */
+enum {
+	FIRST = 1,
+	SECOND = 2,
+};
+
+/* What is left of @verb, which is passed. */
+static guint8 pass(Trimmer *x, const PipesimOp *verb)
 {
-	return (number == PIPESIM_LAST ? x->wide - 1 - passed : passed) < x->narrow;
+	guint8 left = 0;
+
+	if (verb->kind == PIPESIM_W)
+		return x->inputs->data[x->n_weights++];
+	if (pipesim_op_has_forward(verb) && x->forward[verb->chunk]++ < x->narrow)
+		left |= FIRST;
+	if (pipesim_op_has_backward(verb) &&
+		x->backward[pipesim_op_backward_chunk(verb)]++ < x->narrow)
+		left |= verb->kind == PIPESIM_FB ? SECOND : FIRST;
+	if (verb->kind == PIPESIM_I)
+		g_byte_array_append(x->inputs, &left, 1);
+	return left;
 }
 
-/* At least so many uses of its chunk come before one that is left. */
-static guint32 uses_before(const Trimmer *x, guint32 number, guint32 passed)
+/* What is @left of the @n @verbs. */
+static void put_left(Trimmer *x, const PipesimOp *verbs, guint32 n, const guint8 *left)
 {
-	if (number == PIPESIM_LAST)
-		return x->wide - passed > x->narrow ? x->wide - passed - x->narrow : 0;
-	return passed < x->narrow ? 0 : G_MAXUINT32;
-}
+	for (guint32 v = 0; v < n; v++) {
+		PipesimOp op = verbs[v];
 
-/* So many uses of its chunk at least are left from here on. */
-static guint32 uses_left(const Trimmer *x, guint32 number, guint32 passed)
-{
-	if (!is_left(x, number, passed))
-		return 0;
-	return number == PIPESIM_LAST ? G_MAXUINT32 : x->narrow - passed;
-}
-
-typedef guint32 (*Uses)(const Trimmer *x, guint32 number, guint32 passed);
-
-/* So many rounds go by before @uses of the forwards of a chunk, or of its backwards, are over. */
-static guint32 rounds_of(
-	const Trimmer *x, Uses uses, gboolean backward, guint chunk, guint32 number)
-{
-	const guint at = chunk + (backward ? x->padded->shape.chunks : 0);
-	const guint32 n = uses(x, number, (backward ? x->backward : x->forward)[chunk]);
-
-	return n < G_MAXUINT32 ? n / x->in_round[at] : n;
-}
-
-/* The same of all that @verb takes. */
-static guint32 rounds_of_verb(const Trimmer *x, const PipesimOp *verb, Uses uses)
-{
-	const guint32 number = verb->microbatch, waiting = x->pending->len - x->head;
-	const guint32 *weights = &x->in_round[2 * x->padded->shape.chunks];
-
-	switch ((PipesimKind)verb->kind) {
-	case PIPESIM_FB:
-		return MIN(rounds_of(x, uses, FALSE, verb->chunk, number),
-			rounds_of(x, uses, TRUE, verb->b_chunk, verb->b_microbatch));
-	case PIPESIM_F:
-		return rounds_of(x, uses, FALSE, verb->chunk, number);
-	case PIPESIM_I:
-	case PIPESIM_B:
-		return rounds_of(x, uses, TRUE, verb->chunk, number);
-	case PIPESIM_W:
-		if (uses == uses_left)
-			return waiting == x->n_inputs - x->n_weights ? G_MAXUINT32 : 0;
-		return waiting > 0
-			       ? (g_array_index(x->pending, guint32, x->head) - x->n_weights) /
-					 *weights
-			       : G_MAXUINT32;
-	case PIPESIM_N_KINDS:
-		break;
-	}
-	g_assert_not_reached();
-}
-
-/* The same of all of @loop. */
-static guint32 rounds_of_all(const Trimmer *x, const PipesimLoop *loop, Uses uses)
-{
-	guint32 rounds = loop->count;
-
-	for (guint32 v = 0; v < loop->n; v++)
-		rounds = MIN(
-			rounds, rounds_of_verb(x, &x->padded->verbs[loop->first + v], uses));
-	return rounds;
-}
-
-static void pass(Trimmer *x, const PipesimOp *verb, guint32 rounds)
-{
-	if (verb->kind == PIPESIM_F || verb->kind == PIPESIM_FB)
-		x->forward[verb->chunk] += rounds;
-	if (pipesim_op_has_backward(verb))
-		x->backward[verb->kind == PIPESIM_FB ? verb->b_chunk : verb->chunk] += rounds;
-	x->n_inputs += verb->kind == PIPESIM_I ? rounds : 0;
-	x->n_weights += verb->kind == PIPESIM_W ? rounds : 0;
-}
-
-static void trim_verb(Trimmer *x, const PipesimOp *verb)
-{
-	PipesimOp op = *verb;
-	gboolean first, second = FALSE;
-
-	if (op.kind == PIPESIM_W) {
-		first = x->head < x->pending->len &&
-			g_array_index(x->pending, guint32, x->head) == x->n_weights;
-		x->head += first;
-	} else {
-		first = is_left(x, op.microbatch,
-			pipesim_op_has_backward(verb) && op.kind != PIPESIM_FB
-				? x->backward[op.chunk]
-				: x->forward[op.chunk]);
-		second = op.kind == PIPESIM_FB &&
-			 is_left(x, op.b_microbatch, x->backward[op.b_chunk]);
-	}
-	if (first && op.kind == PIPESIM_I)
-		g_array_append_val(x->pending, x->n_inputs);
-	pass(x, verb, 1);
-	if (op.kind == PIPESIM_FB && first != second) {
 		/* Half a pair is that op alone. */
-		op = first ? (PipesimOp){.microbatch = op.microbatch,
-				     .kind = PIPESIM_F,
-				     .chunk = op.chunk}
-			   : (PipesimOp){.microbatch = op.b_microbatch,
-				     .kind = PIPESIM_B,
-				     .chunk = op.b_chunk};
+		if (op.kind == PIPESIM_FB && left[v] == FIRST)
+			op = (PipesimOp){.microbatch = op.microbatch,
+				.kind = PIPESIM_F,
+				.chunk = op.chunk};
+		else if (op.kind == PIPESIM_FB && left[v] == SECOND)
+			op = (PipesimOp){.microbatch = op.b_microbatch,
+				.kind = PIPESIM_B,
+				.chunk = op.b_chunk};
+		x->out->phase = verbs[v].phase;
+		if (left[v] > 0)
+			append(x->out, op);
 	}
-	x->out->phase = verb->phase;
-	if (first || second)
-		append(x->out, op);
 }
 
-/* @rounds of which all is left, and of what comes before them too what has no W yet. */
-static void keep_rounds(Trimmer *x, const PipesimOp *verbs, guint32 n, guint32 rounds)
-{
-	pipesim_repeat (x->out, rounds)
-		for (guint32 v = 0; v < n; v++) {
-			x->out->phase = verbs[v].phase;
-			append(x->out, verbs[v]);
-			pass(x, &verbs[v], rounds);
-		}
-	g_array_set_size(x->pending, 0);
-	x->head = 0;
-	for (guint32 i = x->n_weights; i < x->n_inputs; i++)
-		g_array_append_val(x->pending, i);
-}
-
+/* Rounds of which all is left stay a loop. */
 static void trim_loop(Trimmer *x, const PipesimLoop *loop)
 {
 	const PipesimOp *verbs = &x->padded->verbs[loop->first];
-	const guint chunks = x->padded->shape.chunks;
+	g_autofree guint8 *left = g_new(guint8, loop->n);
+	g_autofree guint8 *every = g_new(guint8, loop->n);
+	guint32 whole = 0; /* rounds before this one */
 
-	memset(x->in_round, 0, (2 * (gsize)chunks + 1) * sizeof *x->in_round);
-	for (guint32 v = 0; v < loop->n; v++) {
-		if (pipesim_op_has_forward(&verbs[v]))
-			x->in_round[verbs[v].chunk]++;
-		if (pipesim_op_has_backward(&verbs[v]))
-			x->in_round[chunks + pipesim_op_backward_chunk(&verbs[v])]++;
-		x->in_round[2 * chunks] += verbs[v].kind == PIPESIM_W;
-	}
-	for (guint32 left = loop->count, rounds; left > 0; left -= rounds) {
-		rounds = MIN(rounds_of_all(x, loop, uses_before), left);
-		for (guint32 v = 0; v < loop->n && rounds > 0; v++)
-			pass(x, &verbs[v], rounds);
-		if (rounds > 0)
-			continue;
-		rounds = MIN(rounds_of_all(x, loop, uses_left), left);
-		if (rounds > 1) {
-			keep_rounds(x, verbs, loop->n, rounds);
-			continue;
+	memset(every, FIRST | SECOND, loop->n);
+	for (guint32 round = 0; round <= loop->count; round++) {
+		gboolean all = round < loop->count;
+
+		for (guint32 v = 0; v < loop->n && round < loop->count; v++) {
+			left[v] = pass(x, &verbs[v]);
+			all &= left[v] ==
+			       (verbs[v].kind == PIPESIM_FB ? FIRST | SECOND : FIRST);
 		}
-		rounds = 1;
-		for (guint32 v = 0; v < loop->n; v++)
-			trim_verb(x, &verbs[v]);
+		whole += all;
+		if (all)
+			continue;
+		if (whole == 1)
+			put_left(x, verbs, loop->n, every);
+		else
+			pipesim_repeat (x->out, whole)
+				put_left(x, verbs, loop->n, every);
+		whole = 0;
+		if (round < loop->count)
+			put_left(x, verbs, loop->n, left);
 	}
 }
 
@@ -382,7 +290,6 @@ PipesimOrder *pipesim_order_trim(
 	Trimmer x = {
 		.out = &out,
 		.padded = padded,
-		.wide = pipesim_shape_per_chunk(&padded->shape),
 		.narrow = pipesim_shape_per_chunk(shape),
 	};
 
@@ -390,19 +297,18 @@ PipesimOrder *pipesim_order_trim(
 		return NULL;
 	g_ptr_array_unref(out.order->phases);
 	out.order->phases = g_ptr_array_ref(padded->phases);
-	x.forward = g_new(guint32, 4 * (gsize)shape->chunks + 1);
+	x.forward = g_new(guint32, 2 * (gsize)shape->chunks);
 	x.backward = x.forward + shape->chunks;
-	x.in_round = x.backward + shape->chunks;
-	x.pending = g_array_new(FALSE, FALSE, sizeof(guint32));
+	x.inputs = g_byte_array_new();
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
 		memset(x.forward, 0, 2 * (gsize)shape->chunks * sizeof *x.forward);
-		g_array_set_size(x.pending, 0);
-		x.n_inputs = x.n_weights = x.head = 0;
+		g_byte_array_set_size(x.inputs, 0);
+		x.n_weights = 0;
 		pipesim_emit_rank(&out, rank);
 		pipesim_each_of (l, padded->rank_begin, rank)
 			trim_loop(&x, &padded->loops[l]);
 	}
-	g_array_unref(x.pending);
+	g_byte_array_unref(x.inputs);
 	g_free(x.forward);
 	return finish(&out, TRUE, error);
 }

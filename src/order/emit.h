@@ -69,8 +69,8 @@ PipesimOrder *pipesim_order_plan(
 
 /** pipesim_order_trim: @padded, an order of more micro-batches of each chunk, without those
  * that @shape does not have: what is left stands in the same order, so that nothing can hang
- * that did not; of a pair one half may be left. The order is of counted verbs, its weights
- * pipesim_weight(), and what is left is too. Rounds of which all or nothing is left take no time.
+ * that did not; of a pair one half may be left. The order is of verbs that count up, its weights
+ * pipesim_weight(), and what is left is too. In time that grows with the ops of @padded.
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice. */
 PipesimOrder *pipesim_order_trim(
 	const PipesimOrder *padded, const PipesimShape *shape, GError **error);

@@ -103,6 +103,8 @@ typedef struct {
 	PipesimEmitter *out;
 	gboolean halves;
 	guint forward[2], backward[2]; /* by direction: halves that had theirs */
+	/* Of whole ones: forwards and backwards, by direction, that are still to come. */
+	guint left[2][2];
 } LongForwards;
 
 static void emit_half(LongForwards *unit, PipesimKind kind, guint direction, guint half)
@@ -114,6 +116,17 @@ static void emit_half(LongForwards *unit, PipesimKind kind, guint direction, gui
 					.kind = (guint8)kind,
 					.chunk = (guint8)direction,
 				});
+}
+
+static void emit_whole(LongForwards *unit, gboolean backward, guint direction)
+{
+	if (unit->left[backward][direction] == 0)
+		return;
+	unit->left[backward][direction]--;
+	if (backward)
+		pipesim_backward(unit->out, direction);
+	else
+		pipesim_forward(unit->out, direction);
 }
 
 /* The forward of two halves is that of a whole micro-batch: no stage begins with it before the
@@ -129,8 +142,8 @@ static void forward_two(LongForwards *unit, guint direction)
 		emit_half(unit, PIPESIM_F, direction, unit->forward[direction] + 1 - swap);
 		unit->forward[direction] += 2;
 	} else {
-		pipesim_forward(unit->out, direction);
-		pipesim_forward(unit->out, direction);
+		emit_whole(unit, FALSE, direction);
+		emit_whole(unit, FALSE, direction);
 	}
 }
 
@@ -139,7 +152,7 @@ static void backward_one(LongForwards *unit, guint direction)
 	if (unit->halves)
 		emit_half(unit, PIPESIM_B, direction, unit->backward[direction]++);
 	else
-		pipesim_backward(unit->out, direction);
+		emit_whole(unit, TRUE, direction);
 }
 
 static void emit_long_unit(LongForwards *unit, gboolean first)
@@ -167,15 +180,29 @@ static void emit_long_unit(LongForwards *unit, gboolean first)
 	}
 }
 
+/* Full units, and one of the rest without those micro-batches that there are not. */
 static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
 	const Seat seat = seat_of(shape, rank);
+	const guint units = shape->microbatches / (2 * shape->ranks);
+	const guint rest = shape->microbatches % (2 * shape->ranks) / 2;
 	LongForwards unit = {.seat = &seat, .out = out};
 
-	emit_long_unit(&unit, TRUE);
-	pipesim_repeat (out, shape->microbatches / (2 * shape->ranks) - 1)
-		emit_long_unit(&unit, FALSE);
-	emit_pending(&seat, seat.ahead, out);
+	memset(unit.left, 0xff, sizeof unit.left);
+	if (units > 0)
+		emit_long_unit(&unit, TRUE);
+	if (units > 1)
+		pipesim_repeat (out, units - 1)
+			emit_long_unit(&unit, FALSE);
+	for (guint direction = 0; direction < 2; direction++)
+		unit.left[FALSE][direction] = unit.left[TRUE][direction] = rest;
+	if (units > 0)
+		unit.left[TRUE][seat.own] += seat.ahead;
+	if (rest > 0)
+		emit_long_unit(&unit, units == 0);
+	pipesim_phase(out, "cool-down");
+	for (guint i = 0; i < seat.ahead; i++)
+		backward_one(&unit, seat.own);
 }
 
 /* Of all ranks at once, as it names its micro-batches one by one: too many are to be refused
@@ -232,14 +259,6 @@ static gboolean check_halving(const PipesimShape *shape, GError **error)
 	return pipesim_check_even_ranks(shape, error) &&
 	       pipesim_check_microbatches(
 		       shape, shape->ranks, shape->ranks, "M a multiple of PP", error);
-}
-
-/* Whole units. */
-static guint padded_doubling(const PipesimShape *shape)
-{
-	const guint unit = 2 * shape->ranks;
-
-	return (shape->microbatches + unit - 1) / unit * unit;
 }
 
 PIPESIM_BUBBLE(
@@ -327,7 +346,6 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.takes = PIPESIM_TAKES_RECOMPUTE,
 	.check = pipesim_check_halves,
-	.padded = padded_doubling,
 	.extensions = {{holds_full_doubled_units,
 		"M is not a multiple of 2 PP: the last unit runs without the missing "
 		"micro-batches, which is pipesim's extension"}},
