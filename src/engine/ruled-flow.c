@@ -1,5 +1,5 @@
-#include "engine/ruled-flow.h"
 #include "engine/flow.h"
+#include "engine/ruled.h"
 #include "order/long-loops.h"
 #include "runtime/rounds.h"
 

@@ -1,4 +1,4 @@
-#include "engine/ruled-leap.h"
+#include "engine/ruled.h"
 #include "order/long-loops.h"
 #include "runtime/megatron.h"
 #include "runtime/rounds.h"

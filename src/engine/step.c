@@ -4,8 +4,7 @@
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "engine/mixed.h"
-#include "engine/ruled-flow.h"
-#include "engine/ruled-leap.h"
+#include "engine/ruled.h"
 #include "engine/slowdown.h"
 #include "engine/stream.h"
 
