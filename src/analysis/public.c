@@ -186,10 +186,8 @@ gboolean pipesim_whatif_run(const PipesimWhatif *whatif, const PipesimCosts *con
 	return pipesim_lanes_evaluate(whatif->lanes, costs, n, threads, outcomes, error);
 }
 
-void pipesim_whatif_free(PipesimWhatif *whatif)
+PIPESIM_FREES(PipesimWhatif, pipesim_whatif_free, whatif)
 {
-	if (whatif == NULL)
-		return;
 	pipesim_program_unref(whatif->program);
 	pipesim_lanes_free(whatif->lanes);
 	g_free(whatif);

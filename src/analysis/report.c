@@ -67,10 +67,8 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	return g_steal_pointer(&report);
 }
 
-void pipesim_report_free(PipesimReport *report)
+PIPESIM_FREES(PipesimReport, pipesim_report_free, report)
 {
-	if (report == NULL)
-		return;
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)
 		g_free(report->held.peak_name[rank]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)

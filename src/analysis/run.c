@@ -369,10 +369,8 @@ gboolean pipesim_run_check(const PipesimRun *run, GError **error)
 	return run->error == NULL;
 }
 
-void pipesim_run_free(PipesimRun *run)
+PIPESIM_FREES(PipesimRun, pipesim_run_free, run)
 {
-	if (run == NULL)
-		return;
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
 	pipesim_times_free(run->times);
@@ -395,10 +393,8 @@ PipesimComparison *pipesim_comparison_new(
 	return comparison;
 }
 
-void pipesim_comparison_free(PipesimComparison *comparison)
+PIPESIM_FREES(PipesimComparison, pipesim_comparison_free, comparison)
 {
-	if (comparison == NULL)
-		return;
 	g_ptr_array_unref(comparison->runs);
 	pipesim_run_free(comparison->base);
 	pipesim_costs_free(comparison->laid_out);

@@ -16,10 +16,8 @@ PipesimArena *pipesim_arena_new(void)
 	return g_new0(PipesimArena, 1);
 }
 
-void pipesim_arena_free(PipesimArena *arena)
+PIPESIM_FREES(PipesimArena, pipesim_arena_free, arena)
 {
-	if (arena == NULL)
-		return;
 	g_slist_free_full(arena->blocks, g_free);
 	g_free(arena);
 }

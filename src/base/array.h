@@ -54,6 +54,17 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
 	void clear(Type *);          \
 	G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Type, clear)
 
+/** PIPESIM_FREES: begins the function @free, which does nothing where there is no @Type: what stands behind it in
+ * braces frees @one, that there is. */
+#define PIPESIM_FREES(Type, free, one)       \
+	static void free##_there(Type *one); \
+	void free(Type *one)                 \
+	{                                    \
+		if (one != NULL)             \
+			free##_there(one);   \
+	}                                    \
+	static void free##_there(Type *one)
+
 /** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))

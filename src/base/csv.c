@@ -34,10 +34,8 @@ PipesimCsv *pipesim_csv_new(PipesimInput *input)
 	return csv;
 }
 
-void pipesim_csv_free(PipesimCsv *csv)
+PIPESIM_FREES(PipesimCsv, pipesim_csv_free, csv)
 {
-	if (csv == NULL)
-		return;
 	pipesim_input_free(csv->input);
 	csv_free(&csv->parser);
 	g_free(csv->cells);

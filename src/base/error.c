@@ -106,10 +106,8 @@ PipesimFaults *pipesim_faults_new(void)
 	return faults;
 }
 
-void pipesim_faults_free(PipesimFaults *faults)
+PIPESIM_FREES(PipesimFaults, pipesim_faults_free, faults)
 {
-	if (faults == NULL)
-		return;
 	g_ptr_array_unref(faults->errors);
 	g_free(faults);
 }

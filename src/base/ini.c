@@ -85,10 +85,8 @@ PipesimIni *pipesim_ini_read(const char *path, gsize most, PipesimFileKind kind,
 	return pipesim_ini_parse(text, length, pipesim_input_name(input), error);
 }
 
-void pipesim_ini_free(PipesimIni *ini)
+PIPESIM_FREES(PipesimIni, pipesim_ini_free, ini)
 {
-	if (ini == NULL)
-		return;
 	g_hash_table_unref(ini->last);
 	pipesim_faults_free(ini->faults);
 	pipesim_free_all(ini->path, ini->text, ini->lines, ini);

@@ -21,10 +21,8 @@ struct _PipesimInput {
 	gsize begin, length, capacity;
 };
 
-void pipesim_input_free(PipesimInput *input)
+PIPESIM_FREES(PipesimInput, pipesim_input_free, input)
 {
-	if (input == NULL)
-		return;
 	if (input->fd > STDIN_FILENO)
 		close(input->fd);
 	if (input->packed != NULL)

@@ -41,10 +41,8 @@ PipesimJsonReader *pipesim_json_reader_new(PipesimInput *input)
 	return reader;
 }
 
-void pipesim_json_reader_free(PipesimJsonReader *reader)
+PIPESIM_FREES(PipesimJsonReader, pipesim_json_reader_free, reader)
 {
-	if (reader == NULL)
-		return;
 	pipesim_input_free(reader->input);
 	g_string_free(reader->decoded, TRUE);
 	g_free(reader);

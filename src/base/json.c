@@ -67,10 +67,8 @@ gboolean pipesim_json_names(const PipesimJson *json)
 	return json->mode == TITLES || json->mode == NAMES;
 }
 
-void pipesim_json_free(PipesimJson *json)
+PIPESIM_FREES(PipesimJson, pipesim_json_free, json)
 {
-	if (json == NULL)
-		return;
 	g_assert(json->depth == 0 && !json->keyed);
 	if (json->path != NULL)
 		g_string_free(json->path, TRUE);

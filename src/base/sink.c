@@ -185,10 +185,8 @@ gboolean pipesim_sink_close(PipesimSink *sink, GError **error)
 	return sink->code == 0 || fail_errno(error, sink->path, sink->code);
 }
 
-void pipesim_sink_free(PipesimSink *sink)
+PIPESIM_FREES(PipesimSink, pipesim_sink_free, sink)
 {
-	if (sink == NULL)
-		return;
 	if (sink->fd >= 0)
 		close(sink->fd);
 	if (sink->temporary != NULL)

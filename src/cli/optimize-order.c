@@ -17,10 +17,8 @@ enum {
 
 G_STATIC_ASSERT(N_WAYS <= G_N_ELEMENTS(((PipesimOrdered *)NULL)->ways));
 
-void pipesim_ordered_free(PipesimOrdered *ordered)
+PIPESIM_FREES(PipesimOrdered, pipesim_ordered_free, ordered)
 {
-	if (ordered == NULL)
-		return;
 	for (guint i = 0; i < ordered->n_ways; i++)
 		g_free(ordered->ways[i].order);
 	pipesim_free_all(ordered->tokens, ordered);

@@ -87,10 +87,8 @@ PipesimAnswer *pipesim_call(
 	return NULL;
 }
 
-void pipesim_answer_free(PipesimAnswer *answer)
+PIPESIM_FREES(PipesimAnswer, pipesim_answer_free, answer)
 {
-	if (answer == NULL)
-		return;
 	g_string_free(answer->out, TRUE);
 	g_string_free(answer->said, TRUE);
 	g_free(answer);

@@ -148,10 +148,8 @@ PipesimBalance *pipesim_balance_new(
 							      : NULL;
 }
 
-void pipesim_balance_free(PipesimBalance *balance)
+PIPESIM_FREES(PipesimBalance, pipesim_balance_free, balance)
 {
-	if (balance == NULL)
-		return;
 	pipesim_run_free(balance->run);
 	pipesim_free_all(balance->before, balance->layers, balance);
 }

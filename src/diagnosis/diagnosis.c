@@ -536,10 +536,8 @@ PipesimDiagnosis *pipesim_diagnose(const PipesimPatient *patient, GError **error
 	return diagnose(&doctor, error) ? g_steal_pointer(&out) : NULL;
 }
 
-void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis)
+PIPESIM_FREES(PipesimDiagnosis, pipesim_diagnosis_free, diagnosis)
 {
-	if (diagnosis == NULL)
-		return;
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		g_free(diagnosis->cause[kind].idle);
 	for (guint i = 0; i < G_N_ELEMENTS(diagnosis->lost); i++)

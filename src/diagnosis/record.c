@@ -581,10 +581,8 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	return g_steal_pointer(&record);
 }
 
-void pipesim_record_free(PipesimRecord *record)
+PIPESIM_FREES(PipesimRecord, pipesim_record_free, record)
 {
-	if (record == NULL)
-		return;
 	pipesim_joined_clear(&record->joined);
 	g_clear_pointer(&record->steps, g_array_unref);
 	g_clear_pointer(&record->pipelines, g_ptr_array_unref);

@@ -619,10 +619,8 @@ PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error)
 	return find_figures(&graph);
 }
 
-void pipesim_what_if_free(PipesimWhatIf *what_if)
+PIPESIM_FREES(PipesimWhatIf, pipesim_what_if_free, what_if)
 {
-	if (what_if == NULL)
-		return;
 	g_array_unref(what_if->kinds);
 	g_array_unref(what_if->worst);
 	pipesim_free_all(what_if->replica, what_if->stage, what_if->rank, what_if);

@@ -19,10 +19,8 @@ typedef struct {
 	const char *whole; /* component that is all of a micro-batch; NULL = all are */
 } Task;
 
-void pipesim_effects_free(PipesimEffects *effects)
+PIPESIM_FREES(PipesimEffects, pipesim_effects_free, effects)
 {
-	if (effects == NULL)
-		return;
 	pipesim_power_fit_free(effects->power);
 	pipesim_contention_fit_free(effects->contention);
 	g_free(effects);

@@ -240,10 +240,8 @@ PipesimContentionFit *pipesim_contention_fit(
 	return fit;
 }
 
-void pipesim_contention_fit_free(PipesimContentionFit *fit)
+PIPESIM_FREES(PipesimContentionFit, pipesim_contention_fit_free, fit)
 {
-	if (fit == NULL)
-		return;
 	g_array_unref(fit->parts);
 	g_string_chunk_free(fit->strings);
 	g_free(fit);

@@ -468,10 +468,8 @@ PipesimPowerFit *pipesim_power_fit(
 	return fit;
 }
 
-void pipesim_power_fit_free(PipesimPowerFit *fit)
+PIPESIM_FREES(PipesimPowerFit, pipesim_power_fit_free, fit)
 {
-	if (fit == NULL)
-		return;
 	g_array_unref(fit->parts);
 	g_string_chunk_free(fit->strings);
 	g_free(fit);

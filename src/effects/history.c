@@ -15,10 +15,8 @@ typedef struct {
 	guint32 trace, sort;
 } Place;
 
-void pipesim_histories_free(PipesimHistories *histories)
+PIPESIM_FREES(PipesimHistories, pipesim_histories_free, histories)
 {
-	if (histories == NULL)
-		return;
 	g_array_unref(histories->sorts);
 	g_array_unref(histories->ops);
 	g_array_unref(histories->runs);

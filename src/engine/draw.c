@@ -119,10 +119,8 @@ PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes 
 	return lanes != NULL ? pipesim_draw_of(lanes, times, jitter, error) : NULL;
 }
 
-void pipesim_draw_free(PipesimDraw *draw)
+PIPESIM_FREES(PipesimDraw, pipesim_draw_free, draw)
 {
-	if (draw == NULL)
-		return;
 	pipesim_lanes_free(draw->lanes);
 	g_free(draw->tables);
 	g_free(draw);

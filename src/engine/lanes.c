@@ -269,10 +269,8 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 	return pipesim_lanes_of(&graph, error);
 }
 
-void pipesim_lanes_free(PipesimLanes *lanes)
+PIPESIM_FREES(PipesimLanes, pipesim_lanes_free, lanes)
 {
-	if (lanes == NULL)
-		return;
 	pipesim_arena_free(lanes->arena);
 	g_free(lanes);
 }

@@ -84,10 +84,8 @@ PipesimRuled *pipesim_ruled_new(
 		       : NULL;
 }
 
-void pipesim_ruled_free(PipesimRuled *ruled)
+PIPESIM_FREES(PipesimRuled, pipesim_ruled_free, ruled)
 {
-	if (ruled == NULL)
-		return;
 	pipesim_arena_free(ruled->arena);
 	g_free(ruled);
 }

@@ -358,10 +358,8 @@ PipesimShared *pipesim_shared_new(const PipesimJob *job)
 	return fill(shared) ? g_steal_pointer(&shared) : NULL;
 }
 
-void pipesim_shared_free(PipesimShared *shared)
+PIPESIM_FREES(PipesimShared, pipesim_shared_free, shared)
 {
-	if (shared == NULL)
-		return;
 	for (guint i = 0; i < G_N_ELEMENTS(shared->lanes); i++)
 		pipesim_lanes_free(shared->lanes[i]);
 	g_mutex_clear(&shared->lock);
@@ -528,10 +526,8 @@ void pipesim_step_forget_ops(PipesimStep *step)
 	g_clear_pointer(&step->whole, pipesim_program_unref);
 }
 
-void pipesim_step_free(PipesimStep *step)
+PIPESIM_FREES(PipesimStep, pipesim_step_free, step)
 {
-	if (step == NULL)
-		return;
 	pipesim_order_unref((PipesimOrder *)step->job.order);
 	pipesim_order_unref(step->parted);
 	pipesim_step_forget_ops(step);

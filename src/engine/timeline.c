@@ -65,10 +65,8 @@ gboolean pipesim_timeline_add_transfers(
 	return TRUE;
 }
 
-void pipesim_timeline_free(PipesimTimeline *timeline)
+PIPESIM_FREES(PipesimTimeline, pipesim_timeline_free, timeline)
 {
-	if (timeline == NULL)
-		return;
 	pipesim_traffic_free(timeline->traffic);
 	pipesim_free_all(timeline->start, timeline->end, timeline->exposed, timeline->transfers,
 		timeline->shards, timeline->shard_begin, timeline->arrivals,

@@ -13,10 +13,8 @@ PipesimTraffic *pipesim_traffic_new(const PipesimNetwork *network, guint flags)
 	return traffic;
 }
 
-void pipesim_traffic_free(PipesimTraffic *traffic)
+PIPESIM_FREES(PipesimTraffic, pipesim_traffic_free, traffic)
 {
-	if (traffic == NULL)
-		return;
 	g_array_unref(traffic->links);
 	g_array_unref(traffic->ways);
 	g_hash_table_unref(traffic->way_of);

@@ -51,10 +51,8 @@ void pipesim_family_forget(PipesimFamily *family)
 	family->is_made = FALSE;
 }
 
-void pipesim_family_free(PipesimFamily *family)
+PIPESIM_FREES(PipesimFamily, pipesim_family_free, family)
 {
-	if (family == NULL)
-		return;
 	pipesim_family_forget(family);
 	g_mutex_clear(&family->lock);
 	g_free(family);

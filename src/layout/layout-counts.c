@@ -71,10 +71,8 @@ PipesimLayoutCounts *pipesim_layout_counts_new(
 	return counts;
 }
 
-void pipesim_layout_counts_free(PipesimLayoutCounts *counts)
+PIPESIM_FREES(PipesimLayoutCounts, pipesim_layout_counts_free, counts)
 {
-	if (counts == NULL)
-		return;
 	g_array_unref(counts->cuts);
 	pipesim_free_all(counts->like, counts->group, counts->least, counts->others,
 		counts->width, counts->own, counts->low, counts->high, counts);

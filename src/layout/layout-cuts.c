@@ -62,10 +62,8 @@ PipesimLayoutCuts *pipesim_layout_cuts_new(guint stages, guint items)
 	return cuts;
 }
 
-void pipesim_layout_cuts_free(PipesimLayoutCuts *cuts)
+PIPESIM_FREES(PipesimLayoutCuts, pipesim_layout_cuts_free, cuts)
 {
-	if (cuts == NULL)
-		return;
 	for (guint i = 0; i < cuts->n; i++)
 		clear_cut(&cuts->cut[i]);
 	clear_cut(&cuts->mean);

@@ -75,10 +75,8 @@ static gboolean hold_always(const PipesimShape *shape, const PipesimTimes *times
 	return most + (double)fullest->parameters < MOST_BYTES;
 }
 
-void pipesim_moments_free(PipesimMoments *moments)
+PIPESIM_FREES(PipesimMoments, pipesim_moments_free, moments)
 {
-	if (moments == NULL)
-		return;
 	g_byte_array_unref(moments->all);
 	pipesim_free_all(moments->begin, moments->between, moments);
 }

@@ -18,10 +18,8 @@ typedef struct {
 	GArray *parts;
 } Calibrating;
 
-void pipesim_calibration_free(PipesimCalibration *calibration)
+PIPESIM_FREES(PipesimCalibration, pipesim_calibration_free, calibration)
 {
-	if (calibration == NULL)
-		return;
 	pipesim_costs_free(calibration->costs);
 	g_ptr_array_unref(calibration->notices);
 	g_ptr_array_unref(calibration->chosen);

@@ -51,10 +51,8 @@ PipesimProfile *pipesim_profile_new(void)
 	return profile;
 }
 
-void pipesim_profile_free(PipesimProfile *profile)
+PIPESIM_FREES(PipesimProfile, pipesim_profile_free, profile)
 {
-	if (profile == NULL)
-		return;
 	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
 		g_array_unref(profile->events[kind]);
 	g_array_unref(profile->processes);

@@ -40,10 +40,8 @@ PipesimTrace *pipesim_trace_new(const char *path)
 	return trace;
 }
 
-void pipesim_trace_free(PipesimTrace *trace)
+PIPESIM_FREES(PipesimTrace, pipesim_trace_free, trace)
 {
-	if (trace == NULL)
-		return;
 	pipesim_trace_free(trace->next);
 	g_hash_table_unref(trace->metadata);
 	g_array_unref(trace->rows);

@@ -204,10 +204,8 @@ PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor)
 	return share;
 }
 
-void pipesim_costs_free(PipesimCosts *costs)
+PIPESIM_FREES(PipesimCosts, pipesim_costs_free, costs)
 {
-	if (costs == NULL)
-		return;
 	pipesim_op_times_unref(costs->op_times);
 	pipesim_network_free(costs->network);
 	pipesim_power_free(costs->power);

@@ -401,10 +401,8 @@ PipesimTimes *pipesim_times_new_placed(
 	return times;
 }
 
-void pipesim_times_free(PipesimTimes *times)
+PIPESIM_FREES(PipesimTimes, pipesim_times_free, times)
 {
-	if (times == NULL)
-		return;
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		pipesim_free_all(times->stage[kind], times->launch[kind]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)

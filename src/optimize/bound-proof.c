@@ -50,10 +50,8 @@ PipesimProof *pipesim_proof_new(const PipesimInstance *x)
 	return proof;
 }
 
-void pipesim_proof_free(PipesimProof *proof)
+PIPESIM_FREES(PipesimProof, pipesim_proof_free, proof)
 {
-	if (proof == NULL)
-		return;
 	g_array_unref(proof->entries);
 	g_array_unref(proof->ops);
 	g_free(proof->last);
@@ -250,10 +248,8 @@ PipesimBound *pipesim_bound_bare(const PipesimBound *bound)
 	return pipesim_proof_finish(NULL, bound->time);
 }
 
-void pipesim_bound_free(PipesimBound *bound)
+PIPESIM_FREES(PipesimBound, pipesim_bound_free, bound)
 {
-	if (bound == NULL)
-		return;
 	g_array_unref(bound->steps);
 	g_array_unref(bound->ops);
 	g_free(bound);

@@ -12,10 +12,8 @@
 const char *const pipesim_batch_rule_names[PIPESIM_N_BATCH_RULES] = {
 	"given", "sorted", "longest-first", "longest-in-the-middle"};
 
-void pipesim_deal_free(PipesimDeal *deal)
+PIPESIM_FREES(PipesimDeal, pipesim_deal_free, deal)
 {
-	if (deal == NULL)
-		return;
 	g_free(deal->ops);
 	g_free(deal->each);
 	g_free(deal->took);

@@ -660,10 +660,8 @@ PipesimFound *pipesim_search_within(
 	return ok ? g_steal_pointer(&found) : NULL;
 }
 
-void pipesim_found_free(PipesimFound *found)
+PIPESIM_FREES(PipesimFound, pipesim_found_free, found)
 {
-	if (found == NULL)
-		return;
 	pipesim_instance_free(found->instance);
 	pipesim_bound_free(found->bound);
 	if (found->starts != NULL)

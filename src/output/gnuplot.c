@@ -51,10 +51,8 @@ gboolean pipesim_gnuplot_check(const char *path, GError **error)
 	return path == NULL || picture != NULL;
 }
 
-void pipesim_gnuplot_free(PipesimGnuplot *picture)
+PIPESIM_FREES(PipesimGnuplot, pipesim_gnuplot_free, picture)
 {
-	if (picture == NULL)
-		return;
 	g_string_free(picture->script, TRUE);
 	g_string_free(picture->data, TRUE);
 	pipesim_free_all(picture->path, picture->script_path, picture->data_path, picture);

@@ -30,10 +30,8 @@ PipesimScreen *pipesim_screen_new(void)
 	return screen;
 }
 
-void pipesim_screen_free(PipesimScreen *screen)
+PIPESIM_FREES(PipesimScreen, pipesim_screen_free, screen)
 {
-	if (screen == NULL)
-		return;
 	g_string_free(screen->asked, TRUE);
 	g_ptr_array_unref(screen->verdict);
 	g_ptr_array_unref(screen->below);

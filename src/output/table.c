@@ -48,10 +48,8 @@ PipesimTable *pipesim_table_of(const char *titles)
 	return table;
 }
 
-void pipesim_table_free(PipesimTable *table)
+PIPESIM_FREES(PipesimTable, pipesim_table_free, table)
 {
-	if (table == NULL)
-		return;
 	g_strfreev(table->titles);
 	pipesim_each (const Row, row, table->rows) {
 		for (guint c = 0; c < table->n_columns; c++)

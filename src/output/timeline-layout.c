@@ -368,10 +368,8 @@ void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
 	}
 }
 
-void pipesim_layout_free(PipesimLayout *layout)
+PIPESIM_FREES(PipesimLayout, pipesim_layout_free, layout)
 {
-	if (layout == NULL)
-		return;
 	for (guint i = 0; i < layout->n_panels; i++)
 		g_free(layout->panels[i].title);
 	pipesim_free_all(layout->panels, layout);

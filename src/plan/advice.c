@@ -21,10 +21,8 @@ PipesimAdvice *pipesim_advice_new(PipesimSetup *setup)
 	return plan;
 }
 
-void pipesim_advice_free(PipesimAdvice *plan)
+PIPESIM_FREES(PipesimAdvice, pipesim_advice_free, plan)
 {
-	if (plan == NULL)
-		return;
 	g_ptr_array_unref(plan->asked);
 	g_array_unref(plan->rows);
 	g_array_unref(plan->misses);

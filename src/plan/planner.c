@@ -129,10 +129,8 @@ PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 	return NULL;
 }
 
-void pipesim_planner_free(PipesimPlanner *planner)
+PIPESIM_FREES(PipesimPlanner, pipesim_planner_free, planner)
 {
-	if (planner == NULL)
-		return;
 	g_array_unref(planner->items);
 	g_ptr_array_unref(planner->families);
 	g_array_unref(planner->ways);
@@ -241,10 +239,8 @@ PipesimCandidate pipesim_planner_candidate(
 
 /* The search ----------------------------------------------------------------------------- */
 
-void pipesim_planned_free(PipesimPlanned *planned)
+PIPESIM_FREES(PipesimPlanned, pipesim_planned_free, planned)
 {
-	if (planned == NULL)
-		return;
 	g_array_unref(planned->best);
 	g_array_unref(planned->misses);
 	g_array_unref(planned->remedies);

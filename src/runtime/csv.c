@@ -476,10 +476,8 @@ static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 	return g_steal_pointer(&file);
 }
 
-void pipesim_schedule_file_free(PipesimScheduleFile *file)
+PIPESIM_FREES(PipesimScheduleFile, pipesim_schedule_file_free, file)
 {
-	if (file == NULL)
-		return;
 	pipesim_lowering_free(file->lowering);
 	pipesim_order_unref(file->order);
 	pipesim_cells_clear(file->cells);

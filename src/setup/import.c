@@ -663,10 +663,8 @@ PipesimImport *pipesim_import_parse(
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&import) : NULL;
 }
 
-void pipesim_import_free(PipesimImport *import)
+PIPESIM_FREES(PipesimImport, pipesim_import_free, import)
 {
-	if (import == NULL)
-		return;
 	pipesim_job_file_free(import->job);
 	if (import->model != NULL)
 		g_string_free(import->model, TRUE);

@@ -381,10 +381,8 @@ PipesimJobFile *pipesim_job_file_parse(
 							  : NULL;
 }
 
-void pipesim_job_file_free(PipesimJobFile *job)
+PIPESIM_FREES(PipesimJobFile, pipesim_job_file_free, job)
 {
-	if (job == NULL)
-		return;
 	for (guint id = 0; id < PIPESIM_N_SETTINGS; id++) {
 		g_free(job->text[id]);
 		g_strfreev(job->list[id]);

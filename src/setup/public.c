@@ -9,10 +9,8 @@ PipesimSetup *pipesim_setup_new(void)
 	return setup;
 }
 
-void pipesim_setup_free(PipesimSetup *setup)
+PIPESIM_FREES(PipesimSetup, pipesim_setup_free, setup)
 {
-	if (setup == NULL)
-		return;
 	pipesim_setup_clear(setup);
 	g_free(setup);
 }

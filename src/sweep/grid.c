@@ -42,10 +42,8 @@ PipesimGrid *pipesim_grid_new(void)
 	return grid;
 }
 
-void pipesim_grid_free(PipesimGrid *grid)
+PIPESIM_FREES(PipesimGrid, pipesim_grid_free, grid)
 {
-	if (grid == NULL)
-		return;
 	g_ptr_array_unref(grid->options);
 	g_ptr_array_unref(grid->axes);
 	g_free(grid);

@@ -26,10 +26,8 @@ PipesimSweepBlock *pipesim_sweep_block_new(guint64 first, guint n_points, guint 
 	return block;
 }
 
-void pipesim_sweep_block_free(PipesimSweepBlock *block)
+PIPESIM_FREES(PipesimSweepBlock, pipesim_sweep_block_free, block)
 {
-	if (block == NULL)
-		return;
 	for (gsize i = 0; i < (gsize)block->n_points * block->width; i++)
 		g_free(block->results[i].error);
 	pipesim_free_all(block->results, block);
@@ -135,10 +133,8 @@ PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 	return block;
 }
 
-void pipesim_pool_free(PipesimPool *pool)
+PIPESIM_FREES(PipesimPool, pipesim_pool_free, pool)
 {
-	if (pool == NULL)
-		return;
 	g_mutex_lock(&pool->lock);
 	pool->closing = TRUE;
 	g_cond_broadcast(&pool->changed);

@@ -3,10 +3,8 @@
 /* Most letters of a string once its repetitions are written out. */
 #define MAX_LETTERS (1u << 20)
 
-void pipesim_stages_free(PipesimStages *layout)
+PIPESIM_FREES(PipesimStages, pipesim_stages_free, layout)
 {
-	if (layout == NULL)
-		return;
 	g_free(layout->cut);
 	g_free(layout);
 }

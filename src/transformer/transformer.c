@@ -1,9 +1,7 @@
 #include "transformer/transformer.h"
 
-void pipesim_transformer_free(PipesimTransformer *model)
+PIPESIM_FREES(PipesimTransformer, pipesim_transformer_free, model)
 {
-	if (model == NULL)
-		return;
 	g_free(model->name);
 	g_free(model->sparse);
 	pipesim_transformer_free(model->encoder);
