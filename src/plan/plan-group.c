@@ -41,9 +41,9 @@ static gboolean is_apart(
 	return TRUE;
 }
 
-/* @members of a row, the shortest first, as one; @apart: some of them are rows of their own. */
+/* @members of a row, the shortest first, as one. @shortest (nullable) takes those that are rows of their own. */
 static PipesimCandidate put_together(
-	const PipesimWish *wish, const GPtrArray *members, gboolean apart)
+	const PipesimWish *wish, const GPtrArray *members, GArray *shortest)
 {
 	const PipesimCandidate *simplest = members->pdata[0];
 	g_autoptr(GString) alike = g_string_new(NULL);
@@ -59,8 +59,11 @@ static PipesimCandidate put_together(
 			other->training.recompute == simplest->training.recompute &&
 			other->training.first == simplest->training.first &&
 			other->training.each == simplest->training.each;
+		const gboolean apart = shortest != NULL && is_apart(wish, members, other);
 
-		if (other != simplest && !(apart && is_apart(wish, members, other)))
+		if (apart && complexity(wish, other) != complexity(wish, simplest))
+			g_array_append_vals(shortest, other, 1);
+		if (other != simplest && !apart)
 			pipesim_list_more(alike, "%s%s%s",
 				pipesim_plan_schedule(other, room, sizeof room),
 				same ? "" : " with recompute ", same ? "" : recompute);
@@ -103,13 +106,9 @@ GArray *pipesim_plan_group(
 		g_ptr_array_add(rows->pdata[at], (gpointer)one);
 	}
 	pipesim_each_in (GPtrArray, row, rows) {
-		const PipesimCandidate one = put_together(wish, row, shortest != NULL);
+		const PipesimCandidate one = put_together(wish, row, shortest);
 
 		g_array_append_val(grouped, one);
-		pipesim_each_in (const PipesimCandidate, other, row)
-			if (shortest != NULL && is_apart(wish, row, other) &&
-				complexity(wish, other) != complexity(wish, &one))
-				g_array_append_vals(shortest, other, 1);
 	}
 	return grouped;
 }
