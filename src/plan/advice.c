@@ -31,13 +31,7 @@ PIPESIM_FREES(PipesimAdvice, pipesim_advice_free, plan)
 	g_free(plan);
 }
 
-static int compare_rows(gconstpointer a, gconstpointer b)
-{
-	const PipesimCandidate *x = ((const PipesimPlanRow *)a)->candidate;
-	const PipesimCandidate *y = ((const PipesimPlanRow *)b)->candidate;
-
-	return (x->step > y->step) - (x->step < y->step);
-}
+PIPESIM_COMPARE(compare_rows, PipesimPlanRow, pipesim_by(candidate->step))
 
 double pipesim_advice_error(const PipesimAdvice *plan, const PipesimWish *wish)
 {

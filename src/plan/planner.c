@@ -146,14 +146,8 @@ guint pipesim_planner_count(const PipesimPlanner *planner)
 
 /* Simulation ----------------------------------------------------------------------------- */
 
-static int compare_families(gconstpointer a, gconstpointer b)
-{
-	const Item *x = *(const Item *const *)a;
-	const Item *y = *(const Item *const *)b;
-
-	/* Those of one family as they come. */
-	return pipesim_compare(x->family, y->family) ?: pipesim_compare(x, y);
-}
+/* Those of one family as they come. */
+PIPESIM_COMPARE_OF(compare_families, Item, pipesim_by(family) ?: pipesim_compare(x, y))
 
 /* Into @first the first of each bundle of at most PIPESIM_TOGETHER of one family, by which it sorts
  * @items; @n + 1 numbers at most. Returns how many there are. */
@@ -274,12 +268,7 @@ static gboolean simulate(
 	return TRUE;
 }
 
-static int compare_bounds(gconstpointer a, gconstpointer b)
-{
-	const Item *x = a, *y = b;
-
-	return pipesim_compare(x->candidate.bound, y->candidate.bound);
-}
+PIPESIM_COMPARE(compare_bounds, Item, pipesim_by(candidate.bound))
 
 /* Whether @candidate, which does not fit, needs hardly more than there is. */
 static gboolean is_near(const PipesimWish *wish, const PipesimCandidate *candidate)
@@ -384,14 +373,12 @@ static gboolean run_and_take(Planner *planner, Item **items, guint n, GError **e
 }
 
 /* By what balanced layers take at least: where nothing is computed again, whatever is. */
-static int compare_least_steps(gconstpointer a, gconstpointer b)
+static gint64 least_step(const Item *item)
 {
-	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
-	const gint64 left = MAX(x->candidate.bound, x->candidate.step);
-	const gint64 right = MAX(y->candidate.bound, y->candidate.step);
-
-	return pipesim_compare(left, right) ?: pipesim_compare(x, y);
+	return MAX(item->candidate.bound, item->candidate.step);
 }
+PIPESIM_COMPARE_OF(compare_least_steps, Item,
+	pipesim_compare(least_step(x), least_step(y)) ?: pipesim_compare(x, y))
 
 /* @n of @items under a runtime whose messages wait: with messages that wait for nothing first, which is many times as fast and
  * leaves few of them. */
@@ -404,8 +391,7 @@ static gboolean run_waiting(Planner *planner, Item **items, guint n, GError **er
 	if (!run_block(planner, sorted, n, 1, error))
 		return FALSE;
 	for (guint i = 0; i < n; i++)
-		items[i]->candidate.bound =
-			MAX(items[i]->candidate.bound, items[i]->candidate.step);
+		items[i]->candidate.bound = least_step(items[i]);
 	if (n > 0)
 		qsort(items, n, sizeof *items, compare_least_steps);
 	for (guint i = 0; i <= n; i++) {
@@ -515,12 +501,7 @@ static gboolean fit_all(Planner *planner, GError **error)
 	return TRUE;
 }
 
-static int compare_steps(gconstpointer a, gconstpointer b)
-{
-	const PipesimCandidate *x = a, *y = b;
-
-	return (y->fits - x->fits) ?: pipesim_compare(x->step, y->step);
-}
+PIPESIM_COMPARE(compare_steps, PipesimCandidate, (y->fits - x->fits) ?: pipesim_by(step))
 
 /* Adds to @all those of the shortest that recompute stage by stage that it lacks: balanced layers leave stages that
  * recompute more behind others, so that layouts make them far shorter. */
