@@ -1,14 +1,7 @@
 /* The published formulae beside the simulation, and why the two differ. */
 #include "analysis/parts.h"
 
-static void G_GNUC_PRINTF(2, 3) add(PipesimReport *report, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	g_ptr_array_add(report->published.reasons, g_strdup_vprintf(format, args));
-	va_end(args);
-}
+#define add(report, ...) pipesim_lines_say((report)->published.reasons, __VA_ARGS__)
 
 static void explain_difference(const PipesimSubject *subject, PipesimReport *report)
 {

@@ -69,6 +69,15 @@ void pipesim_list_more(GString *list, const char *format, ...)
 	va_end(args);
 }
 
+void pipesim_lines_say(GPtrArray *lines, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_ptr_array_add(lines, g_strdup_vprintf(format, args));
+	va_end(args);
+}
+
 gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,
 	guint column, const char *format, ...)
 {

@@ -21,6 +21,9 @@ char *pipesim_shell_word(const char *text);
 /** pipesim_list_more: adds one to @list, "A, B, C". */
 void pipesim_list_more(GString *list, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/** pipesim_lines_say: adds a line to @lines, of char *. */
+void pipesim_lines_say(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
 /** pipesim_fail_with: sets @error, whose message begins "path:line:column: " unless @path is
  * NULL, and returns FALSE, so that `return pipesim_fail_with(...)` is one line. */
 gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,

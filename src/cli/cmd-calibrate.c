@@ -69,14 +69,14 @@ static void note_fits(const PipesimCosts *costs, GPtrArray *notes)
 		g_autofree char *name = pipesim_printable(component->component);
 
 		if (fabs(fit->base) > 0 || fabs(fit->slope) > 0)
-			pipesim_screen_say(notes,
+			pipesim_lines_say(notes,
 				"a line through %s %s: %.4f ms + %.3f ns * rows, residual %.4f "
 				"ms (median %" G_GINT64_FORMAT " rows)",
 				name, component->phase, fit->base / 1e6, fit->slope,
 				fit->residual / 1e6, component->rows);
 	}
 	if (costs->link_bandwidth > 0)
-		pipesim_screen_say(notes, "link: %s ms + bytes / %.1f GB/s",
+		pipesim_lines_say(notes, "link: %s ms + bytes / %.1f GB/s",
 			pipesim_ms(costs->link_latency), (double)costs->link_bandwidth / 1e9);
 }
 
@@ -102,10 +102,10 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 		costs->has_pair ? "" : " (not measured: F + B)",
 		pipesim_brief_time(costs->p2p));
 	if (costs->layers > 0)
-		pipesim_screen_say(screen->verdict, "A rank of %u layer%s takes %s.",
+		pipesim_lines_say(screen->verdict, "A rank of %u layer%s takes %s.",
 			costs->layers, costs->layers == 1 ? "" : "s", times->str);
 	else
-		pipesim_screen_say(screen->verdict, "A rank takes %s.", times->str);
+		pipesim_lines_say(screen->verdict, "A rank takes %s.", times->str);
 	screen->table = make_table(costs, style.full, setup->flag[PIPESIM_SET_FIGURES]);
 	if (style.full)
 		note_fits(costs, screen->notes);
@@ -114,8 +114,8 @@ static void write_screen(const PipesimSetup *setup, const PipesimCosts *costs,
 	pipesim_effects_text(
 		effects, costs, setup->flag[PIPESIM_SET_FIGURES], screen->appendix);
 	if (setup->text[PIPESIM_SET_OUTPUT] == NULL)
-		pipesim_screen_say(screen->more, "-o FILE.ini, then --costs FILE.ini");
-	pipesim_screen_say(screen->more, "--picture FILE.svg");
+		pipesim_lines_say(screen->more, "-o FILE.ini, then --costs FILE.ini");
+	pipesim_lines_say(screen->more, "--picture FILE.svg");
 	pipesim_screen_print(screen, &style, out);
 }
 

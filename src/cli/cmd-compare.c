@@ -80,7 +80,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	pipesim_comparison_finish(comparison);
 	g_autoptr(GPtrArray) layers = pipesim_comparison_layers(comparison, FALSE);
 	for (guint i = 0; i < layers->len && (style.full || page || !format->for_people); i++)
-		pipesim_setup_notice(setup, layers->pdata[i]);
+		pipesim_setup_notice(setup, "%s", (char *)layers->pdata[i]);
 	setup->told = format->for_people;
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);

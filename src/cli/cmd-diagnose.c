@@ -155,11 +155,11 @@ static gboolean diagnose(PipesimSetup *setup, const PipesimPeers *peers, GError 
 	if (effects == NULL)
 		return FALSE;
 	pipesim_each_in (const char, notice, record->notices)
-		pipesim_setup_notice(setup, notice);
+		pipesim_setup_notice(setup, "%s", notice);
 	patient.record = record;
 	pipesim_each_in (const PipesimTrace, trace, traces) {
 		pipesim_each_in (const char, notice, trace->notices)
-			pipesim_setup_notice(setup, notice);
+			pipesim_setup_notice(setup, "%s", notice);
 		patient.inferred |= trace->segments->len > 0;
 	}
 	patient.costs = calibration->costs;

@@ -73,7 +73,7 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 
 	if (!compares_messages(difference)) {
 		if (a_lists || difference->list_b != NULL)
-			pipesim_screen_say(lines,
+			pipesim_lines_say(lines,
 				"%c lists its messages, %c does not: ops alone were compared. "
 				"--runtime pytorch-2.11 compares messages too.",
 				a_lists ? 'A' : 'B', a_lists ? 'B' : 'A');
@@ -83,10 +83,10 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 		differ |= difference->rank[rank].a.message != PIPESIM_NO_OP ||
 			  difference->rank[rank].b.message != PIPESIM_NO_OP;
 	if (differ)
-		pipesim_screen_say(lines, "joined, waited for: as in (..;..)GROUP; the time of "
-					  "a message is when the ops before it are done");
+		pipesim_lines_say(lines, "joined, waited for: as in (..;..)GROUP; the time of "
+					 "a message is when the ops before it are done");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
-		pipesim_screen_say(lines,
+		pipesim_lines_say(lines,
 			"No message waits for another here: --runtime pytorch-2.11 says "
 			"what the difference costs where they do.");
 }
@@ -115,7 +115,7 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 		pipesim_brief_time(before), pair->b->name,
 		pipesim_brief_time(pair->b->report->makespan));
 	if (difference->same) {
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"They are the same: the same ops%s in the same order on every rank.",
 			compares_messages(difference) ? ", sends and receives" : "");
 	} else {
@@ -126,23 +126,23 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 		guint same = 0;
 
 		if (change == 0)
-			pipesim_screen_say(screen->verdict, "B takes as long as A.");
+			pipesim_lines_say(screen->verdict, "B takes as long as A.");
 		else
-			pipesim_screen_say(screen->verdict, "B takes %s (%.1f %%) %s than A.",
+			pipesim_lines_say(screen->verdict, "B takes %s (%.1f %%) %s than A.",
 				pipesim_brief_time(ABS(change)),
 				100 * (double)ABS(change) / (double)MAX(before, 1),
 				change > 0 ? "longer" : "less");
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"They first differ on rank %u: %s ms in A, %s ms in B.",
 			difference->first, in_a, in_b);
 		screen->table = make_table(pair, style->full);
 		for (guint rank = 0; rank < difference->ranks; rank++)
 			same += difference->rank[rank].same;
 		if (same > 0 && !style->full)
-			pipesim_screen_say(screen->below,
+			pipesim_lines_say(screen->below,
 				"Not shown: %u rank%s on which both are the same.", same,
 				same == 1 ? "" : "s");
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"op: how many ops of the rank come before it; alone: what A takes more "
 			"if only this rank runs as in B, ms%s.",
 			style->full ? "; -: not known (other stages, a deadlock, messages that "
@@ -150,13 +150,13 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 				    : "");
 	}
 	if (style->full)
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"The rank that idles longest idles %s ms in A, %s ms in B.",
 			pipesim_ms(pair->a->report->bubble.max_idle),
 			pipesim_ms(pair->b->report->bubble.max_idle));
 	say_messages(pair, screen->notes);
 	pipesim_lines_add(screen->notes, pair->notices);
-	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_lines_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }
 

@@ -134,14 +134,12 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 /* A file has no word for parts that are not slices: read again, each is a micro-batch. */
 static void tell_parts(const PipesimSetup *setup, const char *name, const PipesimShape *shape)
 {
-	if (shape->sliced || pipesim_shape_parts(shape) == 1)
-		return;
-	g_autofree char *line =
-		g_strdup_printf("%s runs each micro-batch in %u parts, which the file counts "
-				"as micro-batches, %u of them; run it with times and "
-				"activations of a part",
+	if (!shape->sliced && pipesim_shape_parts(shape) > 1)
+		pipesim_setup_notice(setup,
+			"%s runs each micro-batch in %u parts, which the file counts as "
+			"micro-batches, %u of them; run it with times and activations of a "
+			"part",
 			name, pipesim_shape_parts(shape), shape->microbatches);
-	pipesim_setup_notice(setup, line);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)

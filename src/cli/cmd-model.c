@@ -249,7 +249,7 @@ static void note_model(const Answer *answer, GPtrArray *notes)
 					    model->vocab,
 					    pipesim_training_vocab(model, answer->training));
 
-	pipesim_screen_say(notes,
+	pipesim_lines_say(notes,
 		"%" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT
 		", %s; %" G_GINT64_FORMAT
 		" tokens of a micro-batch on a rank; a message is %s%s",
@@ -336,7 +336,7 @@ static void note_routing(const Answer *answer, GPtrArray *notes)
 	const PipesimFraction routing = answer->training->routing;
 
 	if (answer->tenth >= 0)
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"The fullest rank of experts has %s times the mean of rows "
 			"(--expert-imbalance); each 0.1 more takes %s.",
 			pipesim_fixed(
@@ -407,12 +407,12 @@ static void say_step(const Answer *answer, PipesimScreen *screen)
 
 	if (training->step == 0)
 		return;
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"A step takes %s: %" G_GINT64_FORMAT " tokens/s, %.1f TFLOP/s per GPU%s.",
 		pipesim_brief_time(training->step), training->tokens, training->flops / 1e12,
 		mfu);
 	if (answer->setup->flag[PIPESIM_SET_FULL])
-		pipesim_screen_say(
+		pipesim_lines_say(
 			screen->notes, "times from: %s", answer->setup->costs->source);
 }
 
@@ -442,7 +442,7 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 	if (answer->megatron) {
 		append_theory(answer, screen->appendix);
 	} else {
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"%s%s, of which %s are weights, gradients and optimizer, and %s "
 			"activations.",
 			needs, pipesim_brief_bytes(memory->max),
@@ -459,8 +459,8 @@ static void write_screen(const Answer *answer, const PipesimStyle *style, GStrin
 		append_parts(answer, style, screen->appendix);
 	if (setup->flag[PIPESIM_SET_TERMS])
 		append_terms(answer, style, screen->appendix);
-	pipesim_screen_say(screen->more, "--terms");
-	pipesim_screen_say(screen->more, "pipesim plan --model %s", answer->model->name);
+	pipesim_lines_say(screen->more, "--terms");
+	pipesim_lines_say(screen->more, "pipesim plan --model %s", answer->model->name);
 	pipesim_screen_print(screen, style, out);
 }
 

@@ -290,7 +290,7 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 	if (value > found->makespan && (found->from == NULL || found->limit != NULL))
 		g_string_append_printf(out, ", %.2f %% less than %s, the best known that fits",
 			100 * (double)(value - found->makespan) / (double)value, best->name);
-	pipesim_screen_say(verdict, "%s.", out->str);
+	pipesim_lines_say(verdict, "%s.", out->str);
 	pipesim_say_gap(
 		verdict, "order within the memory limit", "", o->usual, found->bound->time);
 }
@@ -314,18 +314,18 @@ static void remark(const Optimize *o, GPtrArray *remarks)
 	const guint forwards = shape->stages * shape->microbatches;
 
 	if (scenario->recompute > 0)
-		pipesim_screen_say(remarks, "It runs %u of %u forwards once more",
+		pipesim_lines_say(remarks, "It runs %u of %u forwards once more",
 			count_ops(o, PIPESIM_OP_RECOMPUTE), forwards);
 	if (scenario->offload > 0)
-		pipesim_screen_say(remarks, "It copies the activations of %u of %u forwards",
+		pipesim_lines_say(remarks, "It copies the activations of %u of %u forwards",
 			count_ops(o, PIPESIM_OP_OFFLOAD_START), forwards);
 	if (path != NULL)
-		pipesim_screen_say(remarks, "The order was written to %s", path);
+		pipesim_lines_say(remarks, "The order was written to %s", path);
 	if (o->found->limit != NULL)
-		pipesim_screen_say(
+		pipesim_lines_say(
 			remarks, "It fits %s: more memory gained nothing", o->found->limit);
 	for (guint i = 0; left_out(o, i) != NULL; i++)
-		pipesim_screen_say(remarks,
+		pipesim_lines_say(remarks,
 			"%s was not used: it has another shape or other stages, holds more "
 			"than the limit, or deadlocks",
 			left_out(o, i));

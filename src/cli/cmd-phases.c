@@ -46,14 +46,14 @@ static void write_screen(const Pair *pair, const PipesimStyle *style, GString *o
 	g_string_append_printf(screen->asked,
 		"a forward of %u layer%s beside a backward of %u, on two streams",
 		pair->forward, pair->forward == 1 ? "" : "s", pair->backward);
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"Together they take %s, %s %% of the %s of one after the other.",
 		pipesim_brief_time(pair->together),
 		pipesim_brief_number(
 			100 * (double)pair->together / (double)MAX(pair->alone, 1)),
 		pipesim_brief_time(pair->alone));
 	if (pair->measured != PIPESIM_NOTHING)
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"The pair was measured at %s: simulated it is %+.1f %% off.",
 			pipesim_brief_time(pair->measured),
 			100 * ((double)pair->together / (double)pair->measured - 1));

@@ -271,12 +271,9 @@ static gboolean ask_one(PipesimAdvice *plan, const PipesimWish *alike,
 	gboolean ok = pipesim_setup_training(setup, &wish->training, error);
 	setup->text[PIPESIM_SET_MODULES] = modules;
 	setup->text[PIPESIM_SET_PRECISION] = precision;
-	if (runs != precision && strcmp(precision, "fp8") != 0) {
-		g_autofree char *line = g_strdup_printf(
-			"%s has no %s: planned with %s", framework->words, precision, runs);
-
-		pipesim_setup_notice(setup, line);
-	}
+	if (runs != precision && strcmp(precision, "fp8") != 0)
+		pipesim_setup_notice(setup, "%s has no %s: planned with %s", framework->words,
+			precision, runs);
 	if (!ok || !choose_schedules(one, several, error))
 		return FALSE;
 	/* Megatron-Bridge and torchtitan have the encoder where the embedding is. */

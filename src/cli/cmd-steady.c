@@ -94,7 +94,7 @@ static void say_measured(const GPtrArray *rows, GPtrArray *lines)
 			pipesim_list_more(names, "%s", other->name);
 		}
 		if (first == row)
-			pipesim_screen_say(lines,
+			pipesim_lines_say(lines,
 				"%s: measured: steps of %" G_GUINT64_FORMAT
 				", %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
 				" micro-batches grow by the same; a period is not proven",
@@ -142,11 +142,11 @@ static void say_steps(const GPtrArray *rows, guint m, PipesimScreen *screen)
 
 	pipesim_each_in (const Row, row, rows)
 		if (row->step == NULL)
-			pipesim_screen_say(screen->failed, "%s", row->error->message);
+			pipesim_lines_say(screen->failed, "%s", row->error->message);
 		else if (best == NULL ||
 			 row->step->report->makespan < best->step->report->makespan)
 			best = row;
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"%u micro-batch%s too few for a steady phase; leave out --microbatches for the "
 		"long run. %s %s: %s.",
 		m, m == 1 ? " is" : "es are",
@@ -173,7 +173,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	if (best == NULL) {
 		say_steps(rows, setup->scenario.microbatches, screen);
 	} else {
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"%s takes %s per additional micro-batch%s; filling and draining add %s "
 			"to a step.",
 			best->name,
@@ -192,7 +192,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 		g_autofree char *why = word_row(row);
 
 		if (why != NULL)
-			pipesim_screen_say(screen->failed, "%s: %s", row->name, why);
+			pipesim_lines_say(screen->failed, "%s: %s", row->name, why);
 		else
 			add_row(screen->table, row, row == best, style->full,
 				style->full ? 6 : pipesim_screen_decimals(times, n),
@@ -200,7 +200,7 @@ static void write_screen(const GPtrArray *rows, const PipesimSetup *setup,
 	}
 	say_measured(rows, screen->notes);
 	if (best != NULL && style->full)
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"transient: micro-batches until the order repeats, at most; period: "
 			"micro-batches per repetition; exactly: length of a period / its "
 			"micro-batches; bubble: share of all ranks' time, and of the rank that "

@@ -253,12 +253,13 @@ static gboolean tell_layers_of(Sweep *sweep, guint64 number)
 			const PipesimChoice *choice = g_ptr_array_index(sweep->choices, k);
 			g_autofree char *words =
 				pipesim_choice_layers(choice, &point.scenario, point.costs);
-			g_autofree char *line = g_strdup_printf("for example %s at PP %u: %s",
-				pipesim_choice_name(choice), point.scenario.ranks, words);
 
 			told = words != NULL;
 			if (told)
-				pipesim_setup_notice(sweep->setup, line);
+				pipesim_setup_notice(sweep->setup,
+					"for example %s at PP %u: %s",
+					pipesim_choice_name(choice), point.scenario.ranks,
+					words);
 		}
 	point_clear(&point);
 	return told;

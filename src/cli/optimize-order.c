@@ -304,10 +304,10 @@ void pipesim_say_gap(
 	const double gap = 100 * (double)(makespan - bound) / (double)MAX(bound, 1);
 
 	if (makespan <= bound)
-		pipesim_screen_say(
+		pipesim_lines_say(
 			verdict, "It is proven optimal: no %s is shorter%s.", what, where);
 	else
-		pipesim_screen_say(verdict, "No %s is shorter than %s%s: the gap is %s%.2f %%.",
+		pipesim_lines_say(verdict, "No %s is shorter than %s%s: the gap is %s%.2f %%.",
 			what, pipesim_brief_time(bound), where, gap < 0.01 ? "below " : "",
 			MAX(gap, 0.01));
 }
@@ -320,7 +320,7 @@ static void say_order(const PipesimOrdered *ordered, PipesimScreen *screen, GStr
 
 	g_string_append_printf(screen->asked, "%u micro-batches of unequal length, %s",
 		ordered->n, ordered->schedule);
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"The best order found takes %s, %.2f %% less than as given.",
 		pipesim_brief_time(found->makespan),
 		100 * (double)(given->makespan - found->makespan) / (double)given->makespan);
@@ -328,7 +328,7 @@ static void say_order(const PipesimOrdered *ordered, PipesimScreen *screen, GStr
 		found->makespan <= ordered->bound ? "order of these micro-batches"
 						  : "order of them",
 		" in this schedule", found->makespan, ordered->bound);
-	pipesim_screen_say(screen->notes, "random: the median of %u orders", RANDOM_ORDERS);
+	pipesim_lines_say(screen->notes, "random: the median of %u orders", RANDOM_ORDERS);
 	g_string_append(below, "order:");
 	for (guint i = 0; i < ordered->n; i++)
 		g_string_append_printf(below, " %u", found->order[i]);
@@ -348,7 +348,7 @@ static void say_packing(const PipesimOrdered *packed, PipesimScreen *screen, GSt
 		less = g_strdup_printf(", %.2f %% less than first-fit",
 			100 * (double)(naive->makespan - found->makespan) /
 				(double)naive->makespan);
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"The best packing found makes %u micro-batch%s and takes %s%s.",
 		found->microbatches, found->microbatches == 1 ? "" : "es",
 		pipesim_brief_time(found->makespan), less != NULL ? less : "");
@@ -357,7 +357,7 @@ static void say_packing(const PipesimOrdered *packed, PipesimScreen *screen, GSt
 								      : "packing",
 		" in this schedule", found->makespan, packed->bound);
 	if (!packed->has_cost)
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"A sequence takes as long as it has tokens: --slice-cost, or --model "
 			"and --device, count attention too");
 	g_string_append(below, "micro-batches of sequences:");
@@ -380,12 +380,12 @@ void pipesim_ordered_text(const PipesimOrdered *ordered, const char *path,
 	(packed ? say_packing : say_order)(ordered, screen, below);
 	screen->table = make_table(ordered);
 	screen->whole = TRUE;
-	pipesim_screen_say(screen->below, "%s", below->str);
+	pipesim_lines_say(screen->below, "%s", below->str);
 	if (path != NULL)
-		pipesim_screen_say(screen->notes, "The %s was written to %s",
+		pipesim_lines_say(screen->notes, "The %s was written to %s",
 			packed ? "packing" : "order", path);
 	else
-		pipesim_screen_say(screen->more, "-o FILE.csv");
+		pipesim_lines_say(screen->more, "-o FILE.csv");
 	pipesim_lines_add(screen->notes, ordered->setup->notices);
 	pipesim_screen_print(screen, style, out);
 }

@@ -153,7 +153,7 @@ static void note_losses(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 		pipesim_op_print(
 			diagnosis->program, loss->rank, &diagnosis->program->ops[loss->op], op);
 		g_string_replace(lost, "%s", pipesim_ms_fixed(loss->ns, 1), 1);
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"rank %u, %s at %s ms: %s; without it the step takes %s ms less",
 			loss->rank, op->str, pipesim_ms_fixed(loss->at, 1), lost->str,
 			pipesim_ms_fixed(loss->step, 1));
@@ -229,19 +229,19 @@ static void note_schedules(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 			continue;
 		if (named++ == MOST_NAMED)
 			break;
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"%s takes %s (%.1f %%), with activations of %.3g micro-batches",
 			other->run->name, pipesim_brief_time(other->makespan),
 			gain_of(diagnosis, other->makespan),
 			pipesim_told_activations(other->run));
 	}
-	pipesim_screen_say(notes,
+	pipesim_lines_say(notes,
 		"the order of %s is what pipesim export --schedule %s --pp %u --microbatches "
 		"%u -o %s.csv writes",
 		best->run->name, best->run->name, shape->ranks, shape->microbatches,
 		best->run->name);
 	if (diagnosis->governor != NULL)
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"schedules run at the clocks that their idle time leaves an %s at its "
 			"power limit",
 			diagnosis->governor);
@@ -259,7 +259,7 @@ static void note_what_if(const PipesimWhatIf *what_if, GPtrArray *notes)
 	for (guint i = 1; i < what_if->n_replicas; i++)
 		if (what_if->replica[i] > what_if->replica[replica])
 			replica = i;
-	pipesim_screen_say(notes,
+	pipesim_lines_say(notes,
 		"Straggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
 		"replica %u %.3f; M_S %.3f, M_W %.3f",
 		what_if->slowdown, kind->name, kind->slowdown, stage, what_if->stage[stage],
@@ -306,7 +306,7 @@ static void note_balance(
 					 : "stages between the first and the last have",
 			balance->counted ? "; layers are counted by their attention" : "");
 	}
-	pipesim_screen_say(notes, "%s", out->str);
+	pipesim_lines_say(notes, "%s", out->str);
 }
 
 /* "Steps: 3233.5 to 3494.6 ms ...". */
@@ -337,7 +337,7 @@ static void note_spread(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 		g_string_append_printf(
 			out, ": %s ms", pipesim_ms_fixed(spread->more[worst], 1));
 	}
-	pipesim_screen_say(notes, "%s", out->str);
+	pipesim_lines_say(notes, "%s", out->str);
 }
 
 /* What each cause is, where it is what to do first; %u: the rank. */
@@ -366,7 +366,7 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 
 	pipesim_screen_time(here, diagnosis->now.makespan);
 	if (best != NULL)
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"Another schedule: %s takes %s instead of %s (%.1f %%) at the median "
 			"times of these stages%s, with activations of %.3g micro-batches "
 			"instead of %.3g%s.",
@@ -378,16 +378,16 @@ static void decide_schedule(const PipesimDiagnosis *diagnosis, PipesimScreen *sc
 				? "; the split of B into I and W is estimated"
 				: "");
 	else
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"No other schedule is shorter at the median times of these stages%s.",
 			comma);
 	if (diagnosis->left_out)
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"Schedules that %s backwards are left out: activations are recomputed, "
 			"and what such backwards take then was not recorded.",
 			diagnosis->halved ? "split" : "do not split");
 	if (stays[0] != '\0' && fixed != NULL)
-		pipesim_screen_say(screen->verdict, "With that fixed: %s takes %s (%.1f %%).",
+		pipesim_lines_say(screen->verdict, "With that fixed: %s takes %s (%.1f %%).",
 			fixed->run->name, pipesim_brief_time(fixed->fixed),
 			gain_of(diagnosis, fixed->fixed));
 }
@@ -411,7 +411,7 @@ static void decide_launches(
 {
 	const PipesimRecord *record = diagnosis->record;
 
-	pipesim_screen_say(screen->verdict,
+	pipesim_lines_say(screen->verdict,
 		"%s inside ops the GPUs stand still for %.0f %% of the time, as kernels are "
 		"launched too slowly (%s of the work of a rank). CUDA graphs, fused kernels "
 		"or larger micro-batches help; a schedule does not.",
@@ -469,7 +469,7 @@ static void decide(
 				  record->still > 0,
 		       before = launches && stands_still(diagnosis) > cause->ns;
 	if (record->lost != NULL)
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"Record again: %.1f %% of the kernels that were launched are missing "
 			"in %s, as the profiler lost them. What follows may be of what it "
 			"lost.",
@@ -479,7 +479,7 @@ static void decide(
 	if (before)
 		decide_launches(diagnosis, "First:", screen);
 	if (ABS(cause->ns) * 2000 < diagnosis->measured) {
-		pipesim_screen_say(
+		pipesim_lines_say(
 			screen->verdict, "Nothing is lost: the ranks work all the time.");
 	} else {
 		g_autofree char *rank = g_strdup_printf("%d", cause->rank);
@@ -504,14 +504,14 @@ static void decide(
 		if (cause->without >= 0)
 			g_string_append_printf(out, "; without it the step takes %s",
 				pipesim_brief_time(cause->without));
-		pipesim_screen_say(screen->verdict, "%s.", out->str);
+		pipesim_lines_say(screen->verdict, "%s.", out->str);
 	}
 	if (pipesim_record_apart(record))
-		pipesim_screen_say(screen->verdict, "By their clocks the files were recorded "
-						    "at different times: are they of "
-						    "the same steps of one run?");
+		pipesim_lines_say(screen->verdict, "By their clocks the files were recorded "
+						   "at different times: are they of "
+						   "the same steps of one run?");
 	if (record->cut)
-		pipesim_screen_say(screen->verdict,
+		pipesim_lines_say(screen->verdict,
 			"A file is cut short: what its rank did behind that is not counted.");
 	if (launches && !before)
 		decide_launches(diagnosis, "Also:", screen);
@@ -527,7 +527,7 @@ static void note_awaited(const PipesimDiagnosis *diagnosis, GPtrArray *notes)
 	if (record->n_replicas > 1 && pipesim_told_awaited(diagnosis) >= 0 &&
 		record->waiting->late_ns * 100 >= diagnosis->measured * record->steps->len &&
 		find_first(diagnosis) != PIPESIM_CAUSE_PEERS)
-		pipesim_screen_say(notes, "other replicas wait for %s in collectives", whom);
+		pipesim_lines_say(notes, "other replicas wait for %s in collectives", whom);
 }
 
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
@@ -550,7 +550,7 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 		note_what_if(what_if, screen->notes);
 	if (style->full)
 		note_schedules(diagnosis, screen->notes);
-	pipesim_screen_say(screen->more, "--timeline FILE.svg");
-	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_lines_say(screen->more, "--timeline FILE.svg");
+	pipesim_lines_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }

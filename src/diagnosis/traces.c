@@ -50,7 +50,7 @@ static gboolean name_ops(
 		if (all[t]->segments->len > 0)
 			pipesim_peers_name(all[t]);
 	for (guint i = 0; i < notices->len; i++)
-		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
+		pipesim_setup_notice(setup, "%s", (char *)notices->pdata[i]);
 	return TRUE;
 }
 

@@ -156,7 +156,8 @@ void pipesim_notice(GPtrArray *notices, const char *format, ...)
 	va_start(args, format);
 	g_autofree char *text = g_strdup_vprintf(format, args);
 	va_end(args);
-	if (!g_ptr_array_find_with_equal_func(notices, text, g_str_equal, NULL))
+	if (notices != NULL &&
+		!g_ptr_array_find_with_equal_func(notices, text, g_str_equal, NULL))
 		g_ptr_array_add(notices, g_steal_pointer(&text));
 }
 

@@ -44,15 +44,6 @@ PIPESIM_FREES(PipesimScreen, pipesim_screen_free, screen)
 	g_free(screen);
 }
 
-void pipesim_screen_say(GPtrArray *lines, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	g_ptr_array_add(lines, g_strdup_vprintf(format, arguments));
-	va_end(arguments);
-}
-
 void pipesim_lines_add(GPtrArray *lines, const GPtrArray *more)
 {
 	for (guint i = 0; more != NULL && i < more->len; i++)

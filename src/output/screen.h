@@ -26,9 +26,6 @@ PIPESIM_FREED(PipesimScreen, pipesim_screen_free)
 /** pipesim_lines_new: copies of lines, up to a NULL. */
 GPtrArray *pipesim_lines_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
 
-/** pipesim_screen_say: adds a line to @lines. */
-void pipesim_screen_say(GPtrArray *lines, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
 /** pipesim_lines_add: copies of all of @more (nullable), of char *. Of notes what is of use only beside the whole
  * data, "left out of ...", is shown in full alone. */
 void pipesim_lines_add(GPtrArray *lines, const GPtrArray *more);

@@ -364,7 +364,7 @@ static void decide_lighter(const Verdict *v)
 	g_autofree char *words = longer < 0.05
 					 ? g_strdup("is as fast")
 					 : g_strdup_printf("takes %.1f %% longer", longer);
-	pipesim_screen_say(v->screen->verdict, "%s %s with %.0f %% less %s.", name_of(lighter),
+	pipesim_lines_say(v->screen->verdict, "%s %s with %.0f %% less %s.", name_of(lighter),
 		words, 100 * (1 - pipesim_run_memory(lighter) / pipesim_run_memory(v->best)),
 		memory_word(v->best));
 }
@@ -392,7 +392,7 @@ static void decide_native(const Verdict *v)
 	if (best->shape.copies > v->best->shape.copies)
 		g_string_append_printf(
 			words, ", with %u copies of the weights", best->shape.copies);
-	pipesim_screen_say(v->screen->verdict, "%s.", words->str);
+	pipesim_lines_say(v->screen->verdict, "%s.", words->str);
 }
 
 /* By the steps that were drawn. */
@@ -414,7 +414,7 @@ static void decide_samples(const Verdict *v)
 			per_microbatch(v->base, pipesim_run_step(v->base)) /
 				per_microbatch(v->best, pipesim_run_step(v->best)),
 			throughput_word(v), v->rival);
-	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
+	pipesim_lines_say(v->screen->verdict, "%s.", out->str);
 }
 
 /* " a GPU of 80 GiB" that is described, "" where none is. */
@@ -450,7 +450,7 @@ static void say_unfit(const Verdict *v, gboolean one)
 			(least == NULL || pipesim_run_memory(run) < pipesim_run_memory(least)))
 			least = run;
 	need = need_of(v, least);
-	pipesim_screen_say(v->screen->verdict, "%s%s: %s needs %s%s.%s",
+	pipesim_lines_say(v->screen->verdict, "%s%s: %s needs %s%s.%s",
 		one ? "It does not fit" : "None fits", gpu, least->name, need,
 		one ? "" : ", the least of them",
 		*gpu != '\0'
@@ -511,7 +511,7 @@ static void decide(const Verdict *v)
 		g_string_append(out, ": it is the fastest");
 	if (v->base != NULL && v->base != v->best)
 		append_memory(v, out);
-	pipesim_screen_say(v->screen->verdict, "%s.", out->str);
+	pipesim_lines_say(v->screen->verdict, "%s.", out->str);
 	decide_lighter(v);
 	decide_native(v);
 }
@@ -530,8 +530,7 @@ static void list_others(const Verdict *v)
 	pipesim_each_in (const PipesimRun, run, comparison->runs) {
 		if (run->report == NULL) {
 			if (comparison->named)
-				pipesim_screen_say(
-					v->screen->failed, "%s", run->error->message);
+				pipesim_lines_say(v->screen->failed, "%s", run->error->message);
 		} else if (v->best != NULL && fits(v, v->best) && !fits(v, run)) {
 			g_autofree char *need = need_of(v, run);
 
@@ -546,9 +545,9 @@ static void list_others(const Verdict *v)
 	if (n_unfit > MOST_UNFIT)
 		g_string_append_printf(unfit, " and %u more", n_unfit - MOST_UNFIT);
 	if (unfit->len > 0)
-		pipesim_screen_say(v->screen->failed, "Do not fit%s: %s.", gpu, unfit->str);
+		pipesim_lines_say(v->screen->failed, "Do not fit%s: %s.", gpu, unfit->str);
 	if (halves->len > 0)
-		pipesim_screen_say(v->screen->failed,
+		pipesim_lines_say(v->screen->failed,
 			"Need more layers than the model has (%" G_GUINT64_FORMAT
 			" for up to %u stages; --layers): %s.",
 			comparison->costs->model_layers, most, halves->str);
@@ -558,7 +557,7 @@ static void list_others(const Verdict *v)
 	if (v->n_refused > 0 && !comparison->named)
 		pipesim_list_more(rest, "%u that the shape does not allow", v->n_refused);
 	if (rest->len > 0)
-		pipesim_screen_say(
+		pipesim_lines_say(
 			v->screen->below, "Not shown: %s (--schedule all).", rest->str);
 }
 
@@ -581,12 +580,12 @@ static void note_runs(const Verdict *v)
 			pipesim_list_more(passes, "%s", row->run->name);
 	}
 	if (passes->len > 0)
-		pipesim_screen_say(v->screen->notes,
+		pipesim_lines_say(v->screen->notes,
 			"%s: passes over the vocabulary take no time; give S and T in --times, "
 			"or --model and --device with --vocab-parallel.",
 			passes->str);
 	if (hang->len > 0)
-		pipesim_screen_say(v->screen->notes,
+		pipesim_lines_say(v->screen->notes,
 			"In its own runtime it deadlocks: %s (--runtime native).", hang->str);
 	pipesim_lines_add(v->screen->notes, comparison->notices);
 	if (comparison->named || v->best == NULL)
@@ -597,7 +596,7 @@ static void note_runs(const Verdict *v)
 						    : NULL;
 
 			if (over != NULL)
-				pipesim_screen_say(v->screen->notes, "%s: %s", run->name, over);
+				pipesim_lines_say(v->screen->notes, "%s: %s", run->name, over);
 		}
 	if (v->best != NULL) {
 		const char *beyond = pipesim_figure_value(
@@ -605,18 +604,18 @@ static void note_runs(const Verdict *v)
 					     .text;
 
 		if (beyond != NULL)
-			pipesim_screen_say(v->screen->notes, "%s: %s", v->best->name, beyond);
+			pipesim_lines_say(v->screen->notes, "%s: %s", v->best->name, beyond);
 	}
 	if (split->len > 0)
-		pipesim_screen_say(v->screen->notes,
+		pipesim_lines_say(v->screen->notes,
 			"%s: the runtime runs an overlapped pair as F followed by B, so FB is "
 			"not used",
 			split->str);
 	pipesim_each_in (const char, line, layers)
-		pipesim_screen_say(v->screen->notes, "%s", line);
+		pipesim_lines_say(v->screen->notes, "%s", line);
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->native_left_out)
-			pipesim_screen_say(v->screen->notes,
+			pipesim_lines_say(v->screen->notes,
 				"%s: has too many ops to say here how messages block each "
 				"other: see --runtime native",
 				name_of(run));
@@ -679,7 +678,7 @@ void pipesim_text_answer(
 	list_others(&v);
 	note_runs(&v);
 	if (v.best != NULL && v.best->schedule != NULL)
-		pipesim_screen_say(screen->more, "pipesim explain %s", v.best->schedule->name);
+		pipesim_lines_say(screen->more, "pipesim explain %s", v.best->schedule->name);
 	screen->appendix = g_string_new(NULL);
 	pipesim_each_in (const PipesimRun, run, comparison->runs)
 		if (run->error == NULL)

@@ -190,34 +190,34 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 	const PipesimPlanned all = pipesim_advice_sum(plan);
 
 	if (wish->capture != NULL)
-		pipesim_screen_say(notes, "times from the trace, scaled: attention and MLP by "
-					  "FLOPs, rows of experts by bytes, the head as the "
-					  "MLP");
+		pipesim_lines_say(notes, "times from the trace, scaled: attention and MLP by "
+					 "FLOPs, rows of experts by bytes, the head as the "
+					 "MLP");
 	else if (wish->device->measured != NULL)
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"times from kernels on %s: %u shapes of products and %u other terms of "
 			"it measured, links, network and the model not",
 			wish->device->name, wish->device->measured->len, wish->device->terms);
 	else
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"times from kernels on %s, products at %s of its peak, not measured",
 			wish->device->name,
 			pipesim_double(pipesim_device_share(wish->device, &wish->training)));
 	if (plan->measured.steps > 0)
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"corrected by %u measured step%s: kernels take %.2f and messages %.2f "
 			"of what is described; errors of these %.1f %% before, %.1f %% now",
 			plan->measured.steps, plan->measured.steps == 1 ? "" : "s",
 			plan->measured.pace[0], plan->measured.pace[1],
 			100 * plan->measured.before, 100 * plan->measured.after);
-	pipesim_screen_say(notes,
+	pipesim_lines_say(notes,
 		"collectives and messages at shares of a node's links, %.0f GB/s per GPU "
 		"between nodes",
 		(wish->training.node_bandwidth > 0 ? (double)wish->training.node_bandwidth
 			: wish->device != NULL     ? wish->device->network
 						   : PIPESIM_NETWORK) /
 			1e9);
-	pipesim_screen_say(notes, "steps of %s, %s, are %s%s (docs/plan.md)",
+	pipesim_lines_say(notes, "steps of %s, %s, are %s%s (docs/plan.md)",
 		wish->model->experts > 0 ? "models with experts" : "dense models",
 		wish->capture != NULL      ? "measured"
 		: plan->measured.steps > 0 ? "described and corrected"
@@ -227,12 +227,12 @@ static void note_facts(const PipesimAdvice *plan, GPtrArray *notes)
 				wish->capture == NULL
 			? "; less where --dispatcher and --graphs say how they run"
 			: "");
-	pipesim_screen_say(notes,
+	pipesim_lines_say(notes,
 		"%u candidates: %u fit under no schedule, %u cannot be among the best, %u "
 		"simulated",
 		all.candidates, all.too_large, all.beaten, all.simulated);
 	if (wish->layouts)
-		pipesim_screen_say(notes,
+		pipesim_lines_say(notes,
 			"%u of them laid out anew; the others cannot be among the ten best "
 			"under any layout",
 			all.laid_out);
@@ -376,14 +376,13 @@ static void note_marks(const PipesimAdvice *plan, GPtrArray *notes)
 		each |= row->candidate->training.each != NULL;
 	}
 	if (equal)
-		pipesim_screen_say(notes, "= as short as row 1, within the error of a step");
+		pipesim_lines_say(notes, "= as short as row 1, within the error of a step");
 	if (gathered)
-		pipesim_screen_say(
-			notes, "* parameters are gathered stage by stage (--zero 3)");
+		pipesim_lines_say(notes, "* parameters are gathered stage by stage (--zero 3)");
 	if (each)
-		pipesim_screen_say(notes, "first=N,N... or N..N: layers that each stage "
-					  "recomputes; --explain lists all");
-	pipesim_screen_say(notes,
+		pipesim_lines_say(notes, "first=N,N... or N..N: layers that each stage "
+					 "recomputes; --explain lists all");
+	pipesim_lines_say(notes,
 		"Lost in row 1, %% of its step: waiting %s, recomputation %s, messages of TP "
 		"and EP %s, gradients and optimizer %s",
 		pipesim_fixed(100 * first->bubble, 1), pipesim_fixed(100 * first->again, 1),
@@ -399,9 +398,9 @@ static void append_explained(const PipesimAdvice *plan, guint number, GString *o
 	g_autoptr(GString) flags = g_string_new(NULL);
 	g_autoptr(GPtrArray) about = pipesim_lines_new(NULL, NULL);
 
-	pipesim_screen_say(about, "%u: %s", number, memory);
+	pipesim_lines_say(about, "%u: %s", number, memory);
 	if (row->candidate->alike != NULL)
-		pipesim_screen_say(about, "Within 1 %% of it: %s", row->candidate->alike);
+		pipesim_lines_say(about, "Within 1 %% of it: %s", row->candidate->alike);
 	pipesim_wrap_all(out, about, TABLE_WIDTH);
 	if (stages != NULL) {
 		g_string_append(out, "\nLayout\n  ");
@@ -432,23 +431,23 @@ void pipesim_plan_text(
 	pipesim_each_in (const PipesimPlanning, of, plan->asked) {
 		g_autofree char *verdict = verdict_of(plan, of);
 
-		pipesim_screen_say(screen->verdict, "%s", verdict);
+		pipesim_lines_say(screen->verdict, "%s", verdict);
 	}
 	if (decision != NULL)
-		pipesim_screen_say(screen->verdict, "%s.", decision);
+		pipesim_lines_say(screen->verdict, "%s.", decision);
 	if (plan->rows->len > 0) {
 		screen->table = make_table(plan, !style->full);
 		note_marks(plan, screen->below);
-		pipesim_screen_say(screen->more, "--explain 1");
+		pipesim_lines_say(screen->more, "--explain 1");
 	} else {
 		g_autofree char *smallest = smallest_of(plan);
 
-		pipesim_screen_say(screen->notes, "%s", smallest);
+		pipesim_lines_say(screen->notes, "%s", smallest);
 	}
 	pipesim_each (const PipesimPlanRow, row, plan->misses) {
 		g_autofree char *miss = miss_of(row, style->full);
 
-		pipesim_screen_say(screen->notes, "%s", miss);
+		pipesim_lines_say(screen->notes, "%s", miss);
 	}
 	if (style->full)
 		note_facts(plan, screen->notes);
@@ -457,7 +456,7 @@ void pipesim_plan_text(
 		screen->appendix = g_string_new(NULL);
 		append_explained(plan, explained, screen->appendix);
 	}
-	pipesim_screen_say(screen->more, "-o FOLDER");
-	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_lines_say(screen->more, "-o FOLDER");
+	pipesim_lines_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }

@@ -139,13 +139,13 @@ static void say_proven(const PipesimPrefillRun *run, GPtrArray *lines)
 	PipesimNumber time, share;
 
 	if (run->n_prompts > 1)
-		pipesim_screen_say(lines, "The best sizes of several prompts are not proven: "
-					  "others may be better.");
+		pipesim_lines_say(lines, "The best sizes of several prompts are not proven: "
+					 "others may be better.");
 	else if (run->bound == run->ttft.max)
-		pipesim_screen_say(
+		pipesim_lines_say(
 			lines, "%s, no chunks are better than the best: proven.", cut);
 	else
-		pipesim_screen_say(lines,
+		pipesim_lines_say(lines,
 			"%s, no chunks take less than %s; the best found are %s %% above.", cut,
 			pipesim_screen_time(time, run->bound),
 			pipesim_screen_number(share, 100 * above));
@@ -157,9 +157,8 @@ static void say_verdict(
 	g_autofree char *name = name_of(best);
 	PipesimNumber time, rate;
 
-	pipesim_screen_say(lines,
-		"%s: the first token comes after %s%s, at %s tokens a second.", name,
-		pipesim_screen_time(time, best->ttft.mean),
+	pipesim_lines_say(lines, "%s: the first token comes after %s%s, at %s tokens a second.",
+		name, pipesim_screen_time(time, best->ttft.mean),
 		best->n_prompts > 1 ? " in the mean" : "",
 		pipesim_screen_number(rate, a_second(best, best->tokens)));
 	pipesim_each_in (const PipesimPrefillRun, run, answer->runs)
@@ -192,7 +191,7 @@ static void say_sizes(const PipesimPrefillAnswer *answer, GPtrArray *lines)
 		for (guint i = 0; i < run->prompts[0].chunks->len; i++)
 			g_string_append_printf(line, " %" G_GINT64_FORMAT,
 				g_array_index(run->prompts[0].chunks, gint64, i));
-		pipesim_screen_say(lines, "Chunks of the first prompt, %s:%s", name, line->str);
+		pipesim_lines_say(lines, "Chunks of the first prompt, %s:%s", name, line->str);
 	}
 }
 
@@ -215,7 +214,7 @@ void pipesim_prefill_text(
 		add_row(screen->table, run, run == best, bubble(run, answer->ranks),
 			best->ttft.mean < 1000000000 ? 2 : 0);
 	if (answer->device != NULL)
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"a chunk takes on rank 0, in ms, by kernels on %s: "
 			"a=%.4g,b=%.4g,c=%.4g,gamma=%.4g; layers are at most %.1f %% off",
 			answer->device, times.a / 1e6, times.b / 1e6, times.c / 1e6,

@@ -65,7 +65,7 @@ static PipesimCosts *read_base(const PipesimSetup *setup, GError **error)
 	for (char **notice = notices; notice != NULL && *notice != NULL; notice++) {
 		g_autofree char *shown = pipesim_printable(*notice);
 
-		pipesim_setup_notice(setup, shown);
+		pipesim_setup_notice(setup, "%s", shown);
 	}
 	return costs;
 }
@@ -98,11 +98,10 @@ static gboolean choose_pair(const PipesimSetup *setup, PipesimCosts *costs, GErr
 	if (phases && pipesim_setup_scales_trace(setup))
 		return TRUE;
 	*pair = phases ? MIN(simulated, PIPESIM_MAX_TIME_NS) : both;
-	g_autofree char *notice = g_strdup_printf(
+	pipesim_setup_notice(setup,
 		"the overlapped pair takes %s ms, %s (measured: %s; one after the other: %s)",
 		pipesim_ms_fixed(*pair, 3), phases ? "simulated from its phases" : "as F and B",
 		known ? pipesim_ms_fixed(measured, 3) : "no", pipesim_ms_fixed(both, 3));
-	pipesim_setup_notice(setup, notice);
 	return TRUE;
 }
 

@@ -11,6 +11,9 @@ typedef struct {
 	GArray *all; /* of PipesimArgument, the last of a name counts */
 } Reading;
 
+/* What had to be assumed. */
+#define note(reading, ...) pipesim_lines_say((reading)->import->notes, __VA_ARGS__)
+
 /* What arguments say --------------------------------------------------------------------------- */
 
 /* The last one called @name, which then has a meaning; NULL: there is none. */
@@ -49,9 +52,8 @@ static gboolean is_variable(Reading *reading, const PipesimArgument *argument)
 {
 	if (strchr(argument->value, '$') == NULL)
 		return FALSE;
-	g_ptr_array_add(reading->import->notes,
-		g_strdup_printf("%s is %s, a variable that is not set here", argument->name,
-			argument->value));
+	note(reading, "%s is %s, a variable that is not set here", argument->name,
+		argument->value);
 	return TRUE;
 }
 
@@ -114,12 +116,11 @@ static void set_microbatches(
 	if (batch == 0)
 		return;
 	if (batch % each != 0)
-		g_ptr_array_add(reading->import->notes,
-			g_strdup_printf(
-				"%s: %" G_GUINT64_FORMAT
-				" sequences are no multiple of %" G_GUINT64_FORMAT
-				" in a micro-batch of all data-parallel ranks; rounded down",
-				name, batch, each));
+		note(reading,
+			"%s: %" G_GUINT64_FORMAT
+			" sequences are no multiple of %" G_GUINT64_FORMAT
+			" in a micro-batch of all data-parallel ranks; rounded down",
+			name, batch, each);
 	set_number(reading, PIPESIM_SET_MICROBATCHES, name, MAX(batch / each, 1));
 }
 
@@ -144,10 +145,8 @@ static void add_frequency(Reading *reading, GString *model)
 	else if (g_ascii_isdigit(*text))
 		add_key(model, "every", number(reading, "moe-layer-freq", 1));
 	else
-		g_ptr_array_add(reading->import->notes,
-			g_strdup_printf("moe-layer-freq '%.60s' is not understood: experts in "
-					"all layers",
-				text));
+		note(reading, "moe-layer-freq '%.60s' is not understood: experts in all layers",
+			text);
 }
 
 static void add_experts(Reading *reading, GString *model, guint64 ffn)
@@ -204,8 +203,7 @@ static void describe_megatron(Reading *reading)
 	g_string_append_printf(
 		model, "vocab = %" G_GUINT64_FORMAT "\n", number(reading, "vocab-size", 0));
 	if (!has(reading, "vocab-size"))
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("vocab-size is not said: embedding and head are left out"));
+		note(reading, "vocab-size is not said: embedding and head are left out");
 	if (!rope)
 		add_key(model, "positions", positions);
 	add_key(model, "mtp_layers", number(reading, "mtp-num-layers", 0));
@@ -428,10 +426,9 @@ static void read_megatron(Reading *reading)
 	read_stages(reading, pp);
 	if (dp == 0) {
 		dp = experts > 0 || ep > 1 ? MAX(ep * etp / MAX(tp * cp, 1), 1) : 1;
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("nnodes and nproc-per-node do not say how many GPUs there "
-				 "are: the least "
-				 "data parallelism is taken; give --dp and --microbatches"));
+		note(reading,
+			"nnodes and nproc-per-node do not say how many GPUs there are: the "
+			"least data parallelism is taken; give --dp and --microbatches");
 	}
 	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set_microbatches(reading, "global-batch-size", number(reading, "global-batch-size", 0),
@@ -487,9 +484,8 @@ static guint64 read_modules(Reading *reading)
 	}
 	/* Whole lists alone: one that goes on in another line is not there. */
 	if (lists != NULL && !g_str_has_suffix(lists, "]]")) {
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("module_fqns_per_model_part is read where it is one line: "
-				 "give --layout"));
+		note(reading, "module_fqns_per_model_part is read where it is one line: give "
+			      "--layout");
 		return 0;
 	}
 	if (stages > 0)
@@ -556,15 +552,13 @@ static void read_torchtitan(Reading *reading)
 	else
 		set_microbatches(reading, "training.global_batch_size", batch, size, dp);
 	if (pp > 1 && batch > local * dp)
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("global_batch_size is of several pipelines one after the "
-				 "other, of which one is taken"));
+		note(reading, "global_batch_size is of several pipelines one after the other, "
+			      "of which one is taken");
 	if (tp > 1)
 		set(reading, PIPESIM_SET_SEQUENCE_PARALLEL, NULL, "");
 	if (all)
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("data_parallel_shard_degree -1 is what GPUs are left: 1 is "
-				 "taken; give --dp"));
+		note(reading, "data_parallel_shard_degree -1 is what GPUs are left: 1 is "
+			      "taken; give --dp");
 	set_number(reading, PIPESIM_SET_DP, NULL, dp);
 	set(reading, PIPESIM_SET_ZERO, PARALLEL "fsdp_reshard_after_forward",
 		sharding_of(reading,
@@ -575,10 +569,9 @@ static void read_torchtitan(Reading *reading)
 		set_number(reading, PIPESIM_SET_CHUNKS, PARALLEL "module_fqns_per_model_part",
 			MAX(stages / MAX(pp, 1), 1));
 	if (has(reading, PARALLEL "pipeline_parallel_schedule_csv"))
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("pipeline_parallel_schedule_csv has the order that torchtitan "
-				 "runs; where the schedule beside it is another, give the file "
-				 "to --schedule"));
+		note(reading,
+			"pipeline_parallel_schedule_csv has the order that torchtitan runs; "
+			"where the schedule beside it is another, give the file to --schedule");
 	if (is(reading, "activation_checkpoint.mode", "full"))
 		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode", "full");
 	else if (is(reading, "activation_checkpoint.mode", "selective") &&
@@ -587,17 +580,15 @@ static void read_torchtitan(Reading *reading)
 		set(reading, PIPESIM_SET_RECOMPUTE, "activation_checkpoint.mode",
 			"selective-op");
 	else if (is(reading, "activation_checkpoint.mode", "selective"))
-		g_ptr_array_add(reading->import->notes,
-			g_strdup("selective recomputation of torchtitan is known by ops, of "
-				 "llama3: none is taken"));
+		note(reading, "selective recomputation of torchtitan is known by ops, of "
+			      "llama3: none is taken");
 	for (guint i = 0; i < G_N_ELEMENTS(models); i++)
 		if (g_strcmp0(models[i].name, name) == 0 &&
 			g_strcmp0(models[i].flavor, flavor) == 0)
 			reading->import->shipped = g_strdup(models[i].model);
 	if (reading->import->shipped == NULL && name != NULL)
-		g_ptr_array_add(reading->import->notes,
-			g_strdup_printf("model %.40s %.40s is not shipped; give --model", name,
-				flavor != NULL ? flavor : ""));
+		note(reading, "model %.40s %.40s is not shipped; give --model", name,
+			flavor != NULL ? flavor : "");
 }
 
 /* All of it ------------------------------------------------------------------------------------------ */
@@ -654,7 +645,7 @@ PipesimImport *pipesim_import_parse(
 	check_words(&reading);
 	pipesim_each (const PipesimArgument, argument, all) {
 		if (!argument->used)
-			g_ptr_array_add(import->ignored, g_strdup(argument->name));
+			pipesim_lines_say(import->ignored, "%s", argument->name);
 	}
 	if (import->ignored->len == all->len)
 		return pipesim_fail_null_at(error, path, 1, 1,
@@ -710,8 +701,7 @@ static void tell(const PipesimSetup *setup, const char *path, const char *what,
 	g_ptr_array_add(words, NULL);
 	g_autofree char *list = g_strjoinv(between, (char **)words->pdata);
 	g_ptr_array_set_size(words, (gint)words->len - 1);
-	g_autofree char *line = g_strdup_printf("%s: %s%s", path, what, list);
-	pipesim_setup_notice(setup, line);
+	pipesim_setup_notice(setup, "%s: %s%s", path, what, list);
 }
 
 void pipesim_import_apply(PipesimImport *import, PipesimSetup *setup, gboolean modelled,
@@ -748,15 +738,13 @@ void pipesim_import_apply(PipesimImport *import, PipesimSetup *setup, gboolean m
 		if (job->at[id].path == NULL || (value == NULL && !job->flag[id]))
 			continue;
 		if (!given && without == NULL) {
-			g_ptr_array_add(taken,
-				g_strdup_printf("%s%s%s", setting->name,
-					value != NULL ? " " : "", value != NULL ? value : ""));
+			pipesim_lines_say(taken, "%s%s%s", setting->name,
+				value != NULL ? " " : "", value != NULL ? value : "");
 			setup->derived[id] = TRUE;
 			continue;
 		}
 		if (!given)
-			g_ptr_array_add(
-				left, g_strdup_printf("%s (%s)", setting->name, without));
+			pipesim_lines_say(left, "%s (%s)", setting->name, without);
 		g_clear_pointer(&job->text[id], g_free);
 		job->flag[id] = FALSE;
 	}

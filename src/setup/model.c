@@ -364,11 +364,10 @@ static gboolean pair_phases(
 		return FALSE;
 	costs->time[PIPESIM_FB] = pipesim_time_scale(
 		costs->time[PIPESIM_F] + costs->time[PIPESIM_B], pair, MAX(apart, 1));
-	g_autofree char *notice = g_strdup_printf(
+	pipesim_setup_notice(setup,
 		"the overlapped pair of a layer of %s takes %s ms, simulated from its phases, "
 		"each scaled (one after the other: %s)",
 		setup->model->name, pipesim_ms_fixed(pair, 3), pipesim_ms_fixed(apart, 3));
-	pipesim_setup_notice(setup, notice);
 	return TRUE;
 }
 

@@ -1,23 +1,10 @@
 /* What a user is told beside the answer. */
 #include "setup/setup.h"
 
-void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
-{
-	if (setup->notices != NULL &&
-		g_ptr_array_find_with_equal_func(setup->notices, line, g_str_equal, NULL))
-		return;
-	if (setup->notice != NULL)
-		setup->notice(line);
-	if (setup->notices != NULL)
-		g_ptr_array_add(setup->notices, g_strdup(line));
-}
-
 void pipesim_setup_tell_layers(const PipesimSetup *setup, const char *name, const char *layers)
 {
-	g_autofree char *line = g_strdup_printf("%s: %s", name, layers);
-
 	if (layers != NULL)
-		pipesim_setup_notice(setup, line);
+		pipesim_setup_notice(setup, "%s: %s", name, layers);
 }
 
 void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration)
@@ -30,14 +17,12 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 	for (guint i = 0; i < calibration->notices->len; i++)
 		if (i + 1 != calibration->long_pair ||
 			setup->pair_time == PIPESIM_PAIR_MEASURED)
-			pipesim_setup_notice(setup, g_ptr_array_index(calibration->notices, i));
+			pipesim_setup_notice(
+				setup, "%s", (char *)calibration->notices->pdata[i]);
 	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
 		if (calibration->dropped[i] > 0)
 			pipesim_list_more(dropped, "%u %s", calibration->dropped[i], what[i]);
-	if (dropped->len > 0) {
-		g_autofree char *line = g_strdup_printf(
-			"left out of %u rows: %s", calibration->rows, dropped->str);
-
-		pipesim_setup_notice(setup, line);
-	}
+	if (dropped->len > 0)
+		pipesim_setup_notice(
+			setup, "left out of %u rows: %s", calibration->rows, dropped->str);
 }

@@ -51,8 +51,7 @@ struct _PipesimSetup {
 	PipesimDevice *device;                        /* pipesim_setup_load_device(); owned */
 	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
 
-	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
-	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
+	PipesimCosts *costs; /* pipesim_setup_costs(); owned */
 	/* How far reading traces has come; on any thread; NULL = nobody asks. */
 	void (*progress)(guint done, guint all);
 	GPtrArray
@@ -200,12 +199,11 @@ void pipesim_setup_sustain(PipesimSetup *setup);
 gboolean pipesim_setup_share(
 	const PipesimSetup *setup, guint64 n, guint64 *first, guint64 *end, GError **error);
 
-/** pipesim_setup_notice: tells @line, once. */
-void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
+/** pipesim_setup_notice: tells a line, once. */
+#define pipesim_setup_notice(setup, ...) pipesim_notice((setup)->notices, __VA_ARGS__)
 
 /** pipesim_setup_tell_layers: the same of the schedule @name, what is to be said of its @layers; NULL: nothing. */
 void pipesim_setup_tell_layers(const PipesimSetup *setup, const char *name, const char *layers);
 
-/** pipesim_setup_tell: notices of @calibration and what it dropped, a line each, to
- * @setup->notice. */
+/** pipesim_setup_tell: notices of @calibration and what it dropped, a line each. */
 void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration);

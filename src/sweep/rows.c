@@ -417,18 +417,18 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	}
 	if (g_str_has_suffix(screen->asked->str, "of"))
 		g_string_append(screen->asked, " one point");
-	pipesim_screen_say(screen->verdict, "%s.", winners);
+	pipesim_lines_say(screen->verdict, "%s.", winners);
 	if (best != NULL)
-		pipesim_screen_say(screen->verdict, "%s.", best);
+		pipesim_lines_say(screen->verdict, "%s.", best);
 	if (titles->room > 0)
-		pipesim_screen_say(screen->notes, "Left out is what a GPU of %s does not hold.",
+		pipesim_lines_say(screen->notes, "Left out is what a GPU of %s does not hold.",
 			pipesim_bytes(titles->room));
 	if (left_out)
-		pipesim_screen_say(screen->notes,
+		pipesim_lines_say(screen->notes,
 			"Left out is what needs more layers than the model has.");
 	pipesim_lines_add(screen->notes, titles->notices);
-	pipesim_screen_say(screen->more, "-o rows.csv");
-	pipesim_screen_say(screen->more, "--winners FILE.svg");
-	pipesim_screen_say(screen->more, "--report FILE.html");
+	pipesim_lines_say(screen->more, "-o rows.csv");
+	pipesim_lines_say(screen->more, "--winners FILE.svg");
+	pipesim_lines_say(screen->more, "--report FILE.html");
 	pipesim_screen_print(screen, style, out);
 }
