@@ -27,13 +27,11 @@ static PipesimProgram *find_program(
 	const PipesimSchedule *schedule = choice->schedule;
 	PipesimScenario scenario = setup->scenario;
 
-	if (schedule == NULL && (scenario.ranks > 0 || scenario.microbatches > 0)) {
-		pipesim_refuse(error,
+	if (schedule == NULL && (scenario.ranks > 0 || scenario.microbatches > 0))
+		return pipesim_refuse_null(error,
 			"%s is a file and has its own ranks and micro-batches; leave out --pp "
 			"and --microbatches",
 			choice->path);
-		return NULL;
-	}
 	if (schedule != NULL && (!pipesim_setup_require(setup, error) ||
 					!pipesim_setup_costs(setup, NULL, error)))
 		return NULL;

@@ -506,11 +506,9 @@ static PipesimRun *run_schedule(PipesimSetup *setup, gint64 *tenth, GError **err
 
 	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
 		return NULL;
-	if (choices->len != 1) {
-		pipesim_refuse(
+	if (choices->len != 1)
+		return pipesim_refuse_null(
 			error, "--schedule: a model is shown under one schedule; name one");
-		return NULL;
-	}
 	pipesim_choices_shape(choices, scenario);
 	scenario->ranks = MAX(scenario->ranks, 1u);
 	if (scenario->microbatches == 0)

@@ -183,10 +183,9 @@ GString *pipesim_help_on(const char *word, GError **error)
 			pipesim_nearer(word, pipesim_commands[i]->name, &least, &best);
 	}
 	append_topics(topics);
-	pipesim_refuse(error, "no help on '%.64s'; %s%s%sthe topics are %s", word,
+	return pipesim_refuse_null(error, "no help on '%.64s'; %s%s%sthe topics are %s", word,
 		best != NULL ? "did you mean '" : "", best != NULL ? best : "",
 		best != NULL ? "'? " : "", topics->str);
-	return NULL;
 }
 
 /* Manuals ---------------------------------------------------------------------------------- */

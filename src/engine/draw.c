@@ -72,12 +72,10 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	g_autofree guint32 *table_of = g_try_new(guint32, n_tables);
 	g_autofree Chain *chains = g_try_new0(Chain, draw->lanes->n_chains);
 	draw->tables = g_try_new0(PipesimDrawTable, n_tables);
-	if (table_of == NULL || chains == NULL || draw->tables == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (table_of == NULL || chains == NULL || draw->tables == NULL)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"distributions of %u ops do not fit in memory; take fewer ranks",
 			lanes->n_ops);
-		return NULL;
-	}
 	fill_tables(draw, times, jitter, table_of, &longest);
 	for (guint i = 0; i < jitter->n_speeds; i++) {
 		draw->speed[i] = jitter->speed[i];
@@ -85,14 +83,12 @@ PipesimDraw *pipesim_draw_of(PipesimLanes *lanes, const PipesimTimes *times,
 	}
 	draw->n_speeds = jitter->n_speeds;
 	longest = pipesim_time_scale(longest, slowest, 1 << PIPESIM_SPEED_BITS);
-	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times)) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times))
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"samples of ops as long as %" G_GINT64_FORMAT
 			" ns may add up to more than 146 years; give shorter times or fewer "
 			"micro-batches",
 			longest);
-		return NULL;
-	}
 	for (guint i = 0; i < draw->lanes->n_ops; i++) {
 		PipesimLaneOp *op = &draw->lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];

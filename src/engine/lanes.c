@@ -348,10 +348,9 @@ static gpointer new_block(gpointer data, GError **error)
 	if (pipesim_arena_check(arena, NULL, "-"))
 		return block;
 	pipesim_arena_free(arena);
-	pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 		"%u runs of %u ops side by side do not fit in memory; take fewer ranks",
 		PIPESIM_LANES, lanes->n_ops);
-	return NULL;
 }
 
 static gboolean run_block(gsize item, gpointer own, gpointer data, GError **error G_GNUC_UNUSED)

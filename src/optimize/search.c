@@ -533,13 +533,11 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 	const guint64 most = PIPESIM_SEARCH_BYTES /
 			     (PIPESIM_SEARCH_OP + PIPESIM_SEARCH_OP_PART * of->chunks);
 
-	if (ops > most) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (ops > most)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops are more than the %" G_GUINT64_FORMAT
 			" that a search takes, in %u GiB; take fewer ranks or micro-batches",
 			ops, most, (guint)(PIPESIM_SEARCH_BYTES >> 30));
-		return NULL;
-	}
 	if (!pipesim_shape_init(&shape, of->scenario, of->chunks, of->placement, error) ||
 		!pipesim_split_check(of->costs, &shape, error))
 		return NULL;

@@ -150,8 +150,8 @@ static PipesimOrder *new_order(const PipesimShape *shape, GError **error)
 	order->rank_begin = g_try_new0(guint32, (gsize)shape->ranks + 1);
 	if (order->rank_begin != NULL)
 		return g_steal_pointer(&order);
-	pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory", shape->ranks);
-	return NULL;
+	return pipesim_fail_null(
+		error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory", shape->ranks);
 }
 
 static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)

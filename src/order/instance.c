@@ -366,23 +366,19 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 	x->kinds = kinds;
 	x->count = pipesim_shape_per_chunk(shape);
 	x->per_rank = x->chunks * kinds * x->count;
-	if (ops > PIPESIM_MAX_OPS) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (ops > PIPESIM_MAX_OPS)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches through %u stages are more than the %u ops that a "
 			"search takes; take fewer of either",
 			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
-		return NULL;
-	}
 	if (!allocate(x, error))
 		return NULL;
 	place_lanes(x, of);
-	if (!fill_times(x, of)) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (!fill_times(x, of))
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches of these times are longer than the 73 years that a "
 			"search adds up to; take shorter times or fewer micro-batches",
 			shape->microbatches);
-		return NULL;
-	}
 	if (of->max_activations.num > 0)
 		limit_activations(x, of);
 	if (of->memory_limit > 0)

@@ -466,11 +466,9 @@ static PipesimScheduleFile *read_file(PipesimInput *input, GError **error)
 		return NULL;
 	for (guint32 i = 0; printed.text != NULL && i < cells->n; i++)
 		cells->cells[i].column = g_array_index(printed.columns, guint32, i);
-	if (cells->n_ops == 0) {
-		pipesim_fail_at(error, cells->path, 1, 1,
+	if (cells->n_ops == 0)
+		return pipesim_fail_null_at(error, cells->path, 1, 1,
 			"no op in the file; write one line per rank, with cells such as 0F0");
-		return NULL;
-	}
 	if (!find_shape(cells, &shape, error) || !read_order(file, &shape, error))
 		return NULL;
 	return g_steal_pointer(&file);

@@ -32,9 +32,9 @@ const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, G
 	}
 	if (strcmp(name, pipesim_native_runtime.name) == 0)
 		return &pipesim_native_runtime;
-	pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is not a runtime; %s or %s", what,
-		name, names->str, pipesim_native_runtime.name);
-	return NULL;
+	return pipesim_fail_null(error, PIPESIM_ERROR_USAGE,
+		"%s: '%s' is not a runtime; %s or %s", what, name, names->str,
+		pipesim_native_runtime.name);
 }
 
 const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own)

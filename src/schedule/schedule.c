@@ -111,15 +111,13 @@ PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const Pipe
 	/* Before anything is allocated a rank: an order that long would be refused later, by
 	 * seconds and gigabytes, or take as long without that. */
 	if (shape->ranks > PIPESIM_MAX_LONG_RANKS &&
-		(guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		(guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS)
+		return pipesim_fail_null(error, PIPESIM_ERROR_LIMIT,
 			"%s: %u micro-batches on %u ranks are too many; from %u ranks on, at "
 			"most %u",
 			schedule->name, pipesim_shape_whole(shape), shape->ranks,
 			PIPESIM_MAX_LONG_RANKS + 1,
 			MAX(PIPESIM_MAX_OPS / shape->stages / pipesim_shape_parts(shape), 1u));
-		return NULL;
-	}
 	if (schedule->padded != NULL)
 		made_for.microbatches = MAX(schedule->padded(shape), shape->microbatches);
 	if (schedule->plan != NULL)

@@ -32,17 +32,15 @@ static PipesimCosts *read_base(const PipesimSetup *setup, GError **error)
 	g_auto(GStrv) notices = NULL;
 	PipesimCosts *costs;
 
-	if ((setup->base != NULL) + (file != NULL) + traces > 1) {
-		pipesim_refuse(error, "%s and %s both say what an op takes; give one of them",
+	if ((setup->base != NULL) + (file != NULL) + traces > 1)
+		return pipesim_refuse_null(error,
+			"%s and %s both say what an op takes; give one of them",
 			file != NULL ? "--costs" : "--trace",
 			setup->base != NULL ? "costs that are set" : "--trace");
-		return NULL;
-	}
-	if (setup->text[PIPESIM_SET_LAYERS] != NULL && file != NULL) {
-		pipesim_refuse(error, "--layers: a costs file has its layers from 'pipesim "
-				      "calibrate --layers'; leave it out");
-		return NULL;
-	}
+	if (setup->text[PIPESIM_SET_LAYERS] != NULL && file != NULL)
+		return pipesim_refuse_null(error,
+			"--layers: a costs file has its layers from 'pipesim "
+			"calibrate --layers'; leave it out");
 	if (traces) {
 		const PipesimCalibrateOptions options = {.layers = setup->layers,
 			.whole = repeats_layers(setup) ? setup->stages_per_rank : 0,

@@ -92,12 +92,11 @@ static char *find_shipped(
 	if (pipesim_setup_is_path(name) || g_file_test(path, G_FILE_TEST_EXISTS))
 		return g_steal_pointer(&path);
 	g_autofree char *known = list_shipped(folder);
-	pipesim_refuse(error,
+	return pipesim_refuse_null(error,
 		"no %s '%.64s'; there are: %s; a file goes by its path, with a slash, .ini%s",
 		kind == PIPESIM_PATH_DEVICE ? "device" : "model", name,
 		*known != '\0' ? known : "none",
 		kind == PIPESIM_PATH_DEVICE ? "" : " or .json");
-	return NULL;
 }
 
 gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)

@@ -64,9 +64,8 @@ PipesimSweepBlock *pipesim_wire_unpack(const guint8 *bytes, gsize length, GError
 				return g_steal_pointer(&block);
 		}
 	}
-	pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
+	return pipesim_fail_null(error, PIPESIM_ERROR_EXTERNAL,
 		"another process of the sweep sent %" G_GSIZE_FORMAT
 		" bytes that are no results; run the same pipesim on all machines",
 		length);
-	return NULL;
 }

@@ -52,10 +52,9 @@ static PipesimStages *lay_out(const Cutter *cutter, guint stages, GError **error
 		return pipesim_stages_even(cutter->base->model, stages, error);
 	if (cutter->layout->stages == stages)
 		return pipesim_stages_copy(cutter->layout);
-	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+	return pipesim_fail_null(error, PIPESIM_ERROR_CONSTRAINT,
 		"%u stages, but the layout is of %u; give a layout of as many, or none", stages,
 		cutter->layout->stages);
-	return NULL;
 }
 
 static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)

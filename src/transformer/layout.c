@@ -106,19 +106,8 @@ typedef struct {
 	GArray *columns; /* of guint */
 } Letters;
 
-static gboolean fail_at(const char *what, guint column, GError **error, const char *format, ...)
-	G_GNUC_PRINTF(4, 5);
-
-static gboolean fail_at(const char *what, guint column, GError **error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error != NULL)
-		*error = pipesim_error_new(PIPESIM_ERROR_USAGE, what, 1, column, format, args);
-	va_end(args);
-	return FALSE;
-}
+#define fail_at(what, column, error, ...) \
+	pipesim_fail_with(error, PIPESIM_ERROR_USAGE, what, 1, column, __VA_ARGS__)
 
 static gboolean push(Letters *to, char letter, guint column, GError **error)
 {

@@ -197,21 +197,14 @@ static gboolean read_values(Reader *reader, const char *text, gsize length, GErr
 
 /* Values --------------------------------------------------------------------------------- */
 
-static void fault(Reader *reader, const Value *value, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
-
 /* At @value, or at the beginning of the file. */
-static void fault(Reader *reader, const Value *value, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	pipesim_faults_take(
-		reader->faults, pipesim_error_new(PIPESIM_ERROR_PARSE, reader->path,
-					value != NULL ? value->line : 1,
-					value != NULL ? value->column : 1, format, args));
-	va_end(args);
-}
+#define fault(reader, value, ...)                                                   \
+	do {                                                                        \
+		const Value *at_ = (value);                                         \
+		pipesim_faults_add((reader)->faults, (reader)->path,                \
+			at_ != NULL ? at_->line : 1, at_ != NULL ? at_->column : 1, \
+			__VA_ARGS__);                                               \
+	} while (0)
 
 /* What the language model's own object says goes before what stands beside it. */
 static const Value *look_up(const Reader *reader, const char *key)
