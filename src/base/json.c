@@ -248,7 +248,8 @@ void pipesim_json_name_job(const char *path)
 	job = path;
 }
 
-void pipesim_json_open_document(PipesimJson *json)
+void pipesim_json_document(PipesimJson *json,
+	void (*members)(PipesimJson *json, gconstpointer of), gconstpointer of)
 {
 	pipesim_json_open_object(json, NULL);
 	pipesim_json_open_line(json, "pipesim");
@@ -256,5 +257,7 @@ void pipesim_json_open_document(PipesimJson *json)
 	PIPESIM_MEMBER(json, "schema", COUNT, 1);
 	if (job != NULL || pipesim_json_names(json))
 		PIPESIM_MEMBER(json, "job", TEXT, job);
+	pipesim_json_close(json);
+	members(json, of);
 	pipesim_json_close(json);
 }

@@ -21,9 +21,10 @@ gboolean pipesim_json_names(const PipesimJson *json);
 /** pipesim_json_free: every object and array must be closed by then. */
 PIPESIM_FREED(PipesimJson, pipesim_json_free)
 
-/** pipesim_json_open_document: begins the object that a whole output is, which says first who
+/** pipesim_json_document: the object that a whole output is, with the @members of @of, which says first who
  * wrote it. */
-void pipesim_json_open_document(PipesimJson *json);
+void pipesim_json_document(PipesimJson *json,
+	void (*members)(PipesimJson *json, gconstpointer of), gconstpointer of);
 
 /** pipesim_json_name_job: from now on documents that this thread begins also name the job file that asks for them, the
  * caller's @path; NULL: none does. */

@@ -163,7 +163,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const PipesimCalibration *calibration = PIPESIM_OF(found, calibration);
 	const PipesimCosts *costs = PIPESIM_OF(calibration, costs);
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "source", TEXT, costs->source);
 	PIPESIM_MEMBER(json, "layers", COUNT, costs->layers);
 	pipesim_json_open_line(json, "times_ns");
@@ -179,7 +178,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		costs->measured_ranks[i]);
 	pipesim_effects_members(json, PIPESIM_OF(found, effects), costs);
 	PIPESIM_MEMBER(json, "notices", TEXTS, found->notices);
-	pipesim_json_close(json);
 }
 
 /* Options -------------------------------------------------------------------------------- */

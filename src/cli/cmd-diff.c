@@ -202,7 +202,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const Pair *pair = of;
 	const PipesimDifference *difference = PIPESIM_OF(pair, difference);
 
-	pipesim_json_open_document(json);
 	PIPESIM_OBJECT(json, "a", line, TRUE, put_run, pair->a);
 	PIPESIM_OBJECT(json, "b", line, TRUE, put_run, pair->b);
 	PIPESIM_MEMBER(json, "same", YES_OR_NO, difference->same);
@@ -212,7 +211,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		json, "first_rank", COUNT, PIPESIM_KNOWN(!difference->same, difference->first));
 	PIPESIM_EACH(json, "ranks", line, difference->ranks, TRUE, put_rank, pair);
 	PIPESIM_MEMBER(json, "notices", TEXTS, pair->notices);
-	pipesim_json_close(json);
 }
 
 /* Command -------------------------------------------------------------------------------- */

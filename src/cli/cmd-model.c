@@ -190,7 +190,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		pipesim_stages_print(answer->stages, layout);
 		pipesim_stages_print_modules(answer->stages, modules);
 	}
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "model", TEXT, model->name);
 	PIPESIM_MEMBER(json, "parameters", COUNT, pipesim_transformer_parameters(model, FALSE));
 	PIPESIM_MEMBER(
@@ -211,7 +210,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	}
 	if (PIPESIM_WHERE(json, !answer->megatron && run->report->training.step > 0))
 		put_training(json, run != NULL ? &run->report->training : NULL);
-	pipesim_json_close(json);
 }
 
 /* Text ----------------------------------------------------------------------------------- */

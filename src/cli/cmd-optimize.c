@@ -375,7 +375,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 	const Optimize *o = of;
 	const PipesimFound *found = PIPESIM_OF(o, found);
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, o->setup->scenario.ranks);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
 	if (PIPESIM_WHERE(json, o->ordered != NULL))
@@ -384,7 +383,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		pipesim_curve_members(json, PIPESIM_OF(o, curve));
 	if (PIPESIM_WHERE(json, found != NULL))
 		put_found(json, o, found);
-	pipesim_json_close(json);
 }
 
 /* First the file of what has taken long to find. @comparison: of an order that was found */

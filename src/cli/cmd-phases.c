@@ -29,14 +29,12 @@ static void put_members(PipesimJson *json, gconstpointer of)
 {
 	const Pair *pair = of;
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "forward_layers", COUNT, pair->forward);
 	PIPESIM_MEMBER(json, "backward_layers", COUNT, pair->backward);
 	PIPESIM_MEMBER(json, "makespan_ms", TIME, pair->together);
 	PIPESIM_MEMBER(json, "sequential_ms", TIME, pair->alone);
 	PIPESIM_MEMBER(json, "measured_ms", TIME, pair->measured);
 	PIPESIM_EACH(json, "nodes", line, pair->ops->len, TRUE, put_op, pair->ops);
-	pipesim_json_close(json);
 }
 
 static void write_screen(const Pair *pair, const PipesimStyle *style, GString *out)

@@ -254,14 +254,12 @@ static void put_members(PipesimJson *json, gconstpointer of)
 {
 	const Answer *answer = of;
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, answer->setup->scenario.ranks);
 	if (PIPESIM_WHERE(json, pipesim_runtime_waits(answer->setup->scenario.runtime)))
 		PIPESIM_MEMBER(json, "comm", TEXT, answer->setup->scenario.runtime->name);
 	PIPESIM_MEMBER(json, "notices", TEXTS, answer->setup->notices);
 	PIPESIM_EACH(json, "schedules", object, answer->rows->len, TRUE, put_row,
 		(Row *)answer->rows->pdata[i]);
-	pipesim_json_close(json);
 }
 
 /* Command -------------------------------------------------------------------------------- */

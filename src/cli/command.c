@@ -148,7 +148,7 @@ GString *pipesim_keys(void)
 			pipesim_json_new_names(out, pipesim_commands[i]->name);
 
 		if (pipesim_commands[i]->members != NULL)
-			pipesim_commands[i]->members(json, NULL);
+			pipesim_json_document(json, pipesim_commands[i]->members, NULL);
 	}
 	return out;
 }

@@ -58,7 +58,7 @@ static inline void pipesim_command_json(
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	command->members(json, of);
+	pipesim_json_document(json, command->members, of);
 }
 
 /** pipesim_keys: every key that JSON of a command has, in lines "COMMAND PATH KIND" with tabs

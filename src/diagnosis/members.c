@@ -158,7 +158,6 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 	const PipesimShape *shape = diagnosis != NULL ? &diagnosis->program->shape : NULL;
 	const PipesimNearest *nearest = diagnosis != NULL ? &diagnosis->nearest : NULL;
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, shape->ranks);
 	PIPESIM_MEMBER(json, "stages", COUNT, shape->stages);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, shape->microbatches);
@@ -214,7 +213,6 @@ void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagno
 		diagnosis->step_measured[i]);
 	PIPESIM_LIST(json, "step_simulated_ms", TIME, record->steps->len,
 		PIPESIM_KNOWN(diagnosis->step_simulated[i] >= 0, diagnosis->step_simulated[i]));
-	pipesim_json_close(json);
 }
 
 /* Of the whole step, then of each rank. */

@@ -108,7 +108,6 @@ void pipesim_comparison_members(PipesimJson *json, gconstpointer of)
 	const PipesimScenario *scenario = comparison != NULL ? &comparison->scenario : NULL;
 	const PipesimCosts *costs = PIPESIM_OF(comparison, costs);
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, scenario->ranks);
 	PIPESIM_MEMBER(json, "microbatches", COUNT, scenario->microbatches);
 	pipesim_json_open_line(json, "times_ms");
@@ -125,7 +124,6 @@ void pipesim_comparison_members(PipesimJson *json, gconstpointer of)
 	if (PIPESIM_WHERE(json, pipesim_runtime_waits(scenario->runtime)))
 		PIPESIM_MEMBER(json, "comm", TEXT, scenario->runtime->name);
 	pipesim_samples_members(json, scenario);
-	pipesim_json_close(json);
 }
 
 static void write_json(const PipesimComparison *comparison,
@@ -133,7 +131,7 @@ static void write_json(const PipesimComparison *comparison,
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_comparison_members(json, comparison);
+	pipesim_json_document(json, pipesim_comparison_members, comparison);
 }
 
 const PipesimOutput pipesim_output_json = {

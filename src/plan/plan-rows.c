@@ -128,7 +128,6 @@ void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 		plan != NULL ? pipesim_advice_sum(plan) : (PipesimPlanned){0};
 	g_autofree char *decision = plan != NULL ? pipesim_advice_decision(plan) : NULL;
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "model", TEXT, wish->model->name);
 	PIPESIM_MEMBER(json, "gpus", COUNT, wish->gpus);
 	PIPESIM_MEMBER(json, "global_batch", COUNT, wish->batch);
@@ -143,7 +142,6 @@ void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 	PIPESIM_OBJECT(json, "measured", object, plan->measured.steps > 0, put_measured, plan);
 	PIPESIM_EACH(json, "best", object, plan->rows->len, TRUE, put_best, plan);
 	PIPESIM_EACH(json, "near_misses", object, plan->misses->len, TRUE, put_miss, plan);
-	pipesim_json_close(json);
 }
 
 /* Of one that none beats in step and memory both. */
@@ -290,7 +288,7 @@ gboolean pipesim_plan_folder(const PipesimAdvice *plan, const char *folder, GErr
 			folder, g_strerror(errno));
 	for (guint i = 0; i < G_N_ELEMENTS(text); i++)
 		text[i] = g_string_new(NULL);
-	pipesim_plan_members(writer = pipesim_json_new(text[0]), plan);
+	pipesim_json_document(writer = pipesim_json_new(text[0]), pipesim_plan_members, plan);
 	if (stages != NULL)
 		pipesim_stages_print(stages, text[1]);
 	g_string_append_c(text[1], '\n');

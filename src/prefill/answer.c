@@ -84,7 +84,6 @@ void pipesim_prefill_members(PipesimJson *json, gconstpointer of)
 	const PipesimEngineRanks *ranks = PIPESIM_OF(answer, ranks);
 	const PipesimPrefillRun *first = answer != NULL ? answer->runs->pdata[0] : NULL;
 
-	pipesim_json_open_document(json);
 	PIPESIM_MEMBER(json, "pp", COUNT, ranks->ranks);
 	PIPESIM_MEMBER(json, "stages_per_rank", COUNT, ranks->chunks);
 	PIPESIM_MEMBER(json, "in_flight", COUNT, ranks->in_flight);
@@ -93,7 +92,6 @@ void pipesim_prefill_members(PipesimJson *json, gconstpointer of)
 	PIPESIM_MEMBER(json, "head_ms", TIME, ranks->head);
 	PIPESIM_MEMBER(json, "fit_error", SHARE, ranks->apart > 0 ? ranks->apart : (double)NAN);
 	PIPESIM_EACH(json, "chunkings", object, answer->runs->len, TRUE, put_whole_run, answer);
-	pipesim_json_close(json);
 }
 
 void pipesim_prefill_csv(const PipesimPrefillAnswer *answer, GString *out)
