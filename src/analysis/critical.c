@@ -41,10 +41,8 @@ static gboolean note_verbs(Chains *chains)
 				if (op->kind == PIPESIM_I)
 					places[op->chunk].split = TRUE;
 			}
-	for (gsize at = 0; at < (gsize)order->shape.ranks * chunks; at++)
-		if (chains->place[at].whole && chains->place[at].split)
-			return FALSE;
-	return TRUE;
+	return !pipesim_any(at, (gsize)order->shape.ranks * chunks,
+		chains->place[at].whole && chains->place[at].split);
 }
 
 static void find_places(Chains *chains, const PipesimTimes *times)

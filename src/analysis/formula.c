@@ -62,7 +62,6 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 	const PipesimSchedule *schedule = subject->schedule;
 	const PipesimShape *shape = &subject->step->job.order->shape;
 	const gint64 *share = subject->costs->time;
-	gboolean uneven = FALSE;
 
 	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
 	/* Those of orders with copies, or of other groups, are not published. */
@@ -77,9 +76,9 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 			report->bubble.max_idle - report->published.bubble;
 		if (report->published.difference != 0)
 			explain_difference(subject, report);
-		for (guint rank = 1; rank < report->ranks; rank++)
-			uneven |= report->bubble.idle[rank] != report->bubble.idle[0];
-		if (schedule->bubble.uneven != NULL && uneven &&
+		if (schedule->bubble.uneven != NULL &&
+			pipesim_any(rank, report->ranks,
+				report->bubble.idle[rank] != report->bubble.idle[0]) &&
 			share[PIPESIM_FB] < share[PIPESIM_F] + share[PIPESIM_B])
 			add(report, "%s", schedule->bubble.uneven);
 	}

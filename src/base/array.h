@@ -19,6 +19,33 @@
  * of stretch @k, of stretches that follow each other and begin at @begin. */
 #define pipesim_each_of(i, begin, k) for (guint32 i = (begin)[k]; i < (begin)[(k) + 1]; i++)
 
+/** pipesim_any: whether @test, an expression with the number @i, is true for one below @n: asked from 0 on until it is;
+ * pipesim_all: for each, until it is not; pipesim_any_of, pipesim_any_in: with @item as pipesim_each() and
+ * pipesim_each_in() have it. */
+#define pipesim_any(i, n, test)                \
+	__extension__({                        \
+		const gsize i##_end = (n);     \
+		gsize i = 0;                   \
+		while (i < i##_end && !(test)) \
+			i++;                   \
+		i < i##_end;                   \
+	})
+#define pipesim_all(i, n, test) (!pipesim_any(i, n, !(test)))
+#define pipesim_any_by(each, type, item, array, test) \
+	__extension__({                               \
+		gboolean item##_is = FALSE;           \
+		each(type, item, array) if (test)     \
+		{                                     \
+			item##_is = TRUE;             \
+			break;                        \
+		}                                     \
+		item##_is;                            \
+	})
+#define pipesim_any_of(type, item, array, test) \
+	pipesim_any_by(pipesim_each, type, item, array, test)
+#define pipesim_any_in(type, item, array, test) \
+	pipesim_any_by(pipesim_each_in, type, item, array, test)
+
 /** pipesim_skip: makes @i the number of those below @n, from 0, for which @test, an expression with @i, is true: they
  * come before all others. By halving. */
 #define pipesim_skip(i, n, test)                         \

@@ -214,10 +214,8 @@ static gboolean is_watched(const struct stat *file)
 {
 	if (watched.files == NULL)
 		return FALSE;
-	pipesim_each (const struct stat, other, watched.files)
-		if (other->st_dev == file->st_dev && other->st_ino == file->st_ino)
-			return TRUE;
-	return FALSE;
+	return pipesim_any_of(const struct stat, other, watched.files,
+		other->st_dev == file->st_dev && other->st_ino == file->st_ino);
 }
 
 gboolean pipesim_input_was_opened(const char *path)

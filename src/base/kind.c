@@ -26,10 +26,7 @@ static gboolean is_schedule(const char *head)
 	head += strspn(head, "0123456789");
 	if (*head != '\0' && strchr("FIWB", *head) != NULL && g_ascii_isdigit(head[1]))
 		return TRUE;
-	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
-		if (g_str_has_prefix(head, others[i]))
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, G_N_ELEMENTS(others), g_str_has_prefix(head, others[i]));
 }
 
 static gboolean is_rules(const char *head)
@@ -90,14 +87,14 @@ static const struct {
 
 static gboolean is_of(const char *head, PipesimFileKind kind)
 {
-	gboolean is = (kinds[kind].is != NULL && kinds[kind].is(head)) ||
-		      (kinds[kind].group != NULL && begins_group(head, kinds[kind].group));
-
-	for (guint i = 0; i < G_N_ELEMENTS(kinds->begins) && kinds[kind].begins[i] != NULL; i++)
-		is |= g_str_has_prefix(head, kinds[kind].begins[i]);
-	for (guint i = 0; i < G_N_ELEMENTS(kinds->holds) && kinds[kind].holds[i] != NULL; i++)
-		is |= strstr(head, kinds[kind].holds[i]) != NULL;
-	return is;
+	return (kinds[kind].is != NULL && kinds[kind].is(head)) ||
+	       (kinds[kind].group != NULL && begins_group(head, kinds[kind].group)) ||
+	       pipesim_any(i, G_N_ELEMENTS(kinds->begins),
+		       kinds[kind].begins[i] != NULL &&
+			       g_str_has_prefix(head, kinds[kind].begins[i])) ||
+	       pipesim_any(i, G_N_ELEMENTS(kinds->holds),
+		       kinds[kind].holds[i] != NULL &&
+			       strstr(head, kinds[kind].holds[i]) != NULL);
 }
 
 /* What the file is that begins with @head, text; PIPESIM_FILE_UNKNOWN where nothing tells, though

@@ -69,7 +69,6 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 {
 	const PipesimDifference *difference = pair->difference;
 	const gboolean a_lists = difference->list_a != NULL;
-	gboolean differ = FALSE;
 
 	if (!compares_messages(difference)) {
 		if (a_lists || difference->list_b != NULL)
@@ -79,9 +78,9 @@ static void say_messages(const Pair *pair, GPtrArray *lines)
 				a_lists ? 'A' : 'B', a_lists ? 'B' : 'A');
 		return;
 	}
-	for (guint rank = 0; rank < difference->ranks; rank++)
-		differ |= difference->rank[rank].a.message != PIPESIM_NO_OP ||
-			  difference->rank[rank].b.message != PIPESIM_NO_OP;
+	const gboolean differ = pipesim_any(rank, difference->ranks,
+		difference->rank[rank].a.message != PIPESIM_NO_OP ||
+			difference->rank[rank].b.message != PIPESIM_NO_OP);
 	if (differ)
 		pipesim_lines_say(lines, "joined, waited for: as in (..;..)GROUP; the time of "
 					 "a message is when the ops before it are done");

@@ -101,11 +101,7 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	PipesimIssuing issuing;
 
 	if (given != NULL && setup->text[PIPESIM_SET_RUNTIME] == NULL) {
-		gboolean groups = FALSE;
-
-		for (guint32 i = 0; i < given->n_actions; i++)
-			groups |= given->actions[i].waited;
-		if (for_pytorch && groups)
+		if (for_pytorch && pipesim_any(i, given->n_actions, given->actions[i].waited))
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot read the groups of messages in %s; --runtime "
 				"pytorch-2.11 writes them in another order",
@@ -174,9 +170,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	tell_parts(setup, name, &program->shape);
 	/* Whatever says how they are issued wants messages. */
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		messages |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
-			    pipesim_setup_given(setup, id);
+	messages |= pipesim_any(id, PIPESIM_N_SETTINGS,
+		pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
+			pipesim_setup_given(setup, id));
 	if (!messages)
 		pipesim_schedule_write_csv(program, out);
 	else if (!append_lowering(setup, for_pytorch, choice, program, out, error))

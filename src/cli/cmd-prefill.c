@@ -87,13 +87,11 @@ static GArray *read_rules(const PipesimSetup *setup, const GArray *chunks, GErro
 		for (guint k = 0; k < (kind == PIPESIM_CHUNKS_BEST ? 1 : chunks->len); k++) {
 			PipesimChunkRule rule =
 				pipesim_chunk_rule(kind, g_array_index(chunks, gint64, k));
-			gboolean again = FALSE;
 
-			pipesim_each (const PipesimChunkRule, before, rules)
-				again |= before->kind == rule.kind &&
-					 (kind == PIPESIM_CHUNKS_BEST ||
-						 before->chunk == rule.chunk);
-			if (again)
+			if (pipesim_any_of(const PipesimChunkRule, before, rules,
+				    before->kind == rule.kind &&
+					    (kind == PIPESIM_CHUNKS_BEST ||
+						    before->chunk == rule.chunk)))
 				continue;
 			if (smoothing->den > 0)
 				rule.smoothing =

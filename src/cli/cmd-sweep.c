@@ -33,11 +33,8 @@ static const PipesimSettingId pictures[] = {[PIPESIM_SWEEP_HEAT_MAP] = PIPESIM_S
 
 static gboolean is_drawn(const Sweep *sweep)
 {
-	gboolean drawn = sweep->setup->text[PIPESIM_SET_REPORT] != NULL;
-
-	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
-		drawn |= sweep->setup->text[pictures[i]] != NULL;
-	return drawn;
+	return sweep->setup->text[PIPESIM_SET_REPORT] != NULL ||
+	       pipesim_any(i, G_N_ELEMENTS(pictures), sweep->setup->text[pictures[i]] != NULL);
 }
 
 /* Points --------------------------------------------------------------------------------- */
@@ -167,12 +164,11 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 	}
 	if (!pipesim_sweep_run_finish(run, answer, error) || *answer == PIPESIM_EXIT_STOPPED)
 		return *answer == PIPESIM_EXIT_STOPPED;
-	for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
-		if (!pipesim_sweep_picture_draw((PipesimSweepPicture)i, &sweep->titles,
-			    run->kept, sweep->setup->metric, sweep->setup->text[pictures[i]],
-			    error))
-			return FALSE;
-	return write_page(sweep, error);
+	return pipesim_all(i, G_N_ELEMENTS(pictures),
+		       pipesim_sweep_picture_draw((PipesimSweepPicture)i, &sweep->titles,
+			       run->kept, sweep->setup->metric, sweep->setup->text[pictures[i]],
+			       error)) &&
+	       write_page(sweep, error);
 }
 
 /* All but who writes what where, and by how many threads; costs are told by what they say. */
@@ -270,17 +266,14 @@ static gboolean tell_layers_of(Sweep *sweep, guint64 number)
 static gboolean tell_layers(Sweep *sweep, guint axis, guint64 number, guint *left)
 {
 	static const char *const deciding[] = {"pp", "chunks", "pipelines", "layers"};
-	gboolean decides = FALSE;
 
 	if (axis == sweep->grid->axes->len)
 		return (*left)-- == 0 || tell_layers_of(sweep, number);
 	const PipesimAxis *at = g_ptr_array_index(sweep->grid->axes, axis);
-	for (guint i = 0; i < G_N_ELEMENTS(deciding); i++)
-		decides |= strcmp(at->name, deciding[i]) == 0;
-	for (guint i = 0; i < (decides ? at->values->len : 1); i++)
-		if (tell_layers(sweep, axis + 1, number * at->values->len + i, left))
-			return TRUE;
-	return FALSE;
+	const gboolean decides =
+		pipesim_any(i, G_N_ELEMENTS(deciding), strcmp(at->name, deciding[i]) == 0);
+	return pipesim_any(i, decides ? at->values->len : 1,
+		tell_layers(sweep, axis + 1, number * at->values->len + i, left));
 }
 
 /* Times are a rank's share: with PP the model grows, and few ranks look best. */

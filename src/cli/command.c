@@ -26,10 +26,7 @@ gboolean pipesim_command_takes(const PipesimCommand *command, PipesimSettingId i
 	/* The help has none but itself. */
 	if (pipesim_settings[id].everywhere)
 		return command->run != NULL;
-	for (guint i = 0; i < G_N_ELEMENTS(command->takes); i++)
-		if (is_taken(command->takes[i], id))
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, G_N_ELEMENTS(command->takes), is_taken(command->takes[i], id));
 }
 
 const PipesimCommand *pipesim_command_find(const char *name)

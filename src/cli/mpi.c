@@ -26,12 +26,9 @@ PipesimProcesses pipesim_mpi_start(void)
 	static const char *const signs[] = {
 		"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
 	int provided, rank = 0, size = 1, local_size = 1;
-	gboolean started = FALSE;
 	MPI_Comm local;
 
-	for (gsize i = 0; i < G_N_ELEMENTS(signs); i++)
-		started |= g_getenv(signs[i]) != NULL;
-	if (!started)
+	if (!pipesim_any(i, G_N_ELEMENTS(signs), g_getenv(signs[i]) != NULL))
 		return processes;
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -335,10 +335,8 @@ static gboolean read_import(PipesimSetup *setup, const PipesimCommand *command,
 /* Whether a picture is asked for. */
 static gboolean draws(const PipesimSetup *setup)
 {
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		if (pipesim_settings[id].path == PIPESIM_PATH_DRAWN && setup->text[id] != NULL)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(id, PIPESIM_N_SETTINGS,
+		pipesim_settings[id].path == PIPESIM_PATH_DRAWN && setup->text[id] != NULL);
 }
 
 /* All that holds for every command, then the command itself. */

@@ -297,10 +297,7 @@ static gint64 *layer_shares(const PipesimRecord *record)
 		for (guint i = 0; i < n; i++)
 			if (share[i] == 0 && i % PIPESIM_FB != PIPESIM_F)
 				share[i] = share[i - i % PIPESIM_FB + others[i % PIPESIM_FB]];
-	for (guint i = 0; i < n; i++)
-		if (share[i] == 0)
-			return NULL;
-	return g_steal_pointer(&share);
+	return pipesim_any(i, n, share[i] == 0) ? NULL : g_steal_pointer(&share);
 }
 
 /* Stages of @costs in parts of a layer each: what else a stage does stands before the layers of the first, and behind those of
@@ -425,13 +422,8 @@ static PipesimOther weigh(const PipesimDoctor *doctor, PipesimRun *run, GError *
 /* Whether some op of @order is one that splits a backward, or one that does not, @kind, of which @executed has none. */
 static gboolean needs(const PipesimOrder *order, const PipesimProgram *executed, guint kind)
 {
-	for (guint32 i = 0; i < executed->n_ops; i++)
-		if (executed->ops[i].kind == kind)
-			return FALSE;
-	for (guint32 v = 0; v < order->n_verbs; v++)
-		if (order->verbs[v].kind == kind)
-			return TRUE;
-	return FALSE;
+	return !pipesim_any(i, executed->n_ops, executed->ops[i].kind == kind) &&
+	       pipesim_any(v, order->n_verbs, order->verbs[v].kind == kind);
 }
 
 /* Where activations are recomputed halves of backwards are no shares of a whole one: PyTorch recomputes for each, once or more. What

@@ -160,10 +160,7 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		pipesim_each_of (i, program->rank_begin, rank)
 			fill_op(doctor, doctor->out->pipeline, rank, i);
-	for (guint level = 0; level < PIPESIM_N_LEVELS; level++)
-		if (!replay_level(doctor, level, error))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(level, PIPESIM_N_LEVELS, replay_level(doctor, level, error));
 }
 
 /* Causes --------------------------------------------------------------------------------- */

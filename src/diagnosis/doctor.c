@@ -146,11 +146,9 @@ static gboolean has_message(const PipesimProgram *program, guint rank, guint32 i
 	const guint n = out ? pipesim_program_outputs(program, rank, &program->ops[i], other)
 			    : pipesim_program_inputs(program, rank, &program->ops[i], other);
 
-	for (guint k = 0; k < n; k++)
-		if (other[k] < program->rank_begin[rank] ||
-			other[k] >= program->rank_begin[rank + 1])
-			return TRUE;
-	return FALSE;
+	return pipesim_any(k, n,
+		other[k] < program->rank_begin[rank] ||
+			other[k] >= program->rank_begin[rank + 1]);
 }
 
 gint64 pipesim_doctor_waited(const PipesimDoctor *doctor, const PipesimRecordPipeline *pipeline,

@@ -48,10 +48,8 @@ static guint count_pieces(const PipesimTrace *trace, gboolean backward)
 /* Whether some piece of the sending thread multiplies matrices. */
 static gboolean multiplies(const PipesimTrace *trace, gboolean whole)
 {
-	pipesim_each (const PipesimTraceSegment, piece, trace->segments)
-		if (!piece->backward && !(whole && is_crumb(piece)) && piece->products > 0)
-			return TRUE;
-	return FALSE;
+	return pipesim_any_of(const PipesimTraceSegment, piece, trace->segments,
+		!piece->backward && !(whole && is_crumb(piece)) && piece->products > 0);
 }
 
 /* What a piece that is a forward takes, ns: the median of those of the sending thread that take a quarter of what takes half
@@ -413,10 +411,7 @@ static gboolean name_trace(
 
 static gboolean is_split(const PipesimProgram *program)
 {
-	for (guint32 i = 0; i < program->n_ops; i++)
-		if (program->ops[i].kind == PIPESIM_W)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, program->n_ops, program->ops[i].kind == PIPESIM_W);
 }
 
 /* Whether threads and messages can tell the ops of @program: no pairs, and where backwards are split always a message

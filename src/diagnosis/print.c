@@ -269,10 +269,8 @@ static void note_what_if(const PipesimWhatIf *what_if, GPtrArray *notes)
 /* "9, 9, 8, 6"; where all are the same "8 in each stage". */
 static void append_layers(const guint *layers, guint n, GString *out)
 {
-	gboolean same = TRUE;
+	const gboolean same = pipesim_all(s, n, layers[s] == layers[0]);
 
-	for (guint s = 1; s < n; s++)
-		same &= layers[s] == layers[0];
 	for (guint s = 0; s < (same ? 1 : n); s++)
 		g_string_append_printf(out, "%s%u", s > 0 ? ", " : "", layers[s]);
 	if (same)

@@ -463,11 +463,9 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 /* Whether one shows a message whose name holds @name. */
 static gboolean sends(PipesimTrace *const *traces, guint n, const char *name)
 {
-	for (guint t = 0; t < n; t++)
-		pipesim_each (const PipesimTraceSpan, span, traces[t]->spans)
-			if (span->message && strstr(span->name, name) != NULL)
-				return TRUE;
-	return FALSE;
+	return pipesim_any(t, n,
+		pipesim_any_of(const PipesimTraceSpan, span, traces[t]->spans,
+			span->message &&strstr(span->name, name) != NULL));
 }
 
 /* A pipeline of a run with more ranks is not of one rank, and its ranks divide those of the run: otherwise files are

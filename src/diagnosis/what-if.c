@@ -173,10 +173,7 @@ static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, 
 		graph->start[place] = seen->start;
 		graph->real[place] = seen->end;
 	}
-	for (guint type = 0; type < N_TYPES; type++)
-		if (n[type] != count_of(graph, stage, type))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(type, N_TYPES, n[type] == count_of(graph, stage, type));
 }
 
 static gboolean read_nodes(Graph *graph, GError **error)

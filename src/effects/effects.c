@@ -29,13 +29,11 @@ PIPESIM_FREES(PipesimEffects, pipesim_effects_free, effects)
 /* Whether @trace has rows of some series, or of none; those of @component alone (NULL: of any) and not of replays. */
 static gboolean has_rows(const PipesimTrace *trace, gboolean series, const char *component)
 {
-	pipesim_each (const PipesimTraceRow, row, trace->rows)
-		if ((row->what.series != PIPESIM_SERIES_NONE) == series &&
+	return pipesim_any_of(const PipesimTraceRow, row, trace->rows,
+		(row->what.series != PIPESIM_SERIES_NONE) == series &&
 			(component == NULL ||
 				(row->what.series != PIPESIM_SERIES_REPLAY &&
-					g_str_equal(row->what.component, component))))
-			return TRUE;
-	return FALSE;
+					g_str_equal(row->what.component, component))));
 }
 
 /* Kinds from components --------------------------------------------------------------------- */

@@ -33,11 +33,9 @@ static gboolean is_behind(
 		nodes[node].inputs[0], nodes[node].inputs[1]};
 
 	--*left;
-	for (guint i = 0; i < G_N_ELEMENTS(before); i++)
-		if (before[i] == other || (*left > 0 && nodes[before[i]].level > level &&
-						  is_behind(r, before[i], other, level, left)))
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, G_N_ELEMENTS(before),
+		before[i] == other || (*left > 0 && nodes[before[i]].level > level &&
+					      is_behind(r, before[i], other, level, left)));
 }
 
 static inline gboolean comes_behind(const Recorder *r, guint32 node, guint32 other)

@@ -486,11 +486,8 @@ static gboolean prove(Leaper *leaper, guint64 passes)
 	}
 	leaper->at += passes;
 	leaper->proving += passes;
-	for (gsize i = 0; i < n; i++)
-		if (grown[i] != leaper->rate[i] ||
-			state[i] - leaper->kept[i] != leaper->rate[i])
-			return FALSE;
-	return TRUE;
+	return pipesim_all(i, n,
+		grown[i] == leaper->rate[i] && state[i] - leaper->kept[i] == leaper->rate[i]);
 }
 
 /* Into each log what @repetitions of the last proof put there, of @passes each. FALSE where

@@ -363,8 +363,6 @@ void pipesim_streaming_settle(PipesimStreaming *s)
 
 gboolean pipesim_streaming_ended(const PipesimStreaming *s)
 {
-	for (guint rank = 0; rank < s->order->shape.ranks; rank++)
-		if (s->ranks[rank].loop < s->order->rank_begin[rank + 1])
-			return FALSE;
-	return TRUE;
+	return pipesim_all(rank, s->order->shape.ranks,
+		s->ranks[rank].loop >= s->order->rank_begin[rank + 1]);
 }

@@ -62,10 +62,7 @@ static gboolean check_rank(const PipesimOrder *order, guint rank, guint64 *count
 				weights -= loop->count;
 		}
 	}
-	for (guint i = 0; i < 2 * order->shape.chunks; i++)
-		if (count[i] != per_chunk)
-			return FALSE;
-	return weights == 0;
+	return weights == 0 && pipesim_all(i, 2 * order->shape.chunks, count[i] == per_chunk);
 }
 
 gboolean pipesim_stream_takes(const PipesimOrder *order)
@@ -186,10 +183,7 @@ static gint64 later_by(const GArray *then, const GArray *now)
 	const gint64 *a = (const gint64 *)(gconstpointer)then->data;
 	const gint64 *b = (const gint64 *)(gconstpointer)now->data;
 
-	for (guint i = 1; i < now->len; i++)
-		if (b[i] - a[i] != b[0] - a[0])
-			return 0;
-	return b[0] - a[0];
+	return pipesim_all(i, now->len, b[i] - a[i] == b[0] - a[0]) ? b[0] - a[0] : 0;
 }
 
 /* Phases ----------------------------------------------------------------------------------- */

@@ -146,10 +146,9 @@ static gboolean move(Search *s, guint from, guint to)
 	memcpy(s->ends, s->best, s->stages * sizeof *s->ends);
 	for (guint stage = first; stage < last; stage++)
 		s->ends[stage] += from > to ? 1 : -1u;
-	for (guint stage = 0; stage < s->stages; stage++)
-		if (s->ends[stage] <= (stage > 0 ? s->ends[stage - 1] : 0))
-			return FALSE;
-	return s->ends[s->stages - 1] == s->n;
+	return s->ends[s->stages - 1] == s->n &&
+	       pipesim_all(
+		       stage, s->stages, s->ends[stage] > (stage > 0 ? s->ends[stage - 1] : 0));
 }
 
 /* Ranks are busy for that, whatever runs beside. */

@@ -112,12 +112,10 @@ static gboolean is_component(const PipesimTraceGroup *group, gconstpointer data)
 static gboolean has(
 	const GPtrArray *groups, const char *component, const char *chunk, guint phase)
 {
-	pipesim_each_in (const PipesimTraceGroup, group, groups)
-		if ((component == NULL || g_str_equal(group->what.component, component)) &&
+	return pipesim_any_in(const PipesimTraceGroup, group, groups,
+		(component == NULL || g_str_equal(group->what.component, component)) &&
 			(chunk == NULL || g_str_equal(group->what.chunk, chunk)) &&
-			(phase == ANY_PHASE || group->what.phase == phase))
-			return TRUE;
-	return FALSE;
+			(phase == ANY_PHASE || group->what.phase == phase));
 }
 
 static gboolean fail_missing(
@@ -130,12 +128,13 @@ static gboolean fail_missing(
 /* Full layers: every phase of every needed component, or B for both backward phases. */
 static gboolean check_layer(const Calibrating *c, GError **error)
 {
-	gboolean experts = has(c->groups, "dispatch", NULL, ANY_PHASE) ||
-			   has(c->groups, "combine", NULL, ANY_PHASE);
+	const gboolean experts =
+		has(c->groups, "dispatch", NULL, ANY_PHASE) ||
+		has(c->groups, "combine", NULL, ANY_PHASE) ||
+		pipesim_any(t, c->n_traces,
+			pipesim_trace_get_count(c->traces[t], "experts_local") > 0);
 	g_autoptr(GString) missing = g_string_new(NULL);
 
-	for (guint t = 0; t < c->n_traces; t++)
-		experts |= pipesim_trace_get_count(c->traces[t], "experts_local") > 0;
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++) {
 		const char *name = needed[i].name;
 		if (needed[i].experts && !experts)
@@ -560,7 +559,6 @@ static gboolean run(Calibrating *c, GError **error)
 	const gint64 *time = c->costs->time;
 	const char *device = find_device(c);
 	g_autoptr(GString) source = g_string_new(device != NULL ? device : "unknown device");
-	gboolean several = c->joined->stages > 1;
 	GHashTableIter iter;
 	gpointer component, impl;
 
@@ -577,8 +575,10 @@ static gboolean run(Calibrating *c, GError **error)
 	if (!choose_components(c, error))
 		return FALSE;
 	/* Whether what was chosen are ops of a run of several stages. */
-	pipesim_each_in (const PipesimTraceGroup, group, c->chosen)
-		several &= group->what.stage >= 0 && group->what.stage < c->joined->stages;
+	const gboolean several =
+		c->joined->stages > 1 &&
+		!pipesim_any_in(const PipesimTraceGroup, group, c->chosen,
+			group->what.stage < 0 || group->what.stage >= c->joined->stages);
 	if (several) {
 		c->parts = g_array_sized_new(
 			FALSE, TRUE, sizeof(gint64), c->joined->stages * PIPESIM_FB);

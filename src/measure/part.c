@@ -247,15 +247,13 @@ static PipesimTrace *take_trace(Bytes *bytes)
 /* Whether what others go by as an index is one. */
 static gboolean is_sound(const PipesimTrace *trace)
 {
-	gboolean sound = TRUE;
-
-	pipesim_each (const PipesimTraceRow, row, trace->rows)
-		sound &= row->what.phase < PIPESIM_N_PHASES &&
-			 row->what.role <= PIPESIM_ROLE_PAIR &&
-			 row->what.series < PIPESIM_N_SERIES && row->status < PIPESIM_N_STATUS;
-	pipesim_each (const PipesimTraceKernel, kernel, trace->kernels)
-		sound &= kernel->phase < PIPESIM_N_PHASES;
-	return sound;
+	return !pipesim_any_of(const PipesimTraceRow, row, trace->rows,
+		       row->what.phase >= PIPESIM_N_PHASES ||
+			       row->what.role > PIPESIM_ROLE_PAIR ||
+			       row->what.series >= PIPESIM_N_SERIES ||
+			       row->status >= PIPESIM_N_STATUS) &&
+	       !pipesim_any_of(const PipesimTraceKernel, kernel, trace->kernels,
+		       kernel->phase >= PIPESIM_N_PHASES);
 }
 
 PipesimTrace *pipesim_part_read(

@@ -389,11 +389,9 @@ static gboolean read_ranks(const Telling *telling, guint ranks, gint64 *rank)
 			return FALSE;
 		*of = told;
 	}
-	for (guint r = 0; r < ranks; r++)
-		if (rank[r] < 0 || rank[r] > G_MAXINT32 ||
-			!g_hash_table_add(seen, GSIZE_TO_POINTER((gsize)rank[r] + 1)))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(r, ranks,
+		rank[r] >= 0 && rank[r] <= G_MAXINT32 &&
+			g_hash_table_add(seen, GSIZE_TO_POINTER((gsize)rank[r] + 1)));
 }
 
 static void set_rank(PipesimTrace *trace, gint64 rank)
@@ -486,10 +484,10 @@ static GPtrArray *make_traces(const Telling *telling, guint ranks, const Pipesim
 				((PipesimProfile *)profiles->pdata[number - 1])->events[kind],
 				event, 1);
 		}
-	for (guint rank = 0; rank < ranks; rank++)
-		if (!add_one(traces->pdata[rank], profiles->pdata[rank], rules, error))
-			return NULL;
-	return g_steal_pointer(&traces);
+	return pipesim_all(rank, ranks,
+		       add_one(traces->pdata[rank], profiles->pdata[rank], rules, error))
+		       ? g_steal_pointer(&traces)
+		       : NULL;
 }
 
 /* Whether @all stand as ranks of replicas do: those of a stage together, and behind all of the stage before. */

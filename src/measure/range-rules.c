@@ -97,10 +97,8 @@ PipesimRangeRules *pipesim_range_rules_keep_unnamed(PipesimRangeRules *rules)
 
 gboolean pipesim_range_rules_keeps_unnamed(const PipesimRangeRules *rules)
 {
-	for (guint i = 0; rules != NULL && i < rules->len; i++)
-		if (g_str_equal(((const Rule *)g_ptr_array_index(rules, i))->words[0], UNNAMED))
-			return TRUE;
-	return FALSE;
+	return rules != NULL &&
+	       pipesim_any_in(const Rule, rule, rules, g_str_equal(rule->words[0], UNNAMED));
 }
 
 static const PipesimRangeMeaning nothing = {.counted = TRUE,

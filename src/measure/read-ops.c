@@ -77,11 +77,9 @@ static gboolean is_ops(const char *head)
 	/* The line with the names of columns. */
 	g_autofree char *line = g_strndup(head, strcspn(head, "\r\n"));
 	g_auto(GStrv) header = g_strsplit(line, ",", -1);
-	for (guint i = 0; i < N_COLUMNS; i++)
-		if (known[i].required && !has_column(header, known[i].names[0]) &&
-			(known[i].names[1] == NULL || !has_column(header, known[i].names[1])))
-			return FALSE;
-	return TRUE;
+	return !pipesim_any(i, N_COLUMNS,
+		known[i].required && !has_column(header, known[i].names[0]) &&
+			(known[i].names[1] == NULL || !has_column(header, known[i].names[1])));
 }
 
 /* What the record holds in @column; PIPESIM_UNKNOWN where there is none, or nothing in it. */

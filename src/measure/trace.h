@@ -221,10 +221,7 @@ static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
 /** pipesim_trace_has_ops: whether one of the rows of @trace is such an op. */
 static inline gboolean pipesim_trace_has_ops(const PipesimTrace *trace)
 {
-	for (guint i = 0; i < trace->rows->len; i++)
-		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
-			return TRUE;
-	return FALSE;
+	return pipesim_any_of(const PipesimTraceRow, row, trace->rows, pipesim_row_is_op(row));
 }
 
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */

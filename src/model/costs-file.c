@@ -547,11 +547,9 @@ static gboolean is_of_format(const char *group, const char *key)
 	if (g_str_equal(group, VERSION_GROUP) ||
 		(g_str_equal(group, SCALE_GROUP) && key != NULL))
 		return TRUE;
-	for (gsize i = 0; i < n; i++)
-		if ((keys[i].group == NULL || g_str_equal(keys[i].group, group)) &&
-			(key == NULL || g_str_equal(keys[i].name, key)))
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, n,
+		(keys[i].group == NULL || g_str_equal(keys[i].group, group)) &&
+			(key == NULL || g_str_equal(keys[i].name, key)));
 }
 
 /* The running means are parts of one. */

@@ -169,10 +169,8 @@ gint64 pipesim_network_slowest_hop(const PipesimNetwork *network, guint ranks)
 
 gboolean pipesim_network_slows(const PipesimNetwork *network)
 {
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		if (network->slowdown[kind].num != network->slowdown[kind].den)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(kind, PIPESIM_N_KINDS,
+		network->slowdown[kind].num != network->slowdown[kind].den);
 }
 
 gboolean pipesim_network_check(const PipesimNetwork *network, GError **error)

@@ -252,10 +252,10 @@ gboolean pipesim_power_set_limit(
 {
 	const gint64 measured = power->limit;
 	gint64 limit, threshold, exponent[PIPESIM_N_KINDS];
-	gboolean depends = FALSE; /* whether some kind of op changes with the load */
+	/* Whether some kind of op changes with the load. */
+	const gboolean depends = pipesim_any(
+		kind, PIPESIM_N_KINDS, power->full_speed[kind] != power->sustained[kind]);
 
-	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		depends |= power->full_speed[kind] != power->sustained[kind];
 	if (measured == 0)
 		return pipesim_refuse(error,
 			"%s: the costs do not say at which limit they were measured; give "

@@ -213,11 +213,9 @@ guint64 *pipesim_split_layers(
 
 static gboolean parts_differ(const PipesimCosts *costs)
 {
-	for (guint i = 1; i < costs->n_parts; i++)
-		if (memcmp(costs->part, &costs->part[(gsize)i * PIPESIM_FB],
-			    PIPESIM_FB * sizeof *costs->part) != 0)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, costs->n_parts,
+		memcmp(costs->part, &costs->part[i * PIPESIM_FB],
+			PIPESIM_FB * sizeof *costs->part) != 0);
 }
 
 char *pipesim_split_describe(

@@ -112,11 +112,8 @@ gboolean pipesim_fit_line(
 	PipesimFit *out, const gint64 *x, const gint64 *y, guint n, gboolean relative)
 {
 	double weights = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0, left = 0;
-	gboolean differs = FALSE;
 
-	for (guint i = 1; i < n; i++)
-		differs |= x[i] != x[0];
-	if (n < 3 || !differs)
+	if (n < 3 || pipesim_all(i, n, x[i] == x[0]))
 		return FALSE;
 	for (guint i = 0; i < n; i++) {
 		const double w = weight_of(y[i], relative);

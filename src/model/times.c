@@ -68,13 +68,11 @@ static gint64 *share_out(const PipesimTimes *times, const PipesimCosts *costs,
 static void fill_from_parts(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
-	gboolean sum = TRUE;
+	const gint64 *part = costs->part;
+	const gboolean sum = pipesim_all(i, costs->n_parts,
+		part[i * PIPESIM_FB + PIPESIM_B] ==
+			part[i * PIPESIM_FB + PIPESIM_I] + part[i * PIPESIM_FB + PIPESIM_W]);
 
-	for (guint i = 0; i < costs->n_parts; i++) {
-		const gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
-
-		sum &= part[PIPESIM_B] == part[PIPESIM_I] + part[PIPESIM_W];
-	}
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 *stages = times->stage[kind] = sum_all(&costs->part[kind],
 			costs->n_parts, PIPESIM_FB, times, pipesim_shape_parts(shape));
@@ -206,11 +204,8 @@ static void fill_sharding(
 static void slow_ranks(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
-	gboolean differ = FALSE;
-
-	for (guint rank = 0; rank < MIN(costs->n_slow, shape->ranks); rank++)
-		differ |= costs->slow[rank].num != costs->slow[rank].den;
-	if (!differ)
+	if (pipesim_all(rank, MIN(costs->n_slow, shape->ranks),
+		    costs->slow[rank].num == costs->slow[rank].den))
 		return;
 	times->slow = g_new(PipesimFraction, shape->ranks);
 	for (guint rank = 0; rank < shape->ranks; rank++)

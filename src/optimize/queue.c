@@ -378,11 +378,9 @@ static gint64 span_from(const PipesimQueue *queue, PipesimQueueState *known, gbo
 static gboolean stand_alike(const PipesimQueue *queue, const PipesimQueueState *a,
 	const PipesimQueueState *b, gboolean free)
 {
-	for (guint i = 0; i < queue->x->ranks; i++)
-		if (a->rank[i].at != b->rank[i].at || a->rank[i].skip != b->rank[i].skip ||
-			(free && a->rank[i].free != b->rank[i].free))
-			return FALSE;
-	return TRUE;
+	return !pipesim_any(i, queue->x->ranks,
+		a->rank[i].at != b->rank[i].at || a->rank[i].skip != b->rank[i].skip ||
+			(free && a->rank[i].free != b->rank[i].free));
 }
 
 /* Behind all that differs from the order taken last: whether no more of the order is to be told. Sets @span once that is

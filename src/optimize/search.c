@@ -125,11 +125,9 @@ gboolean pipesim_search_has_shape(const PipesimShape *shape, const PipesimProgra
 		program->shape.stages != shape->stages ||
 		pipesim_shape_slices(&program->shape) != pipesim_shape_slices(shape))
 		return FALSE;
-	for (guint i = 0; i < shape->ranks * shape->chunks; i++)
-		if (program->stage_of[i] !=
-			pipesim_shape_stage(shape, i / shape->chunks, i % shape->chunks))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(i, shape->ranks * shape->chunks,
+		program->stage_of[i] ==
+			pipesim_shape_stage(shape, i / shape->chunks, i % shape->chunks));
 }
 
 static gboolean add_program(

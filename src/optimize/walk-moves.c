@@ -221,8 +221,5 @@ void pipesim_walk_run(PipesimWalk *walk, guint n, double heat, gint64 bound)
 
 gboolean pipesim_walk_step(PipesimWalk *walk, gint64 most)
 {
-	for (guint i = 0; i < 1000; i++)
-		if (try_move(walk, most))
-			return TRUE;
-	return FALSE;
+	return pipesim_any(i, 1000, try_move(walk, most));
 }

@@ -434,10 +434,8 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 
 gboolean pipesim_instance_all_fit(const PipesimInstance *x, const guint8 *codes)
 {
-	for (guint rank = 0; rank < x->ranks; rank++)
-		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(
+		rank, x->ranks, pipesim_instance_fits(x, rank, codes + rank * x->per_rank));
 }
 
 PipesimInstance pipesim_instance_with_count(const PipesimInstance *x, guint count)

@@ -151,11 +151,9 @@ static inline gboolean is_ready(const PipesimJustifier *j, gboolean back, guint3
 
 	if (j->done[code] == j->x->count || op != op_of(j, back, code))
 		return FALSE;
-	for (guint i = 0; i < p->n_inputs; i++)
-		if (j->done[p->input[i]] <= j->done[code] &&
-			first_of(j, back, p->input[i]) != j->first[op])
-			return FALSE;
-	return TRUE;
+	return !pipesim_any(i, p->n_inputs,
+		j->done[p->input[i]] <= j->done[code] &&
+			first_of(j, back, p->input[i]) != j->first[op]);
 }
 
 /* Lets @code have its turn, if all that its next op runs as one with is ready. */

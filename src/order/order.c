@@ -34,10 +34,8 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program)
 
 gboolean pipesim_order_has_pairs(const PipesimOrder *order)
 {
-	for (guint32 v = 0; v < order->n_verbs; v++)
-		if (order->verbs[v].kind == PIPESIM_FB)
-			return TRUE;
-	return order->program != NULL && pipesim_program_has_pairs(order->program);
+	return pipesim_any(v, order->n_verbs, order->verbs[v].kind == PIPESIM_FB) ||
+	       (order->program != NULL && pipesim_program_has_pairs(order->program));
 }
 
 PipesimOrder *pipesim_order_split_pairs(const PipesimOrder *order)

@@ -392,10 +392,7 @@ gboolean pipesim_program_exchange(PipesimProgram *program, guint rank, guint32 i
 
 gboolean pipesim_program_has_pairs(const PipesimProgram *program)
 {
-	for (guint32 op = 0; op < program->n_ops; op++)
-		if (program->ops[op].kind == PIPESIM_FB)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(op, program->n_ops, program->ops[op].kind == PIPESIM_FB);
 }
 
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error)

@@ -132,11 +132,9 @@ gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *compa
 {
 	const PipesimFigure *figure = pipesim_figure(id);
 
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (pipesim_value_known(
-			    figure->kind, pipesim_figure_value(figure, comparison, run, 0)))
-			return TRUE;
-	return FALSE;
+	return pipesim_any_in(const PipesimRun, run, comparison->runs,
+		pipesim_value_known(
+			figure->kind, pipesim_figure_value(figure, comparison, run, 0)));
 }
 
 char *pipesim_value_print(

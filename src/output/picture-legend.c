@@ -190,15 +190,12 @@ static void append_held(Legend *legend)
 		char colour[8];
 		g_autofree char *fill = g_strdup_printf("fs solid noborder fc rgb '%s'",
 			pipesim_theme_part(legend->detail->theme, part, colour));
-		gboolean has = FALSE;
+		const PipesimPanel *panels = legend->layout->panels;
 
-		for (guint p = 0; p < legend->layout->n_panels; p++) {
-			const PipesimReport *report = legend->layout->panels[p].run->report;
-
-			for (guint rank = 0; rank < report->ranks; rank++)
-				has |= report->memory.fullest[rank].part[part] > 0;
-		}
-		if (has)
+		if (pipesim_any(p, legend->layout->n_panels,
+			    pipesim_any(rank, panels[p].run->report->ranks,
+				    panels[p].run->report->memory.fullest[rank].part[part] >
+					    0)))
 			append_entry(legend, fill, pipesim_held_names[part]);
 	}
 	append_words(legend, "(of the fullest rank)");

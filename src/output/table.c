@@ -227,10 +227,8 @@ void pipesim_wrap_all(GString *out, const GPtrArray *lines, guint width)
 
 gboolean pipesim_table_has_groups(const PipesimTable *table)
 {
-	for (guint i = 0; i < table->n_columns; i++)
-		if (table->columns[i].group != NULL && table->widths[i] > 0)
-			return TRUE;
-	return FALSE;
+	return pipesim_any(
+		i, table->n_columns, table->columns[i].group != NULL && table->widths[i] > 0);
 }
 
 /* Terminal attributes. */

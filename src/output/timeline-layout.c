@@ -299,10 +299,7 @@ const char *pipesim_layout_title(const PipesimLayout *layout, guint kind)
 
 gboolean pipesim_layout_shows(const PipesimLayout *layout, guint kind)
 {
-	for (guint shade = 0; shade < PIPESIM_SHADES; shade++)
-		if (layout->shown[kind][shade])
-			return TRUE;
-	return FALSE;
+	return pipesim_any(shade, PIPESIM_SHADES, layout->shown[kind][shade]);
 }
 
 guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *panel, guint lane)

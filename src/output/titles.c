@@ -45,7 +45,6 @@ static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
 static void append_power(GString *out, const PipesimCosts *costs, guint width)
 {
 	const PipesimPower *power = costs->power;
-	gboolean extrapolated = FALSE; /* of another limit than the one that was measured */
 	g_autoptr(GString) text = g_string_new("Power: ");
 
 	if (power == NULL && costs->contention == NULL)
@@ -60,9 +59,8 @@ static void append_power(GString *out, const PipesimCosts *costs, guint width)
 				text, " at %" G_GINT64_FORMAT " W", power->limit);
 		g_string_append(text, ", ops at full clock take ");
 		append_percents(text, power->full_speed);
-		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-			extrapolated |= power->sustained[kind] != PIPESIM_PPM;
-		if (extrapolated) {
+		/* Of another limit than the one that was measured. */
+		if (pipesim_any(kind, PIPESIM_N_KINDS, power->sustained[kind] != PIPESIM_PPM)) {
 			g_string_append(text, ", sustained ones ");
 			append_percents(text, power->sustained);
 		}
@@ -100,12 +98,10 @@ static gboolean shows_fit(const PipesimComparison *comparison, gint64 unit, guin
 	const double scale = pow(10, decimals) / (double)unit;
 	const double limit = round((double)comparison->scenario.memory_limit * scale);
 
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		if (run->error == NULL &&
+	return !pipesim_any_in(const PipesimRun, run, comparison->runs,
+		run->error == NULL &&
 			run->report->memory.fits !=
-				(round((double)run->report->memory.max * scale) <= limit))
-			return FALSE;
-	return TRUE;
+				(round((double)run->report->memory.max * scale) <= limit));
 }
 
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison, guint *decimals)
@@ -303,19 +299,17 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	const PipesimScenario *scenario = &comparison->scenario;
 	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	g_autoptr(GString) times = g_string_new(NULL);
-	gboolean several = FALSE;
 
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", scenario->ranks,
 		scenario->microbatches, scenario->microbatches == 1 ? "" : "es");
 	/* Only where a schedule has several stages per rank does it make a difference. */
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
 	if (at_stages)
 		g_string_append_printf(out,
 			"Compared at equal stages: %u for every schedule, of equal length; v "
 			"stages per rank need %u/v ranks\n",
 			scenario->ranks, scenario->ranks);
-	else if (several)
+	else if (pipesim_any_in(const PipesimRun, run, comparison->runs,
+			 run->error == NULL && run->shape.stages > run->shape.ranks))
 		g_string_append_printf(out,
 			"Compared at equal ranks: %u for every schedule; with v stages per "
 			"rank a stage takes 1/v of the time\n",

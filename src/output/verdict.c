@@ -160,12 +160,11 @@ static void choose_rows(Verdict *v)
 	/* The best first, so that others join it. */
 	for (guint pass = 0; pass < 2; pass++)
 		pipesim_each_in (Row, row, rows) {
-			gboolean beaten = FALSE;
+			const gboolean beaten = !comparison->named && row->run != v->base &&
+						row->run != v->best &&
+						pipesim_any_in(const Row, other, rows,
+							other != NULL && beats(other, row));
 
-			pipesim_each_in (const Row, other, rows)
-				beaten |= other != NULL && beats(other, row);
-			beaten &= !comparison->named && row->run != v->base &&
-				  row->run != v->best;
 			if (beaten == (pass == 0) || join(v, row))
 				continue;
 			if (pass == 0)
@@ -462,12 +461,9 @@ static void say_unfit(const Verdict *v, gboolean one)
 /* Whether some run is left out of what is best. */
 static gboolean leaves_out(const Verdict *v)
 {
-	gboolean any = FALSE;
-
-	pipesim_each_in (const PipesimRun, run, v->comparison->runs)
-		any |= run->report != NULL &&
-		       (!fits(v, run) || !pipesim_run_exists(v->comparison, run));
-	return any;
+	return pipesim_any_in(const PipesimRun, run, v->comparison->runs,
+		run->report != NULL &&
+			(!fits(v, run) || !pipesim_run_exists(v->comparison, run)));
 }
 
 static void decide(const Verdict *v)
@@ -634,8 +630,7 @@ static void begin(Verdict *v, const PipesimComparison *comparison)
 		.rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free),
 		.screen = pipesim_screen_new()};
 	v->rival = v->plain ? "plain 1F1B" : "1F1B";
-	pipesim_each_in (const PipesimRun, run, comparison->runs)
-		v->native |= run->native > 0;
+	v->native = pipesim_any_in(const PipesimRun, run, comparison->runs, run->native > 0);
 	choose_rows(v);
 	v->unit = 1e6;
 	pipesim_each_in (const Row, row, v->rows)

@@ -85,8 +85,7 @@ static void append_given(const PipesimPlanning *plan, const PipesimTraining *tra
 				(plan->wish.offload_part.num > 0 ||
 					schedule->offloads != PIPESIM_OFFLOADS_NOTHING));
 
-		for (guint i = 0; i < G_N_ELEMENTS(own); i++)
-			kept &= id != own[i];
+		kept &= pipesim_all(i, G_N_ELEMENTS(own), id != own[i]);
 		if (kept && setup->text[id] != NULL)
 			append_word(out, pipesim_settings[id].name,
 				id == PIPESIM_SET_PRECISION

@@ -34,11 +34,9 @@ static gboolean is_apart(
 {
 	if (one == members->pdata[0])
 		return TRUE;
-	pipesim_each_in (const PipesimCandidate, other, members)
-		if (other->schedule == one->schedule &&
-			complexity(wish, other) < complexity(wish, one))
-			return FALSE;
-	return TRUE;
+	return !pipesim_any_in(const PipesimCandidate, other, members,
+		other->schedule == one->schedule &&
+			complexity(wish, other) < complexity(wish, one));
 }
 
 /* @members of a row, the shortest first, as one. @shortest (nullable) takes those that are rows of their own. */
@@ -89,12 +87,11 @@ GArray *pipesim_plan_group(
 			GPtrArray *row = rows->pdata[at];
 			const PipesimCandidate *first = row->pdata[0];
 			const gboolean near = (double)one->step <= 1.01 * (double)first->step;
-			gboolean has = FALSE;
 
 			if (!pipesim_plan_same_way(first, one))
 				continue;
-			pipesim_each_in (const PipesimCandidate, other, row)
-				has |= other->schedule == one->schedule;
+			const gboolean has = pipesim_any_in(const PipesimCandidate, other, row,
+				other->schedule == one->schedule);
 			if (near)
 				g_ptr_array_add(row, (gpointer)one);
 			if (near || has)

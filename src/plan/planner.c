@@ -513,18 +513,13 @@ static void add_each(const Planner *planner, GArray *all)
 	g_autoptr(GArray) rows =
 		pipesim_plan_group(planner->wish, planner->each, PIPESIM_BEST, NULL);
 	pipesim_each (const PipesimCandidate, row, rows) {
-		gboolean has = FALSE;
+		const PipesimCandidate *other = (gpointer)all->data;
 
-		for (guint i = 0; i < n; i++) {
-			const PipesimCandidate *other =
-				&g_array_index(all, PipesimCandidate, i);
-
-			has |= other->schedule == row->schedule &&
-			       other->chunks == row->chunks &&
-			       pipesim_plan_same_way(other, row) &&
-			       other->training.each == row->training.each;
-		}
-		if (!has)
+		if (!pipesim_any(i, n,
+			    other[i].schedule == row->schedule &&
+				    other[i].chunks == row->chunks &&
+				    pipesim_plan_same_way(&other[i], row) &&
+				    other[i].training.each == row->training.each))
 			g_array_append_vals(all, row, 1);
 	}
 }

@@ -77,10 +77,8 @@ static gboolean is_finished(const Check *check)
 {
 	if (check->n_done < check->lowering->program->n_ops)
 		return FALSE;
-	for (guint rank = 0; rank < check->lowering->program->shape.ranks; rank++)
-		if (check->rules.seats[rank].stop_at < check->lowering->rank_begin[rank + 1])
-			return FALSE;
-	return TRUE;
+	return pipesim_all(rank, check->lowering->program->shape.ranks,
+		check->rules.seats[rank].stop_at >= check->lowering->rank_begin[rank + 1]);
 }
 
 static gboolean lowering_runs(

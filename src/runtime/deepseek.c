@@ -166,10 +166,7 @@ static gboolean has_steps(const PipesimProgram *program)
 {
 	Steps steps;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		if (!find_steps(program, rank, &steps))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(rank, program->shape.ranks, find_steps(program, rank, &steps));
 }
 
 static gboolean lower(PipesimLowerer *lowerer, GError **error)

@@ -355,10 +355,8 @@ static inline gboolean ended_played(Teller_played *t, const PipesimMegatronSeat 
 {
 	const guint8 *kinds = t->members[s->rank].kinds;
 
-	for (guint i = 0; i < 4; i++)
-		if (!wait_played(t, s, kinds[i], s->what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(i, 4,
+		wait_played(t, s, kinds[i], s->what.ops[kinds[i] - PIPESIM_ACTION_SEND_F]));
 }
 
 #define MAKE(name) name##_played

@@ -282,10 +282,7 @@ static gboolean read_zero_bubble(
 			return FALSE;
 	if (!find_shape(&x, error))
 		return FALSE;
-	for (guint rank = 0; rank < ranks->len; rank++)
-		if (!write_rank(&x, rank, error))
-			return FALSE;
-	return TRUE;
+	return pipesim_all(rank, ranks->len, write_rank(&x, rank, error));
 }
 
 /* Megatron-LM's log. */

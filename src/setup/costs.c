@@ -319,12 +319,10 @@ static gboolean check_links(
 static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	g_autoptr(PipesimNetwork) network = NULL;
-	gboolean any = FALSE;
 
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		any |= setup->text[id] != NULL &&
-		       pipesim_settings[id].group == PIPESIM_ALL_NETWORK;
-	if (!any)
+	if (!pipesim_any(id, PIPESIM_N_SETTINGS,
+		    setup->text[id] != NULL &&
+			    pipesim_settings[id].group == PIPESIM_ALL_NETWORK))
 		return TRUE;
 	if (!check_together(setup, error))
 		return FALSE;

@@ -226,11 +226,9 @@ static void read_setting(
 
 static gboolean knows_group(const char *group)
 {
-	gboolean known = strcmp(group, job_group) == 0;
-
-	for (guint topic = 0; topic < PIPESIM_N_TOPICS; topic++)
-		known |= strcmp(group, pipesim_topics[topic].name) == 0;
-	return known;
+	return strcmp(group, job_group) == 0 ||
+	       pipesim_any(
+		       topic, PIPESIM_N_TOPICS, strcmp(group, pipesim_topics[topic].name) == 0);
 }
 
 static void fault_group(PipesimIni *ini, const PipesimIniLine *line)

@@ -386,11 +386,11 @@ static void print_repeated(GString *out, char letter, gint64 times)
 
 void pipesim_stages_print(const PipesimStages *layout, GString *out)
 {
-	gboolean several = FALSE; /* stages with losses */
+	/* Stages with losses. */
+	const gboolean several =
+		pipesim_any(stage, layout->stages - 1, layout->cut[stage].losses > 0);
 	guint next;
 
-	for (guint stage = 0; stage + 1 < layout->stages; stage++)
-		several |= layout->cut[stage].losses > 0;
 	for (guint stage = 0; stage < layout->stages; stage = next) {
 		const PipesimCut *cut = &layout->cut[stage];
 		const gboolean plain =

@@ -51,14 +51,9 @@ gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTrai
  * count. */
 static gint64 nearest_divisor(const gint64 *sizes, guint n, gint64 most)
 {
-	for (gint64 divisor = most; divisor > 1; divisor--) {
-		guint divides = 0;
-
-		for (guint i = 0; i < n; i++)
-			divides += sizes[i] % divisor == 0;
-		if (divides == n)
+	for (gint64 divisor = most; divisor > 1; divisor--)
+		if (pipesim_all(i, n, sizes[i] % divisor == 0))
 			return divisor;
-	}
 	return 1;
 }
 
