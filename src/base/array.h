@@ -46,6 +46,17 @@
 #define pipesim_any_in(type, item, array, test) \
 	pipesim_any_by(pipesim_each_in, type, item, array, test)
 
+/** pipesim_sum: of @term, an expression with the number @i, for all below @n, in their order. */
+#define pipesim_sum(i, n, term)                     \
+	__extension__({                             \
+		const gsize i##_end = (n);          \
+		gsize i = 0;                        \
+		__typeof__((term) + 0) i##_sum = 0; \
+		for (; i < i##_end; i++)            \
+			i##_sum += (term);          \
+		i##_sum;                            \
+	})
+
 /** pipesim_skip: makes @i the number of those below @n, from 0, for which @test, an expression with @i, is true: they
  * come before all others. By halving. */
 #define pipesim_skip(i, n, test)                         \

@@ -299,11 +299,8 @@ static void decide(const Optimize *o, GPtrArray *verdict)
 static guint count_ops(const Optimize *o, guint kind)
 {
 	const PipesimProgram *program = o->found->program;
-	guint n = 0;
 
-	for (guint32 i = 0; i < program->n_ops; i++)
-		n += program->ops[i].kind == kind;
-	return n;
+	return (guint)pipesim_sum(i, program->n_ops, program->ops[i].kind == kind);
 }
 
 static void remark(const Optimize *o, GPtrArray *remarks)

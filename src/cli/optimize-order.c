@@ -223,10 +223,8 @@ static void put_microbatch(PipesimJson *json, const PipesimOrdered *packed, guin
 {
 	g_autofree guint *sequences = packed != NULL ? g_new(guint, packed->n) : NULL;
 	const guint n = packed != NULL ? list_sequences(packed, index, sequences) : 0;
-	gint64 tokens = 0;
+	const gint64 tokens = pipesim_sum(i, n, packed->tokens[sequences[i]]);
 
-	for (guint i = 0; i < n; i++)
-		tokens += packed->tokens[sequences[i]];
 	PIPESIM_MEMBER(json, "tokens", COUNT, tokens);
 	PIPESIM_LIST(json, "sequences", COUNT, n, sequences[i]);
 }

@@ -354,10 +354,10 @@ static gboolean name_step(
 /* How much of the time of its kernels is that of ops. */
 static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GError **error)
 {
-	double placed = 0, likely = 0, all = 0; /* likely: of what may be ops */
+	double likely = 0, all = 0; /* likely: of what may be ops */
 
-	for (guint i = 0; i < trace->rows->len; i++)
-		placed += (double)pipesim_trace_row(trace, i)->busy;
+	const double placed =
+		pipesim_sum(i, trace->rows->len, (double)pipesim_trace_row(trace, i)->busy);
 	pipesim_each (const PipesimTraceSegment, piece, trace->segments) {
 		all += (double)piece->busy;
 		if (piece->backward || !naming->multiplies || is_forward(naming, piece, 1))

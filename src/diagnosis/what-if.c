@@ -149,11 +149,7 @@ static void count_nodes(Graph *graph)
 /* Of all stages. */
 static guint32 count_type(const Graph *graph, guint type)
 {
-	guint32 sum = 0;
-
-	for (guint stage = 0; stage < graph->stages; stage++)
-		sum += count_of(graph, stage, type);
-	return sum;
+	return pipesim_sum(stage, graph->stages, count_of(graph, stage, type));
 }
 
 /* Start and end of every node of @stage. FALSE where @pipeline has other ops than the first. */
@@ -467,11 +463,8 @@ static gint64 run_step(Graph *graph, guint step, const Choice *choice)
 /* T of @choice, ns. */
 static double run_all(Graph *graph, const Choice *choice)
 {
-	double sum = 0;
-
-	for (guint step = 0; step < graph->steps; step++)
-		sum += (double)run_step(graph, step, choice);
-	return sum / graph->steps;
+	return pipesim_sum(step, graph->steps, (double)run_step(graph, step, choice)) /
+	       graph->steps;
 }
 
 /* Figures ---------------------------------------------------------------------------------- */
@@ -529,7 +522,10 @@ static PipesimWhatIf *find_figures(Graph *graph)
 	g_autofree gboolean *worst = g_new0(gboolean, n), *last = g_new0(gboolean, n);
 	const double real = run_all(graph, &(Choice){ANY, ANY, ANY, NULL, FALSE});
 	const double ideal = run_all(graph, &(Choice){ANY, ANY, ANY, NULL, TRUE});
-	double measured = 0;
+	const double measured = pipesim_sum(i, graph->steps,
+		(double)(pipesim_record_step(graph->record, i)->end -
+			 pipesim_record_step(graph->record, i)->start) /
+			graph->steps);
 
 	out->n_replicas = graph->replicas;
 	out->n_stages = graph->stages;
@@ -538,11 +534,6 @@ static PipesimWhatIf *find_figures(Graph *graph)
 	out->replica = g_new0(double, graph->replicas);
 	out->stage = g_new0(double, graph->stages);
 	out->rank = g_new0(double, n);
-	for (guint i = 0; i < graph->steps; i++) {
-		const PipesimRecordStep *step = pipesim_record_step(graph->record, i);
-
-		measured += (double)(step->end - step->start) / graph->steps;
-	}
 	out->slowdown = real / ideal;
 	out->launch = measured / real;
 	find_parts(graph, ideal, out);

@@ -652,8 +652,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
 	if (!pipesim_join(traces, n, &joined, error))
 		return NULL;
-	for (guint t = 0; t < n; t++)
-		result->rows += traces[t]->rows->len;
+	result->rows = pipesim_sum(t, n, traces[t]->rows->len);
 	result->tells_beside = pipesim_beside_measure(traces, n, &result->beside);
 	c.groups = result->groups = pipesim_trace_groups(traces, n, result->dropped);
 	c.layers_per_chunk =

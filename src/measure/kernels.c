@@ -101,12 +101,9 @@ static void find_usual(GArray *ran)
 static double middle_of(GArray *values)
 {
 	const guint least = values->len / 4, n = values->len - 2 * least;
-	double sum = 0;
 
 	g_array_sort(values, pipesim_compare_double);
-	for (guint i = least; i < least + n; i++)
-		sum += g_array_index(values, double, i);
-	return sum / MAX(n, 1u);
+	return pipesim_sum(i, n, g_array_index(values, double, least + i)) / MAX(n, 1u);
 }
 
 /* What the kernels of one op took together, and usually take, ns. */

@@ -556,12 +556,10 @@ static gboolean is_of_format(const char *group, const char *key)
 static void check_weights(Reader *reader)
 {
 	const PipesimPower *power = reader->costs->power;
-	gint64 sum = 0;
 
 	if (power == NULL || pipesim_ini_find(reader->ini, POWER_GROUP, "weight_ppm") == NULL)
 		return;
-	for (guint i = 0; i < power->n_constants; i++)
-		sum += power->weight[i];
+	const gint64 sum = pipesim_sum(i, power->n_constants, power->weight[i]);
 	if (power->n_constants > 0 && sum != PIPESIM_PPM)
 		fault(reader, POWER_GROUP, "weight_ppm",
 			"the weights sum to %" G_GINT64_FORMAT "; one million is all of them",

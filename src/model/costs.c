@@ -126,10 +126,8 @@ gboolean pipesim_costs_set_parts(
 
 	/* Those of the whole model as a share of one of the ranks. */
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		Wide total = 0;
+		Wide total = pipesim_sum(i, n, (Wide)values[i * PIPESIM_FB + kind]);
 
-		for (guint i = 0; i < n; i++)
-			total += values[(gsize)i * PIPESIM_FB + kind];
 		total = (total + ranks / 2) / ranks;
 		if (total > PIPESIM_MAX_TIME_NS)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,

@@ -58,11 +58,10 @@ static gint64 square_root(UnsignedWide value)
 static void fit_form(
 	PipesimSpread *spread, const gint64 *form, gint64 mean, gint64 sd, gint64 nominal)
 {
-	gint64 sum = 0; /* of the knots of both ends of all parts: 2 * PARTS times the mean */
+	/* Of the knots of both ends of all parts: 2 * PARTS times the mean. */
+	const gint64 sum = pipesim_sum(i, PARTS, form[i] + form[i + 1]);
 	Wide total = 0;
 
-	for (guint i = 0; i < PARTS; i++)
-		sum += form[i] + form[i + 1];
 	/* Standard deviation where each part is uniform, of knots below 2^41 or so, 2 * PARTS
 	 * times. */
 	for (guint i = 0; i < PARTS; i++) {
@@ -276,11 +275,7 @@ static void draw_part(const Part *part, guint index, gint64 *sums)
 /* The outermost parts end where their mean is that of the values in them. */
 static gint64 outer_knot(const gint64 *values, guint n, gint64 inner)
 {
-	gint64 sum = 0;
-
-	for (guint i = 0; i < n; i++)
-		sum += values[i];
-	return 2 * (sum / n) - inner;
+	return 2 * (pipesim_sum(i, n, values[i]) / n) - inner;
 }
 
 /* Of a chain of @n values that correlate by @stay, against the variance of one, in units of

@@ -143,11 +143,9 @@ void pipesim_power_advance(
 
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)
 {
-	gint64 sum = PIPESIM_PPM / 2;
-
-	for (guint i = 0; i < power->n_constants; i++)
-		sum += power->weight[i] * state->mean[i];
-	return sum / PIPESIM_PPM;
+	return (PIPESIM_PPM / 2 +
+		       pipesim_sum(i, power->n_constants, power->weight[i] * state->mean[i])) /
+	       PIPESIM_PPM;
 }
 
 /* What @sustained ns of @kind take at @state. */

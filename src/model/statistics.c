@@ -16,14 +16,12 @@ static gint64 quantile(const gint64 *sorted, guint n, guint num, guint den)
 void pipesim_distribution_init(PipesimDistribution *out, const gint64 *values, guint n)
 {
 	g_autofree gint64 *sorted = g_memdup2(values, n * sizeof *values);
-	double mean = 0, previous = 0;
+	const double mean = pipesim_sum(i, n, (double)values[i]) / n;
+	double previous = 0;
 	double square = 0, product = 0; /* sums about the mean: of squares, of neighbours */
 
 	g_assert(n > 0);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_int64);
-	for (guint i = 0; i < n; i++)
-		mean += (double)values[i];
-	mean /= n;
 	for (guint i = 0; i < n; i++) {
 		const double d = (double)values[i] - mean;
 		square += d * d;

@@ -99,10 +99,9 @@ static void average_stages(PipesimTimes *times)
 	const gint64 both = average[PIPESIM_F] + average[PIPESIM_B];
 
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
-		Wide total = 0;
+		const Wide total =
+			pipesim_sum(stage, times->stages, (Wide)times->stage[kind][stage]);
 
-		for (guint stage = 0; stage < times->stages; stage++)
-			total += times->stage[kind][stage];
 		average[kind] = (gint64)((total + times->stages / 2) / times->stages);
 	}
 	if (sum)

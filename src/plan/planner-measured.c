@@ -165,11 +165,7 @@ static gboolean compute(
 
 static double mean_off(const double *off, guint n)
 {
-	double sum = 0;
-
-	for (guint i = 0; i < n; i++)
-		sum += fabs(expm1(off[i]));
-	return sum / n;
+	return pipesim_sum(i, n, fabs(expm1(off[i]))) / n;
 }
 
 /* @pace of all @steps. */

@@ -211,7 +211,7 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
  * computes, as far as that is as long; the host launches all the same. */
 static double pair_share(const PipesimStage *whole, const PipesimPartTimes *parts)
 {
-	double busy = 0, rows = 0, launched = 0, apart = 0;
+	double busy = 0, rows = 0, launched = 0;
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		const PipesimPartTimes *one = &parts[part];
@@ -226,8 +226,8 @@ static double pair_share(const PipesimStage *whole, const PipesimPartTimes *part
 		rows += m * one->again_rows;
 		launched += m * one->again_launched + (n + m) * one->ahead;
 	}
-	for (guint phase = 0; phase < 3; phase++)
-		apart += (double)pipesim_stage_time(whole, parts, phase) / 1e9;
+	const double apart =
+		pipesim_sum(phase, 3, (double)pipesim_stage_time(whole, parts, phase) / 1e9);
 	return apart > 0 ? MIN(1, MAX(MAX(busy - (1 - BESIDE) * rows, rows), launched) / apart)
 			 : 1;
 }

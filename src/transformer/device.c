@@ -306,9 +306,9 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 		for (guint i = 0; i < ini->n_lines; i++)
 			if ((g_strcmp0(ini->lines[i].group, MEASURED) == 0) == pass)
 				read_line(ini, &ini->lines[i], device);
-	for (guint i = 0; i < ini->n_lines; i++)
-		device->terms += g_strcmp0(ini->lines[i].group, MEASURED) == 0 &&
-				 find_measured(ini->lines[i].key) != NULL;
+	device->terms = pipesim_sum(i, ini->n_lines,
+		g_strcmp0(ini->lines[i].group, MEASURED) == 0 &&
+			find_measured(ini->lines[i].key) != NULL);
 	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
 		const PipesimIniLine *group = pipesim_ini_find(ini, keys[i].group, NULL);
 

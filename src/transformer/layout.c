@@ -38,11 +38,8 @@ gint64 pipesim_recompute_sum(const PipesimTraining *training)
 {
 	guint n;
 	g_autofree gint64 *each = pipesim_recompute_each(training, &n);
-	gint64 sum = 0;
 
-	for (guint i = 0; i < n; i++)
-		sum += each[i];
-	return sum;
+	return pipesim_sum(i, n, each[i]);
 }
 
 /* Layers, embedding and head over those of @stages from @from on. */

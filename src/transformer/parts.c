@@ -16,8 +16,6 @@ const char *pipesim_part_name(PipesimPart part)
 
 gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part)
 {
-	gint64 sparse = 0;
-
 	if (part == PIPESIM_PART_EMBEDDING || part == PIPESIM_PART_HEAD)
 		return 1;
 	if (part == PIPESIM_PART_MTP)
@@ -26,8 +24,8 @@ gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part)
 		return model->vocab > 0 ? model->mtp : 0;
 	if (part == PIPESIM_PART_ENCODER)
 		return pipesim_transformer_encodes(model) ? model->encoder->layers : 0;
-	for (gint64 layer = 0; layer < model->layers; layer++)
-		sparse += pipesim_transformer_is_sparse(model, layer);
+	const gint64 sparse =
+		pipesim_sum(layer, model->layers, pipesim_transformer_is_sparse(model, layer));
 	return part == PIPESIM_PART_SPARSE ? sparse : model->layers - sparse;
 }
 

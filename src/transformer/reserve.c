@@ -34,11 +34,8 @@ guint pipesim_reserve_communicators(const PipesimTraining *training, gint64 pp)
 		training->ep * training->etp, pp,
 		pp > 1 && training->tp > 1 ? pp * training->tp : 1, data,
 		training->ep > 1 ? pipesim_training_expert_dp(training) : 1};
-	guint n = 0;
 
-	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
-		n += sizes[i] > 1;
-	return n;
+	return (guint)pipesim_sum(i, G_N_ELEMENTS(sizes), sizes[i] > 1);
 }
 
 PipesimReserve pipesim_reserve(const PipesimTraining *training, gint64 pp, gint64 node,

@@ -23,9 +23,8 @@ static double take(const Look *look, gint64 tokens, const char *kernel)
 	sized.microbatch = 1;
 	if (kernel == NULL) {
 		pipesim_part_times(look->model, &sized, look->rates, look->part, &times);
-		for (guint phase = 0; phase < look->phases; phase++)
-			sum += MAX(times.busy[phase], times.launched[phase]);
-		return 1e9 * sum;
+		return 1e9 * pipesim_sum(phase, look->phases,
+				     MAX(times.busy[phase], times.launched[phase]));
 	}
 	g_autoptr(GArray) kernels = pipesim_kernels(look->model, &sized, look->part);
 	pipesim_each (const PipesimKernel, at, kernels) {

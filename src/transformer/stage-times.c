@@ -40,14 +40,13 @@ gint64 pipesim_stage_split(
 	const PipesimStage *stage, const PipesimPartTimes *parts, guint phase)
 {
 	const gint64 input = pipesim_stage_time(stage, parts, 1);
-	double seconds = 0;
 
 	if (stage->whole)
 		return phase == 1 ? 0 : input + pipesim_stage_time(stage, parts, 2);
 	if (phase == 1)
 		return input;
-	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
-		seconds += (double)(stage->redone[part] * stage->walks) * parts[part].again;
+	const double seconds = pipesim_sum(part, PIPESIM_N_PARTS,
+		(double)(stage->redone[part] * stage->walks) * parts[part].again);
 	return pipesim_stage_time(stage, parts, 2) + nanoseconds(seconds);
 }
 

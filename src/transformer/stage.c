@@ -256,7 +256,9 @@ gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTrainin
 gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *parts, const PipesimCut *cut, PipesimStage *stage, GError **error)
 {
-	gint64 sparse = 0, again, counts[PIPESIM_N_PARTS];
+	const gint64 sparse = pipesim_sum(
+		i, cut->layers, pipesim_transformer_is_sparse(model, cut->first + (gint64)i));
+	gint64 again, counts[PIPESIM_N_PARTS];
 	gint64 redone[PIPESIM_N_PARTS] = {0};
 	const gint64 most = !training->full          ? 0
 			    : training->each != NULL ? cut->again
@@ -264,8 +266,6 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 						     : G_MAXINT64;
 	Totals totals = {0};
 
-	for (gint64 layer = cut->first; layer < cut->first + cut->layers; layer++)
-		sparse += pipesim_transformer_is_sparse(model, layer);
 	again = MIN(most, cut->layers);
 	redone[PIPESIM_PART_ENCODER] = MIN(most, cut->encoders);
 	counts[PIPESIM_PART_EMBEDDING] = cut->embedding;

@@ -51,10 +51,10 @@ static void count_parameters(const PipesimTransformer *model, const PipesimTrain
 	const double final_norm = (model->layer_norm ? 2 : 1) * h;
 	const gboolean shared = training->zero != PIPESIM_ZERO_0;
 	const double ep = (double)training->ep;
-	double sparse = 0, dense, block, mtp, copies, mtp_copies, dense_rank, expert_rank;
+	const double sparse =
+		pipesim_sum(i, model->layers, pipesim_transformer_is_sparse(model, i));
+	double dense, block, mtp, copies, mtp_copies, dense_rank, expert_rank;
 
-	for (gint64 i = 0; i < model->layers; i++)
-		sparse += pipesim_transformer_is_sparse(model, i);
 	dense = (double)model->layers - sparse;
 	block = layer(model, FALSE) * dense + (sparse > 0 ? layer(model, TRUE) * sparse : 0);
 	copies = copied(model, FALSE) * dense + copied(model, TRUE) * sparse + final_norm;
