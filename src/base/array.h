@@ -125,6 +125,17 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
 		return order;                                                          \
 	}
 
+/** PIPESIM_COMPARE_AT: the same for g_qsort_with_data(), of two numbers of elements of @type, which are the data: those
+ * that come to the same by their numbers. */
+#define PIPESIM_COMPARE_AT(name, type, order)                           \
+	static int name(gconstpointer a, gconstpointer b, gpointer all) \
+	{                                                               \
+		const type *x = (const type *)all + *(const guint *)a;  \
+		const type *y = (const type *)all + *(const guint *)b;  \
+                                                                        \
+		return (order) ?: pipesim_compare(x, y);                \
+	}
+
 /** pipesim_by: there, the order of a member of both. */
 #define pipesim_by(member) pipesim_compare(x->member, y->member)
 

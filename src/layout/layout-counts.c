@@ -78,14 +78,7 @@ PIPESIM_FREES(PipesimLayoutCounts, pipesim_layout_counts_free, counts)
 		counts->width, counts->own, counts->low, counts->high, counts);
 }
 
-static int compare_cheap(gconstpointer a, gconstpointer b, gpointer data)
-{
-	const double *cheap = data;
-	const guint x = *(const guint *)a, y = *(const guint *)b;
-
-	return cheap[x] != cheap[y] ? (cheap[x] > cheap[y]) - (cheap[x] < cheap[y])
-				    : (x > y) - (x < y);
-}
+PIPESIM_COMPARE_AT(compare_cheap, double, pipesim_compare(*x, *y))
 
 void pipesim_layout_counts_add(
 	PipesimLayoutCounts *counts, double most, double fixed, const double *cost)

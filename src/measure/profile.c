@@ -256,20 +256,15 @@ static void leave_behind(const GArray *ranges, const PipesimProfile *profile)
 static void take_losses(const GArray *ranges, const PipesimProfile *profile)
 {
 	pipesim_each (PipesimEvent, activity, profile->events[PIPESIM_ACTIVITIES]) {
-		guint from = 0, to = ranges->len;
+		guint from;
 
 		if (activity->range != NO_RANGE || pipesim_communicates(activity))
 			continue;
 		const PipesimEvent *launch = pipesim_launch_of(profile, activity);
 		if (launch == NULL)
 			continue;
-		while (from < to) {
-			const guint middle = from + (to - from) / 2;
-			if (range_at(ranges, middle)->range.start <= launch->start)
-				from = middle + 1;
-			else
-				to = middle;
-		}
+		pipesim_skip(from, ranges->len,
+			range_at(ranges, from)->range.start <= launch->start);
 		const MarkedRange *last = from > 0 ? range_at(ranges, from - 1) : NULL;
 		if (last != NULL && last->range.end < launch->start &&
 			last->range.thread == launch->thread &&

@@ -60,12 +60,7 @@ static gint64 rest_of(const Holding *h, guint lane)
 	return h->x->kinds > 2 ? h->room->held[lane] - h->room->freed[lane] : 0;
 }
 
-static gint compare_rises(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = ((const Rise *)a)->at, y = ((const Rise *)b)->at;
-
-	return (x > y) - (x < y);
-}
+PIPESIM_COMPARE(compare_rises, Rise, pipesim_by(at))
 
 static void add_lane(Holding *h, guint lane)
 {

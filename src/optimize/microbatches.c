@@ -145,14 +145,7 @@ gint64 pipesim_deal_run(PipesimDeal *deal, const guint *order)
 
 /* Rules ---------------------------------------------------------------------------------- */
 
-static int compare_weights(gconstpointer a, gconstpointer b, gpointer data)
-{
-	const PipesimDeal *deal = data;
-	const guint x = *(const guint *)a, y = *(const guint *)b;
-	const int order = pipesim_compare(deal->weight[x], deal->weight[y]);
-
-	return order != 0 ? order : pipesim_compare(x, y);
-}
+PIPESIM_COMPARE_AT(compare_weights, gint64, pipesim_compare(*x, *y))
 
 void pipesim_deal_arrange(const PipesimDeal *deal, PipesimBatchRule rule, guint *order)
 {
@@ -160,7 +153,7 @@ void pipesim_deal_arrange(const PipesimDeal *deal, PipesimBatchRule rule, guint 
 
 	if (rule == PIPESIM_BATCH_GIVEN)
 		return;
-	g_qsort_with_data(order, (gint)m, sizeof *order, compare_weights, (gpointer)deal);
+	g_qsort_with_data(order, (gint)m, sizeof *order, compare_weights, deal->weight);
 	g_autofree guint *sorted = g_memdup2(order, sizeof *order * m);
 	for (guint i = 0; i < m && rule == PIPESIM_BATCH_LONGEST_FIRST; i++)
 		order[i] = sorted[m - 1 - i];

@@ -30,14 +30,7 @@ guint pipesim_pack_fewest(const PipesimSequences *of)
 
 /* Rules ---------------------------------------------------------------------------------- */
 
-static int compare_tokens(gconstpointer a, gconstpointer b, gpointer data)
-{
-	const gint64 *tokens = data;
-	const guint x = *(const guint *)a, y = *(const guint *)b;
-	const int order = pipesim_compare(tokens[y], tokens[x]);
-
-	return order != 0 ? order : pipesim_compare(x, y);
-}
+PIPESIM_COMPARE_AT(compare_tokens, gint64, pipesim_compare(*y, *x))
 
 /* For g_free(): longest first. */
 static guint *sort(const PipesimSequences *of)
@@ -97,15 +90,7 @@ typedef struct {
 	guint first, last;
 } Heap;
 
-static int compare_heaps(gconstpointer a, gconstpointer b)
-{
-	const Heap *x = a, *y = b;
-
-	return x->sum != y->sum       ? (x->sum < y->sum ? 1 : -1)
-	       : x->first == y->first ? 0
-	       : x->first < y->first  ? -1
-				      : 1;
-}
+PIPESIM_COMPARE(compare_heaps, Heap, pipesim_compare(y->sum, x->sum) ?: pipesim_by(first))
 
 /* The largest differencing method: as long as there are two, the two divisions whose heaps differ most become one, the largest heap
  * of one with the smallest of the other. FALSE: one has more tokens than a micro-batch, or none. */
@@ -433,14 +418,7 @@ static double dearest(const PipesimSequences *of)
 	return most;
 }
 
-static int compare_places(gconstpointer a, gconstpointer b, gpointer data)
-{
-	const gint64 *cost = data;
-	const guint x = *(const guint *)a, y = *(const guint *)b;
-	const int order = pipesim_compare(cost[x], cost[y]);
-
-	return order != 0 ? order : pipesim_compare(x, y);
-}
+PIPESIM_COMPARE_AT(compare_places, gint64, pipesim_compare(*x, *y))
 
 /* What all bounds of one question go by. */
 typedef struct {

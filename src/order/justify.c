@@ -410,19 +410,13 @@ static guint32 nearest_backward(const PipesimJustifier *j, guint32 f)
 
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
 		const guint32 code = (rank * x->chunks + chunk) * x->kinds + PIPESIM_CODE_I;
-		guint32 from = code * x->count, to = from + x->count;
+		const gint64 *start = &j->start[code * x->count];
+		guint from;
 
 		/* The first that does not start before it, and the one before. */
-		while (from < to) {
-			const guint32 middle = from + (to - from) / 2;
-
-			if (j->start[middle] < j->start[f])
-				from = middle + 1;
-			else
-				to = middle;
-		}
-		for (guint32 i = from > code * x->count ? from - 1 : from;
-			i <= from && i < (code + 1) * x->count; i++) {
+		pipesim_skip(from, x->count, start[from] < j->start[f]);
+		for (guint32 i = code * x->count + from - (from > 0);
+			i <= code * x->count + from && i < (code + 1) * x->count; i++) {
 			const gint64 off = ABS(j->start[i] - j->start[f]);
 
 			/* Its own waits for it. */

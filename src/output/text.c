@@ -263,13 +263,7 @@ static void append_ranks(Text *text, const PipesimRun *run)
 
 /* Links ---------------------------------------------------------------------------------- */
 
-static int by_busy(gconstpointer a, gconstpointer b, gpointer data)
-{
-	const PipesimLinkUse *link = data;
-	const PipesimLinkUse *x = &link[*(const guint *)a], *y = &link[*(const guint *)b];
-
-	return pipesim_compare(y->busy, x->busy) ?: pipesim_compare(x->id, y->id);
-}
+PIPESIM_COMPARE_AT(by_busy, PipesimLinkUse, pipesim_compare(y->busy, x->busy) ?: pipesim_by(id))
 
 /* Links differ by little: their times have all three decimals. */
 static void append_links(Text *text)

@@ -389,14 +389,9 @@ PIPESIM_COMPARE(compare_states, State,
 
 static gboolean is_no_better(const State *state, const GArray *than)
 {
-	pipesim_each (const State, other, than) {
-		if (other->room >= state->room && other->reach[0] <= state->reach[0] &&
-			other->reach[1] <= state->reach[1] &&
-			other->reach[2] <= state->reach[2] &&
-			other->reach[3] <= state->reach[3])
-			return TRUE;
-	}
-	return FALSE;
+	return pipesim_any_of(const State, other, than,
+		other->room >= state->room &&
+			pipesim_all(i, REACHES, other->reach[i] <= state->reach[i]));
 }
 
 static void put_rank(PipesimFold *f, guint rank)
