@@ -103,6 +103,16 @@ static inline void pipesim_free_these(const gpointer *all, gsize n)
 	}                                    \
 	static void free##_there(Type *one)
 
+/** PIPESIM_DESTROYS: the same of a function of this file that arrays and tables call by a GDestroyNotify. */
+#define PIPESIM_DESTROYS(Type, free, one)    \
+	static void free##_there(Type *one); \
+	static void free(gpointer data)      \
+	{                                    \
+		if (data != NULL)            \
+			free##_there(data);  \
+	}                                    \
+	static void free##_there(Type *one)
+
 /** pipesim_compare: of two numbers, for qsort(): below 0 where @a is less. What is to go by
  * several joins them with ?: */
 #define pipesim_compare(a, b) (((a) > (b)) - ((a) < (b)))

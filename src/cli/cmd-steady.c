@@ -13,10 +13,8 @@ typedef struct {
 	PipesimRun *step; /* where there is no state: the micro-batches that were asked for */
 } Row;
 
-static void free_row(gpointer data)
+PIPESIM_DESTROYS(Row, free_row, row)
 {
-	Row *row = data;
-
 	pipesim_steady_state_free(row->state);
 	g_clear_error(&row->error);
 	pipesim_run_free(row->step);

@@ -149,12 +149,8 @@ PIPESIM_COMPARE(compare_found, Found,
 
 /* Pipelines -------------------------------------------------------------------------------- */
 
-static void free_pipeline(gpointer data)
+PIPESIM_DESTROYS(PipesimRecordPipeline, free_pipeline, pipeline)
 {
-	PipesimRecordPipeline *pipeline = data;
-
-	if (pipeline == NULL)
-		return;
 	g_array_unref(pipeline->spans);
 	pipesim_free_all(pipeline->ops, pipeline->op_begin, pipeline->span_begin, pipeline);
 }

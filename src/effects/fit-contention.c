@@ -12,10 +12,8 @@ typedef struct {
 	gint64 median;
 } Cell;
 
-static void cell_free(gpointer data)
+PIPESIM_DESTROYS(Cell, cell_free, cell)
 {
-	Cell *cell = data;
-
 	g_array_unref(cell->times);
 	g_free(cell);
 }

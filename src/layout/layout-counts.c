@@ -27,10 +27,8 @@ struct _PipesimLayoutCounts {
 	GArray *cuts;      /* of Count */
 };
 
-static void clear_count(gpointer data)
+PIPESIM_DESTROYS(Count, clear_count, count)
 {
-	Count *count = data;
-
 	pipesim_free_all(count->cheap, count->order);
 }
 

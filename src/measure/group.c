@@ -3,10 +3,8 @@
 /* Of a mean: single ops that something else went on in, a quarter off the median. */
 #define OUTLIER 4
 
-static void group_free(gpointer data)
+PIPESIM_DESTROYS(PipesimTraceGroup, group_free, group)
 {
-	PipesimTraceGroup *group = data;
-
 	g_array_unref(group->repetitions);
 	g_free(group);
 }

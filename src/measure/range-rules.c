@@ -6,10 +6,8 @@ typedef struct {
 	gint phase; /* -1 = counts nothing */
 } Rule;
 
-static void rule_free(gpointer data)
+PIPESIM_DESTROYS(Rule, rule_free, rule)
 {
-	Rule *rule = data;
-
 	g_strfreev(rule->words);
 	g_clear_pointer(&rule->regex, g_regex_unref);
 	g_free(rule);

@@ -1,10 +1,8 @@
 #include "order/order.h"
 #include <stddef.h>
 
-static void clear(gpointer data)
+PIPESIM_DESTROYS(PipesimOrder, clear, order)
 {
-	PipesimOrder *order = data;
-
 	pipesim_free_all(order->verbs, order->loops, order->rank_begin);
 	g_clear_pointer(&order->phases, g_ptr_array_unref);
 	g_free(order->note);

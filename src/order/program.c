@@ -29,10 +29,8 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 	return program;
 }
 
-static void clear(gpointer data)
+PIPESIM_DESTROYS(PipesimProgram, clear, program)
 {
-	PipesimProgram *program = data;
-
 	pipesim_free_all(program->ops, program->rank_begin, program->stage_of, program->forward,
 		program->backward);
 	g_ptr_array_unref(program->phases);

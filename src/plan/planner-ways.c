@@ -269,10 +269,8 @@ static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
 		g_array_unref(way.candidates);
 }
 
-static void clear_way(gpointer data)
+PIPESIM_DESTROYS(PipesimPlanWay, clear_way, way)
 {
-	PipesimPlanWay *way = data;
-
 	pipesim_costs_free(way->costs);
 	g_array_unref(way->candidates);
 	g_clear_error(&way->refusal);

@@ -2,10 +2,8 @@
 #include "layout/choose.h"
 #include "order/offload.h"
 
-static void free_choice(gpointer data)
+PIPESIM_DESTROYS(PipesimChoice, free_choice, choice)
 {
-	PipesimChoice *choice = data;
-
 	pipesim_schedule_file_free(choice->file);
 	pipesim_free_all(choice->label, choice->path, choice);
 }

@@ -16,18 +16,14 @@ typedef struct {
 	guint first;      /* of its axes */
 } Option;
 
-static void free_option(gpointer data)
+PIPESIM_DESTROYS(Option, free_option, option)
 {
-	Option *option = data;
-
 	g_ptr_array_unref(option->texts);
 	pipesim_free_all(option->name, option);
 }
 
-static void free_axis(gpointer data)
+PIPESIM_DESTROYS(PipesimAxis, free_axis, axis)
 {
-	PipesimAxis *axis = data;
-
 	g_ptr_array_unref(axis->values);
 	pipesim_free_all(axis->name, axis->column, axis->unit, axis);
 }

@@ -7,10 +7,8 @@ typedef struct {
 	const Sum **sparing; /* with recomputation; NULL: it makes no ops */
 } Known;
 
-static void free_known(gpointer data)
+PIPESIM_DESTROYS(Known, free_known, known)
 {
-	Known *known = data;
-
 	pipesim_stages_free(known->layout);
 	g_free(known->of);
 	g_free(known->sparing);

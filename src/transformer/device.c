@@ -328,10 +328,8 @@ PipesimDevice *pipesim_device_parse(PipesimIni *taken, const char *name, GError 
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&device) : NULL;
 }
 
-static void clear_device(gpointer data)
+PIPESIM_DESTROYS(PipesimDevice, clear_device, device)
 {
-	PipesimDevice *device = data;
-
 	g_free(device->name);
 	pipesim_power_free(device->power);
 	if (device->measured != NULL)

@@ -10,10 +10,8 @@ typedef struct {
 	guint line, column; /* of the value */
 } Value;
 
-static void free_value(gpointer data)
+PIPESIM_DESTROYS(Value, free_value, value)
 {
-	Value *value = data;
-
 	g_free(value->text);
 	if (value->numbers != NULL)
 		g_array_unref(value->numbers);
