@@ -28,19 +28,18 @@ static gboolean note_verbs(Chains *chains)
 	const PipesimOrder *order = chains->order;
 	const guint chunks = order->shape.chunks;
 
-	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		pipesim_each_of (l, order->rank_begin, rank)
-			for (guint32 v = 0; v < order->loops[l].n; v++) {
-				const PipesimOp *op = &order->verbs[order->loops[l].first + v];
-				Place *places = &chains->place[(gsize)rank * chunks];
+	pipesim_each_rank_of (l, order->rank_begin, rank, order->shape.ranks)
+		for (guint32 v = 0; v < order->loops[l].n; v++) {
+			const PipesimOp *op = &order->verbs[order->loops[l].first + v];
+			Place *places = &chains->place[(gsize)rank * chunks];
 
-				if (op->kind == PIPESIM_FB)
-					return FALSE;
-				if (op->kind == PIPESIM_B)
-					places[op->chunk].whole = TRUE;
-				if (op->kind == PIPESIM_I)
-					places[op->chunk].split = TRUE;
-			}
+			if (op->kind == PIPESIM_FB)
+				return FALSE;
+			if (op->kind == PIPESIM_B)
+				places[op->chunk].whole = TRUE;
+			if (op->kind == PIPESIM_I)
+				places[op->chunk].split = TRUE;
+		}
 	return !pipesim_any(at, (gsize)order->shape.ranks * chunks,
 		chains->place[at].whole && chains->place[at].split);
 }

@@ -19,6 +19,11 @@
  * of stretch @k, of stretches that follow each other and begin at @begin. */
 #define pipesim_each_of(i, begin, k) for (guint32 i = (begin)[k]; i < (begin)[(k) + 1]; i++)
 
+/** pipesim_each_rank_of: the same through all stretches below @n, of which @k is the one at hand. */
+#define pipesim_each_rank_of(i, begin, k, n) \
+	for (guint k = 0; k < (n); k++)      \
+		pipesim_each_of (i, begin, k)
+
 /** pipesim_any: whether @test, an expression with the number @i, is true for one below @n: asked from 0 on until it is;
  * pipesim_all: for each, until it is not; pipesim_any_of, pipesim_any_in: with @item as pipesim_each() and
  * pipesim_each_in() have it. */

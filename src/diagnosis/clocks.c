@@ -83,15 +83,15 @@ static void note_pipeline(
 	Clocks *clocks, const PipesimRecordPipeline *pipeline, Sent *forward, Sent *backward)
 {
 	for (guint reads = 0; reads < 2; reads++)
-		for (guint rank = 0; rank < clocks->record->joined.ranks; rank++)
-			pipesim_each_of (i, pipeline->op_begin, rank) {
-				const PipesimRecordOp *op = &pipeline->ops[i];
+		pipesim_each_rank_of (
+			i, pipeline->op_begin, rank, clocks->record->joined.ranks) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
 
-				if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB)
-					note_half(clocks, op, rank, FALSE, forward, reads);
-				if (op->kind != PIPESIM_F && op->kind != PIPESIM_W)
-					note_half(clocks, op, rank, TRUE, backward, reads);
-			}
+			if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB)
+				note_half(clocks, op, rank, FALSE, forward, reads);
+			if (op->kind != PIPESIM_F && op->kind != PIPESIM_W)
+				note_half(clocks, op, rank, TRUE, backward, reads);
+		}
 }
 
 /* The file that has the ops of @rank. */

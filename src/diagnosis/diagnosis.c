@@ -126,10 +126,8 @@ static gboolean replay_level(PipesimDoctor *doctor, PipesimLevel level, GError *
 	for (guint32 i = 0; i < program->n_ops; i++)
 		set_op(doctor, level, i);
 	doctor->makespan[level] = doctor->replayed = replay(doctor, FALSE);
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank)
-			busy[rank] += doctor->trial[i] - doctor->rest[i] +
-				      beside_at(doctor, level, i);
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks)
+		busy[rank] += doctor->trial[i] - doctor->rest[i] + beside_at(doctor, level, i);
 	/* It is what was measured. */
 	for (guint32 i = 0; i < program->n_ops && level == PIPESIM_LEVEL_HOST; i++)
 		doctor->trial[i] = doctor->moments[i].end - doctor->moments[i].ready;
@@ -157,9 +155,8 @@ static gboolean fill_levels(PipesimDoctor *doctor, GError **error)
 	if (!pipesim_arena_check(doctor->arena, error, "%u ops", program->n_ops) ||
 		!pipesim_doctor_moments(doctor, doctor->out->pipeline, error))
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank)
-			fill_op(doctor, doctor->out->pipeline, rank, i);
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks)
+		fill_op(doctor, doctor->out->pipeline, rank, i);
 	return pipesim_all(level, PIPESIM_N_LEVELS, replay_level(doctor, level, error));
 }
 
@@ -178,12 +175,10 @@ static gint find_rank(PipesimDoctor *doctor, PipesimLevel level)
 	for (guint32 i = 0; i < program->n_ops; i++)
 		set_op(doctor, level - 1, i);
 	for (guint rank = 0; rank < ranks; rank++) {
-		const guint32 *ops = &program->rank_begin[rank];
-
-		for (guint32 i = ops[0]; i < ops[1]; i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			set_op(doctor, level, i);
 		gint64 cost = replay(doctor, FALSE) - doctor->makespan[level - 1];
-		for (guint32 i = ops[0]; i < ops[1]; i++)
+		pipesim_each_of (i, program->rank_begin, rank)
 			set_op(doctor, level - 1, i);
 		if (cost > most) {
 			most = cost;

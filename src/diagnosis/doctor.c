@@ -9,24 +9,23 @@ static gint64 *split_durations(
 	gint64 *split = g_new(gint64, step->program->n_ops);
 	guint32 at = 0;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank) {
-			const PipesimOp *op = &program->ops[i];
-			gint64 forward = durations[i], both;
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks) {
+		const PipesimOp *op = &program->ops[i];
+		gint64 forward = durations[i], both;
 
-			if (op->kind == PIPESIM_FB) {
-				const guint stage = pipesim_op_stage(program, rank, op);
-				const guint b_stage = pipesim_op_b_stage(program, rank, op);
+		if (op->kind == PIPESIM_FB) {
+			const guint stage = pipesim_op_stage(program, rank, op);
+			const guint b_stage = pipesim_op_b_stage(program, rank, op);
 
-				both = doctor->times->stage[PIPESIM_F][stage] +
-				       doctor->times->stage[PIPESIM_B][b_stage];
-				forward = pipesim_time_scale(durations[i],
-					doctor->times->stage[PIPESIM_F][stage], MAX(both, 1));
-				split[at++] = forward;
-				forward = durations[i] - forward;
-			}
+			both = doctor->times->stage[PIPESIM_F][stage] +
+			       doctor->times->stage[PIPESIM_B][b_stage];
+			forward = pipesim_time_scale(durations[i],
+				doctor->times->stage[PIPESIM_F][stage], MAX(both, 1));
 			split[at++] = forward;
+			forward = durations[i] - forward;
 		}
+		split[at++] = forward;
+	}
 	return split;
 }
 
@@ -184,18 +183,16 @@ gboolean pipesim_doctor_simulate(PipesimDoctor *doctor, guint s, const PipesimSt
 		return TRUE;
 	if (!pipesim_doctor_moments(doctor, pipeline, error))
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank) {
-			const PipesimBegin *begin = &doctor->moments[i];
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks) {
+		const PipesimBegin *begin = &doctor->moments[i];
 
-			doctor->trial[i] =
-				pipesim_doctor_own(doctor, &pipeline->ops[i], begin, TRUE) +
-				pipeline->ops[i].peers;
-			if (late)
-				doctor->trial[i] +=
-					begin->start - begin->ready -
-					pipesim_doctor_waited(doctor, pipeline, rank, i, begin);
-		}
+		doctor->trial[i] = pipesim_doctor_own(doctor, &pipeline->ops[i], begin, TRUE) +
+				   pipeline->ops[i].peers;
+		if (late)
+			doctor->trial[i] +=
+				begin->start - begin->ready -
+				pipesim_doctor_waited(doctor, pipeline, rank, i, begin);
+	}
 	gint64 makespan = pipesim_doctor_replay(doctor, step, doctor->trial,
 		doctor->out->message, step == doctor->rules, timeline, error);
 	if (makespan < 0)

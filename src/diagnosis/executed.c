@@ -70,17 +70,16 @@ PipesimProgram *pipesim_executed_program(
 	program->n_ops = n_ops;
 	memcpy(program->rank_begin, pipeline->op_begin,
 		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);
-	for (guint rank = 0; rank < joined->ranks; rank++)
-		pipesim_each_of (i, pipeline->op_begin, rank) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const gboolean pair = op->kind == PIPESIM_FB;
+	pipesim_each_rank_of (i, pipeline->op_begin, rank, joined->ranks) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+		const gboolean pair = op->kind == PIPESIM_FB;
 
-			program->ops[i] = (PipesimOp){.microbatch = op->microbatch,
-				.b_microbatch = op->b_microbatch,
-				.kind = op->kind,
-				.chunk = chunk_of(program, rank, op->stage),
-				.b_chunk = pair ? chunk_of(program, rank, op->b_stage) : 0};
-		}
+		program->ops[i] = (PipesimOp){.microbatch = op->microbatch,
+			.b_microbatch = op->b_microbatch,
+			.kind = op->kind,
+			.chunk = chunk_of(program, rank, op->stage),
+			.b_chunk = pair ? chunk_of(program, rank, op->b_stage) : 0};
+	}
 	if (!pipesim_program_link(program, locate, &places, error) ||
 		!pipesim_program_check_order(program, locate, &places, error))
 		return NULL;

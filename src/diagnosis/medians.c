@@ -67,20 +67,17 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(PipesimSample));
 
 	pipesim_each_in (const PipesimRecordPipeline, pipeline, record->pipelines)
-		for (guint rank = 0; rank < joined->ranks; rank++)
-			pipesim_each_of (i, pipeline->op_begin, rank) {
-				const PipesimRecordOp *op = &pipeline->ops[i];
-				const guint place =
-					sort == BY_RANK
-						? pipeline->replica * joined->held->len +
-							  place_of(joined, rank, op->stage)
-						: op->stage;
-				const PipesimSample sample = {
-					place * PIPESIM_N_KINDS + op->kind,
-					sort == IDLE ? op->idle : op->sustained};
+		pipesim_each_rank_of (i, pipeline->op_begin, rank, joined->ranks) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const guint place = sort == BY_RANK
+						    ? pipeline->replica * joined->held->len +
+							      place_of(joined, rank, op->stage)
+						    : op->stage;
+			const PipesimSample sample = {place * PIPESIM_N_KINDS + op->kind,
+				sort == IDLE ? op->idle : op->sustained};
 
-				g_array_append_val(samples, sample);
-			}
+			g_array_append_val(samples, sample);
+		}
 	pipesim_sample_medians(samples, out);
 	return out;
 }
@@ -215,17 +212,16 @@ static GArray *list_ops(const PipesimMedians *medians, const PipesimRecordPipeli
 {
 	g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Against));
 
-	for (guint rank = 0; rank < medians->joined->ranks; rank++)
-		pipesim_each_of (i, pipeline->op_begin, rank) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const Against one = {op->microbatch, op->sustained,
-				pipesim_median_on_rank(
-					medians, pipeline->replica, rank, op->stage, op->kind)};
+	pipesim_each_rank_of (i, pipeline->op_begin, rank, medians->joined->ranks) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+		const Against one = {op->microbatch, op->sustained,
+			pipesim_median_on_rank(
+				medians, pipeline->replica, rank, op->stage, op->kind)};
 
-			if (op->kind == PIPESIM_FB)
-				return NULL;
-			g_array_append_val(ops, one);
-		}
+		if (op->kind == PIPESIM_FB)
+			return NULL;
+		g_array_append_val(ops, one);
+	}
 	return g_steal_pointer(&ops);
 }
 

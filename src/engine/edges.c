@@ -23,17 +23,16 @@ void pipesim_edges_init(PipesimEdges *edges, const PipesimProgram *program,
 			edges->op[edge][i] = PIPESIM_NO_OP;
 	}
 	edges->times = times;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (op, program->rank_begin, rank) {
-			const gsize at = (gsize)rank * chunks +
-					 pipesim_op_backward_chunk(&program->ops[op]);
+	pipesim_each_rank_of (op, program->rank_begin, rank, program->shape.ranks) {
+		const gsize at =
+			(gsize)rank * chunks + pipesim_op_backward_chunk(&program->ops[op]);
 
-			if (!weighs(&program->ops[op]))
-				continue;
-			if (edges->op[PIPESIM_EDGE_FIRST][at] == PIPESIM_NO_OP)
-				edges->op[PIPESIM_EDGE_FIRST][at] = op;
-			edges->op[PIPESIM_EDGE_LAST][at] = op;
-		}
+		if (!weighs(&program->ops[op]))
+			continue;
+		if (edges->op[PIPESIM_EDGE_FIRST][at] == PIPESIM_NO_OP)
+			edges->op[PIPESIM_EDGE_FIRST][at] = op;
+		edges->op[PIPESIM_EDGE_LAST][at] = op;
+	}
 }
 
 gint64 pipesim_edges_add(

@@ -211,9 +211,8 @@ PipesimLanes *pipesim_lanes_of(const PipesimLaneGraph *graph, GError **error)
 		fail_memory(program->n_ops, error);
 		return NULL;
 	}
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank)
-			b.rank[i] = rank;
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks)
+		b.rank[i] = rank;
 	memset(table_of, 0xff, n_kinds * sizeof *table_of);
 	find_tables(&b, table_of);
 	build(&b);
@@ -261,9 +260,8 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 		pipesim_program_check_order(program, NULL, NULL, error);
 		return NULL;
 	}
-	for (guint i = 0; i < program->shape.ranks; i++)
-		pipesim_each_of (op, program->rank_begin, i)
-			rank[op] = i;
+	pipesim_each_rank_of (op, program->rank_begin, i, program->shape.ranks)
+		rank[op] = i;
 	for (guint32 i = 0; i < n; i++)
 		put_node(&graph, rank[order[i]], order[i]);
 	return pipesim_lanes_of(&graph, error);
@@ -459,9 +457,8 @@ void pipesim_lane_result_of(
 	const guint ranks = program->shape.ranks;
 	g_autofree gint64 *busy = g_new0(gint64, MAX(ranks, 1u));
 
-	for (guint rank = 0; rank < ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank)
-			busy[rank] += timeline->end[i] - timeline->start[i];
+	pipesim_each_rank_of (i, program->rank_begin, rank, ranks)
+		busy[rank] += timeline->end[i] - timeline->start[i];
 	pipesim_lane_result_by(result, timeline->makespan, busy, ranks);
 }
 

@@ -317,13 +317,12 @@ static gboolean is_short(const Mixed *x)
 	const PipesimProgram *program = x->program;
 	gint64 end = 0;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank)
-			if (__builtin_add_overflow(end, x->times->p2p, &end) ||
-				__builtin_add_overflow(
-					end, duration_of(x, rank, &program->ops[i]), &end) ||
-				end >= PIPESIM_MAX_END)
-				return FALSE;
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks)
+		if (__builtin_add_overflow(end, x->times->p2p, &end) ||
+			__builtin_add_overflow(
+				end, duration_of(x, rank, &program->ops[i]), &end) ||
+			end >= PIPESIM_MAX_END)
+			return FALSE;
 	return TRUE;
 }
 

@@ -154,9 +154,8 @@ static gboolean begin(Recorder *r, Recording *times, PipesimArena *arena)
 	}
 	if (r->graph.nodes == NULL || times->shard[1] == NULL || program->n_ops >= SPAN / 8)
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (op, program->rank_begin, rank)
-			r->before[op + 1] = op > program->rank_begin[rank] ? op : 0;
+	pipesim_each_rank_of (op, program->rank_begin, rank, program->shape.ranks)
+		r->before[op + 1] = op > program->rank_begin[rank] ? op : 0;
 	return TRUE;
 }
 

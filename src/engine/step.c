@@ -111,11 +111,10 @@ PipesimTimeline *pipesim_step_again(
 /* Where not all ops compute. */
 static void measure_mixed(PipesimStep *step, guint rank)
 {
-	const guint32 *begin = &step->program->rank_begin[rank];
 	const gint64 *start = step->timeline->start, *end = step->timeline->end;
 
 	step->first_start[rank] = G_MAXINT64;
-	for (guint32 op = begin[0]; op < begin[1]; op++) {
+	pipesim_each_of (op, step->program->rank_begin, rank) {
 		if (pipesim_op_rows[step->program->ops[op].kind].resource != PIPESIM_ON_RANK)
 			continue;
 		step->busy[rank] += end[op] - start[op];

@@ -68,33 +68,32 @@ static void find_ops(const Linker *linker)
 {
 	const PipesimProgram *program = linker->program;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank) {
-			const PipesimOp *op = &program->ops[i];
-			const gsize place = place_of(linker, rank, op);
-			guint home = rank;
+	pipesim_each_rank_of (i, program->rank_begin, rank, program->shape.ranks) {
+		const PipesimOp *op = &program->ops[i];
+		const gsize place = place_of(linker, rank, op);
+		guint home = rank;
 
-			if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
-				continue;
-			if (!pipesim_op_rows[op->kind].of_rank)
-				home = pipesim_program_rank(program,
-					linker->forward[place * program->shape.microbatches +
-							op->microbatch]);
-			guint32 *at = slot(linker, op->kind, (guint)place, op->microbatch);
-			if (home == rank && *at == PIPESIM_NO_OP) {
-				*at = i;
-				continue;
-			}
-			g_autoptr(GString) text = g_string_new(NULL);
-			pipesim_op_print(program, rank, op, text);
-			if (home != rank)
-				pipesim_fault(linker->places, i,
-					"%s on rank %u belongs to rank %u; put it there",
-					text->str, rank, home);
-			else
-				pipesim_fault(linker->places, i,
-					"%s appears twice; once is enough", text->str);
+		if (op->kind < PIPESIM_N_KINDS || pipesim_op_is_barrier(op->kind))
+			continue;
+		if (!pipesim_op_rows[op->kind].of_rank)
+			home = pipesim_program_rank(
+				program, linker->forward[place * program->shape.microbatches +
+							 op->microbatch]);
+		guint32 *at = slot(linker, op->kind, (guint)place, op->microbatch);
+		if (home == rank && *at == PIPESIM_NO_OP) {
+			*at = i;
+			continue;
 		}
+		g_autoptr(GString) text = g_string_new(NULL);
+		pipesim_op_print(program, rank, op, text);
+		if (home != rank)
+			pipesim_fault(linker->places, i,
+				"%s on rank %u belongs to rank %u; put it there", text->str,
+				rank, home);
+		else
+			pipesim_fault(linker->places, i, "%s appears twice; once is enough",
+				text->str);
+	}
 }
 
 /* That what stands behind another in the table does, of @place and @microbatch of @rank, and that both are there. */
@@ -276,17 +275,16 @@ static void check_barriers(const Linker *linker)
 	g_autofree guint *barriers = g_new0(guint, ranks), *starts = g_new0(guint, ranks);
 	g_autofree guint32 *last = g_new0(guint32, ranks);
 
-	for (guint rank = 0; rank < ranks; rank++)
-		pipesim_each_of (i, program->rank_begin, rank) {
-			const guint kind = program->ops[i].kind;
-			const PipesimResource on = pipesim_op_rows[kind].resource;
+	pipesim_each_rank_of (i, program->rank_begin, rank, ranks) {
+		const guint kind = program->ops[i].kind;
+		const PipesimResource on = pipesim_op_rows[kind].resource;
 
-			starts[rank] += on == PIPESIM_ON_COPY_OUT || on == PIPESIM_ON_COPY_IN;
-			if (!pipesim_op_is_barrier(kind))
-				continue;
-			barriers[rank]++;
-			last[rank] = i;
-		}
+		starts[rank] += on == PIPESIM_ON_COPY_OUT || on == PIPESIM_ON_COPY_IN;
+		if (!pipesim_op_is_barrier(kind))
+			continue;
+		barriers[rank]++;
+		last[rank] = i;
+	}
 	for (guint rank = 0; rank < ranks; rank++) {
 		const guint partner = rank ^ 1, met = partner < ranks ? starts[partner] : 0;
 

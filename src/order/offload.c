@@ -175,10 +175,9 @@ PIPESIM_COMPARE(compare_starts, Copy, pipesim_by(start) ?: pipesim_by(op))
 static void find_copies(const Planner *x, guint rank, GArray *copies)
 {
 	const PipesimOffload *how = x->how;
-	const guint32 *begin = &x->program->rank_begin[rank];
 	gint64 engines[2] = {0, 0};
 
-	for (guint32 i = begin[0]; i < begin[1]; i++) {
+	pipesim_each_of (i, x->program->rank_begin, rank) {
 		const gboolean in = !pipesim_op_has_forward(&x->program->ops[i]);
 
 		if (is_copied(x, rank, i))
@@ -217,7 +216,6 @@ static void take(const GArray *queue, guint *next, gint64 time, GArray *pending)
 /* The ops of @rank with its @copies: what begins while an op runs stands before it, what ends behind it. */
 static GArray *list(const Planner *x, guint rank, const GArray *copies)
 {
-	const guint32 *begin = &x->program->rank_begin[rank];
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(Entry));
 	g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(Entry));
 	g_autoptr(GArray) pending = g_array_new(FALSE, FALSE, sizeof(Entry));
@@ -236,7 +234,7 @@ static GArray *list(const Planner *x, guint rank, const GArray *copies)
 	}
 	g_array_sort(starts, compare_entries);
 	g_array_sort(ends, compare_entries);
-	for (guint32 i = begin[0]; i < begin[1]; i++) {
+	pipesim_each_of (i, x->program->rank_begin, rank) {
 		const PipesimOp *op = &x->program->ops[i];
 
 		take(ends, &next_end, x->how->start[i], pending);

@@ -289,21 +289,20 @@ static gboolean fill_tables(Linker *linker, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u micro-batches do not fit in memory", shape->stages,
 			shape->microbatches);
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		pipesim_each_of (i, program.rank_begin, rank) {
-			const PipesimOp *op = &program.ops[i];
+	pipesim_each_rank_of (i, program.rank_begin, rank, shape->ranks) {
+		const PipesimOp *op = &program.ops[i];
 
-			if (pipesim_op_has_forward(op))
-				record(linker, i, forward, "F",
-					pipesim_op_forward_slot(&program, rank, op));
-			if (pipesim_op_has_backward(op))
-				record(linker, i, backward, "I or B",
-					pipesim_op_backward_slot(&program, rank, op));
-			if (op->kind == PIPESIM_W)
-				record(linker, i, weight, "W or B",
-					pipesim_op_forward_slot(&program, rank, op));
-			linker->has_more |= op->kind >= PIPESIM_N_KINDS;
-		}
+		if (pipesim_op_has_forward(op))
+			record(linker, i, forward, "F",
+				pipesim_op_forward_slot(&program, rank, op));
+		if (pipesim_op_has_backward(op))
+			record(linker, i, backward, "I or B",
+				pipesim_op_backward_slot(&program, rank, op));
+		if (op->kind == PIPESIM_W)
+			record(linker, i, weight, "W or B",
+				pipesim_op_forward_slot(&program, rank, op));
+		linker->has_more |= op->kind >= PIPESIM_N_KINDS;
+	}
 	return TRUE;
 }
 

@@ -132,11 +132,10 @@ static void add_messages(const PipesimRun *run, guint rank, PipesimColumns *colu
 /* Copies in the place of what moves, collectives in that of what waits. */
 static void add_asides(const PipesimRun *run, guint rank, PipesimColumns *columns)
 {
-	const guint32 *begin = &run->step->program->rank_begin[rank];
 	guint column = 0;
 	PipesimBox box;
 
-	for (guint32 op = begin[0]; op < begin[1]; op++)
+	pipesim_each_of (op, run->step->program->rank_begin, rank)
 		if (pipesim_layout_aside(NULL, run, rank, op, &box))
 			pipesim_columns_add(columns, box.kind % 2,
 				box.kind < PIPESIM_ASIDE_BROADCAST ? MOVES : WAITS, box.start,
@@ -187,7 +186,6 @@ static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *d
 	const guint under = (guint)(from + 0.22 * unit + 0.5); /* speeds */
 	const guint rank = panel->first_rank + lane;
 	const PipesimTimeline *timeline = panel->run->step->timeline;
-	const guint32 *begin = &panel->run->step->program->rank_begin[rank];
 	PipesimColumns *columns = &canvas->columns;
 	guint column = 0;
 
@@ -198,7 +196,7 @@ static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *d
 	if (detail->speeds && first < under && pipesim_run_has_speeds(panel->run)) {
 		/* Levels of speeds are counted in the place of kinds and shades. */
 		memset(columns->busy, 0, columns->n * sizeof *columns->busy);
-		for (guint32 op = begin[0]; op < begin[1]; op++) {
+		pipesim_each_of (op, panel->run->step->program->rank_begin, rank) {
 			const guint level = pipesim_layout_speed(panel->run, rank, op);
 
 			pipesim_columns_add(columns, level / PIPESIM_SHADES,

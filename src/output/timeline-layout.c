@@ -351,10 +351,9 @@ void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
 
 	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
 	for (guint rank = first; rank < first + ranks; rank++) {
-		const guint32 *begin = &panel->run->step->program->rank_begin[rank];
 		guint column = 0;
 
-		for (guint32 op = begin[0]; op < begin[1]; op++) {
+		pipesim_each_of (op, panel->run->step->program->rank_begin, rank) {
 			const guint n =
 				pipesim_layout_boxes(layout, panel->run, rank, op, boxes);
 

@@ -153,7 +153,6 @@ static void print_boxes(Drawing *drawing, const PipesimRun *run, guint rank)
 	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
 	guint numbers = digits(run->shape.microbatches / pipesim_shape_slices(&run->shape) - 1);
 	const PipesimProgram *program = run->step->program;
-	const guint32 *begin = &program->rank_begin[rank];
 	PipesimBox boxes[2];
 	guint used = drawing->columns;
 	Cell idle = {.glyph = ' '};
@@ -161,7 +160,7 @@ static void print_boxes(Drawing *drawing, const PipesimRun *run, guint rank)
 
 	for (guint i = 0; i < drawing->columns; i++)
 		cells[i].glyph = ' ';
-	for (guint32 op = begin[0]; op < begin[1]; op++) {
+	pipesim_each_of (op, program->rank_begin, rank) {
 		const guint n = pipesim_layout_boxes(drawing->layout, run, rank, op, boxes);
 
 		for (guint i = 0; i < n; i++) {

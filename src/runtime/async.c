@@ -8,18 +8,17 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 
 	if (!pipesim_lower_begin(lowerer, 0, error))
 		return FALSE;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (op, program->rank_begin, rank) {
-			PipesimMessage messages[2];
-			guint n = pipesim_messages(program, rank, op, FALSE, messages);
+	pipesim_each_rank_of (op, program->rank_begin, rank, program->shape.ranks) {
+		PipesimMessage messages[2];
+		guint n = pipesim_messages(program, rank, op, FALSE, messages);
 
-			for (guint i = 0; i < n; i++)
-				pipesim_lower_end(lowerer, &messages[i], FALSE, i > 0);
-			pipesim_lower_op(lowerer, rank, op);
-			n = pipesim_messages(program, rank, op, TRUE, messages);
-			for (guint i = 0; i < n; i++)
-				pipesim_lower_end(lowerer, &messages[i], TRUE, FALSE);
-		}
+		for (guint i = 0; i < n; i++)
+			pipesim_lower_end(lowerer, &messages[i], FALSE, i > 0);
+		pipesim_lower_op(lowerer, rank, op);
+		n = pipesim_messages(program, rank, op, TRUE, messages);
+		for (guint i = 0; i < n; i++)
+			pipesim_lower_end(lowerer, &messages[i], TRUE, FALSE);
+	}
 	return TRUE;
 }
 

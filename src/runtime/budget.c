@@ -45,12 +45,11 @@ static gboolean sort(Graph *graph)
 	const guint ranks = graph->program->shape.ranks;
 	guint32 height = 0, n = 0;
 
-	for (guint rank = 0; rank < ranks; rank++)
-		pipesim_each_of (i, graph->begin, rank) {
-			graph->degree[i] += i > graph->begin[rank];
-			if (graph->next[i] != NONE)
-				graph->degree[graph->next[i]]++;
-		}
+	pipesim_each_rank_of (i, graph->begin, rank, ranks) {
+		graph->degree[i] += i > graph->begin[rank];
+		if (graph->next[i] != NONE)
+			graph->degree[graph->next[i]]++;
+	}
 	for (guint rank = 0; rank < ranks; rank++)
 		if (graph->begin[rank] < graph->begin[rank + 1] &&
 			graph->degree[graph->begin[rank]] == 0)

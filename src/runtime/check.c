@@ -284,19 +284,18 @@ static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 
 /* Whether what each rank receives from another one stands in the order in which that sends it. @last: by rank */
 static gboolean turns_agree(const PipesimLowering *lowering, guint64 *last)
 {
-	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
-		pipesim_each_of (i, lowering->rank_begin, rank) {
-			const PipesimAction *action = &lowering->actions[i];
-			const guint64 turn = (guint64)rank << 32 | action->peer;
+	pipesim_each_rank_of (i, lowering->rank_begin, rank, lowering->program->shape.ranks) {
+		const PipesimAction *action = &lowering->actions[i];
+		const guint64 turn = (guint64)rank << 32 | action->peer;
 
-			if (action->kind != PIPESIM_ACTION_RECV_F &&
-				action->kind != PIPESIM_ACTION_RECV_B)
-				continue;
-			/* What other ranks received is lower. */
-			if (turn < last[action->peer_rank])
-				return FALSE;
-			last[action->peer_rank] = turn;
-		}
+		if (action->kind != PIPESIM_ACTION_RECV_F &&
+			action->kind != PIPESIM_ACTION_RECV_B)
+			continue;
+		/* What other ranks received is lower. */
+		if (turn < last[action->peer_rank])
+			return FALSE;
+		last[action->peer_rank] = turn;
+	}
 	return TRUE;
 }
 

@@ -34,20 +34,17 @@ static void check_rank_ops(PipesimCells *file)
 {
 	const guint32 *begin = pipesim_cells_begin(file);
 
-	for (guint rank = 0; rank < pipesim_cells_ranks(file); rank++)
-		pipesim_each_of (i, begin, rank) {
-			const PipesimCell *cell = &file->cells[i];
+	pipesim_each_rank_of (i, begin, rank, pipesim_cells_ranks(file)) {
+		const PipesimCell *cell = &file->cells[i];
 
-			if (cell->action == PIPESIM_ACTION_OP &&
-				pipesim_op_rows[cell->kind].of_rank && cell->stage != rank &&
-				!pipesim_op_is_barrier(cell->kind))
-				pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
-					"%s of rank %u on rank %u; each rank has its own, "
-					"write %u%s%u",
-					pipesim_op_rows[cell->kind].word, cell->stage, rank,
-					rank, pipesim_op_rows[cell->kind].word,
-					cell->microbatch);
-		}
+		if (cell->action == PIPESIM_ACTION_OP && pipesim_op_rows[cell->kind].of_rank &&
+			cell->stage != rank && !pipesim_op_is_barrier(cell->kind))
+			pipesim_cells_fault(file, cell, PIPESIM_ERROR_PARSE,
+				"%s of rank %u on rank %u; each rank has its own, "
+				"write %u%s%u",
+				pipesim_op_rows[cell->kind].word, cell->stage, rank, rank,
+				pipesim_op_rows[cell->kind].word, cell->microbatch);
+	}
 }
 
 static void check_ranges(PipesimCells *file, const PipesimShape *shape)

@@ -135,15 +135,14 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 	const PipesimProgram *program = linker->program;
 	guint32 n_messages = 0;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		pipesim_each_of (op, program->rank_begin, rank) {
-			PipesimMessage messages[2];
-			const guint n = pipesim_messages(program, rank, op, FALSE, messages);
+	pipesim_each_rank_of (op, program->rank_begin, rank, program->shape.ranks) {
+		PipesimMessage messages[2];
+		const guint n = pipesim_messages(program, rank, op, FALSE, messages);
 
-			n_messages += n;
-			for (guint i = 0; i < n && check; i++)
-				check_message(linker, &messages[i]);
-		}
+		n_messages += n;
+		for (guint i = 0; i < n && check; i++)
+			check_message(linker, &messages[i]);
+	}
 	return n_messages;
 }
 
@@ -203,15 +202,14 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	lowering = linker.lowerer.lowering;
 	lowering->from_file = TRUE;
 	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32)); /* PIPESIM_NO_OP */
-	for (guint rank = 0; rank < ranks; rank++)
-		pipesim_each_of (i, rank_begin, rank) {
-			if (written[i].action != PIPESIM_ACTION_OP) {
-				link_action(&linker, rank, i);
-				continue;
-			}
-			linker.place_of[op] = i;
-			pipesim_lower_op(&linker.lowerer, rank, op++);
+	pipesim_each_rank_of (i, rank_begin, rank, ranks) {
+		if (written[i].action != PIPESIM_ACTION_OP) {
+			link_action(&linker, rank, i);
+			continue;
 		}
+		linker.place_of[op] = i;
+		pipesim_lower_op(&linker.lowerer, rank, op++);
+	}
 	if (2 * (guint64)visit_messages(&linker, FALSE) > linker.n_ends)
 		visit_messages(&linker, TRUE);
 	if (!pipesim_faults_done(faults, error))
