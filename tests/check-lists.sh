@@ -69,9 +69,10 @@ while read -r id kind place || [ -n "$id" ]; do
 	if grep -qx "$read_as" "$scratch/read"; then pass; else fail "nothing reads $id, $place"; fi
 done <"$scratch/settings"
 
-# Functions that comments name are there: with arguments, or void, somewhere.
+# Functions that comments name are there: with arguments, or void, somewhere, or by PIPESIM_FREED() and its like.
 find src -path src/cuda -prune -o -name '*.[ch]' -exec grep -ohE '\<pipesim_[a-z0-9_]+ ?\(\)?' {} + | sort -u >"$scratch/named"
 sed -n 's/()$//p' "$scratch/named" >"$scratch/mentioned"
+find src -name '*.h' -exec sed -n 's/^PIPESIM_[A-Z]*(Pipesim[A-Za-z]*, \(pipesim_[a-z0-9_]*\))$/\1(/p' {} + >>"$scratch/named"
 sed -n 's/ *($//p' "$scratch/named" | sort -u | grep -vxFf - "$scratch/mentioned" | sort -u >"$scratch/absent"
 if [ -s "$scratch/mentioned" ] && [ ! -s "$scratch/absent" ]; then
 	pass
