@@ -19,14 +19,14 @@ make -s -j "$jobs" all >build.log 2>&1 || {
 	tail build.log
 	exit 1
 }
-find src -name '*.gcda' -exec rm -f {} +
+find . -name '*.gcda' -exec rm -f {} +
 # What asks for an installed library, a browser or a shell's completion runs little of src, and slowly. Pairs run nearly all of
 # it, in some thousand processes that each add to what 330 files count, but ask only that nothing crashes.
 tests=$(make -s -f Makefile -f - tests-of-check <<-'EOF'
 	tests-of-check: ; @echo $(TESTS)
 EOF
 )
-for test in ${COVERAGE_WITHOUT-pairs wheel.sh install.sh library.sh tools.sh torch.sh microbench.sh page.sh completion.sh check-rooms.sh check-symbols.sh check-sizes.sh}; do
+for test in ${COVERAGE_WITHOUT-pairs wheel.sh install.sh library.sh tools.sh torch.sh microbench.sh page.sh completion.sh check-rooms.sh check-symbols.sh check-sizes.sh check-docs.sh}; do
 	tests=$(echo " $tests " | sed "s# [^ ]*$test # #")
 done
 # Tests of full disks and of memory at its limit meet what gcov writes at the end of a program: that is told, no more.

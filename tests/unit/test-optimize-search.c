@@ -603,10 +603,10 @@ START_TEST(messages_take_room)
 }
 END_TEST
 
-/* By the clock: no longer than what it begins from, which is all that is promised. */
+/* By the clock: no longer than what it begins from, which is all that is promised. A busy machine may need longer until
+ * there is time for a move. */
 START_TEST(time_ends)
 {
-	const gint64 began = g_get_monotonic_time();
 	PipesimScenario scenario;
 	PipesimCosts *costs;
 	PipesimSearchOf of = make_search(9, 1, &scenario, &costs);
@@ -614,10 +614,14 @@ START_TEST(time_ends)
 
 	scenario.max_activations = (PipesimFraction){3, 2};
 	of.moves = 0;
-	of.deadline = began + G_TIME_SPAN_SECOND / 2;
-	found = pipesim_search(&of, NULL);
+	for (gint64 span = G_TIME_SPAN_SECOND / 2; found == NULL || found->moves == 0;
+		span *= 2) {
+		ck_assert_int_lt(span, G_TIME_SPAN_MINUTE);
+		g_clear_pointer(&found, pipesim_found_free);
+		of.deadline = g_get_monotonic_time() + span;
+		found = pipesim_search(&of, NULL);
+	}
 	ck_assert_int_ge(found->makespan, found->bound->time);
-	ck_assert_uint_gt(found->moves, 0);
 	assert_fits(found->instance, found->program);
 	for (guint i = 0; i < found->starts->len; i++)
 		ck_assert_int_le(found->makespan,
