@@ -5,7 +5,7 @@
 #include "runtime/passes.h"
 #include "runtime/rounds.h"
 
-#define SCHEDULES "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev"
+#define SCHEDULES "1f1b,gpipe,interleaved-1f1b,interleaved-zb,zb-v,dualpipev"
 
 /* How many stages of a rank stay gathered, unasked. */
 #define ACTIVE_STAGES 3

@@ -47,7 +47,7 @@ static PipesimBetween between(
 const PipesimRuntime pipesim_runtime_single = {
 	.name = "single",
 	.rule = "a rank receives just before the op that needs it",
-	.schedules = "gpipe,1f1b",
+	.schedules = "1f1b,gpipe",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
