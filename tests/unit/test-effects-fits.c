@@ -145,7 +145,27 @@ static const struct {
 	{"resident,a,0,0,layer,F,,3000000,,,0,,,\n", "no history of ops and pauses"},
 	{"moving,a,0,0,layer,F,,3000000,,,,64,,\n",
 		"1 rows beside a receive or a message are of ops that were not measured alone"},
+	{"resident,a,0,0,other,F,,100,,,0,,,\nresident,a,1,0,other,F,,110,,,16,,,nccl\n",
+		"nothing was measured beside a waiting"},
 };
+
+/* Nothing of a layer that the times are not made of is taken for them. */
+START_TEST(power_of_other_ops_is_left_out)
+{
+	const FakeGpu gpu = fake_gpu();
+	g_autofree char *series = fake_series(&gpu, FALSE);
+	g_autoptr(GString) text = g_string_new(strstr(series, "governor,"));
+	g_autoptr(GError) error = NULL;
+
+	g_string_replace(text, ",layer,", ",other,", 0);
+	g_string_prepend(text, TOP FAKE_COLUMNS TIMES);
+	g_autoptr(PipesimCalibration) calibration = calibrate_both(text->str, &error);
+	ck_assert_msg(calibration != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_ptr_null(calibration->costs->power);
+	ck_assert(trace_has_notice(
+		calibration->notices, "has no op that times are made of: power is left out"));
+}
+END_TEST
 
 START_TEST(what_is_missing_is_said)
 {
@@ -398,6 +418,7 @@ Suite *effects_fits_suite(void)
 	tcase_add_test(effects, durations_are_those_of_the_chip);
 	tcase_add_test(effects, no_dependence_is_k_0);
 	tcase_add_test(effects, reversed_kinds_are_told);
+	tcase_add_test(effects, power_of_other_ops_is_left_out);
 	tcase_add_loop_test(effects, what_is_missing_is_said, 0, G_N_ELEMENTS(short_series));
 	tcase_add_test(effects, another_device_is_refused);
 	tcase_add_test(effects, contention_is_a_ratio_of_medians);
