@@ -16,18 +16,23 @@ typedef struct {
 
 /* What arguments say --------------------------------------------------------------------------- */
 
-/* The last one called @name, which then has a meaning; NULL: there is none. */
-static PipesimArgument *find(Reading *reading, const char *name)
+/* The last one called @name; NULL: there is none. @used: all of that name have a meaning */
+static PipesimArgument *look_up(const Reading *reading, const char *name, gboolean used)
 {
 	PipesimArgument *found = NULL;
 
 	pipesim_each (PipesimArgument, argument, reading->all) {
 		if (strcmp(argument->name, name) == 0) {
-			argument->used = TRUE;
+			argument->used |= used;
 			found = argument;
 		}
 	}
 	return found;
+}
+
+static PipesimArgument *find(Reading *reading, const char *name)
+{
+	return look_up(reading, name, TRUE);
 }
 
 static const char *value_of(Reading *reading, const char *name)
@@ -606,7 +611,7 @@ static const struct {
 static void check_words(Reading *reading)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(worded); i++) {
-		const PipesimArgument *argument = find(reading, worded[i].name);
+		const PipesimArgument *argument = look_up(reading, worded[i].name, FALSE);
 		g_autofree char *what = g_strconcat(worded[i].name, ":", NULL);
 		g_autoptr(GError) error = NULL;
 		guint word;
@@ -647,11 +652,13 @@ PipesimImport *pipesim_import_parse(
 		if (!argument->used)
 			pipesim_lines_say(import->ignored, "%s", argument->name);
 	}
+	if (!pipesim_faults_done(faults, error))
+		return NULL;
 	if (import->ignored->len == all->len)
 		return pipesim_fail_null_at(error, path, 1, 1,
 			"no argument of %s that means something here; is this its file?",
 			from == PIPESIM_FROM_TORCHTITAN ? "torchtitan" : "Megatron-LM");
-	return pipesim_faults_done(faults, error) ? g_steal_pointer(&import) : NULL;
+	return g_steal_pointer(&import);
 }
 
 PIPESIM_FREES(PipesimImport, pipesim_import_free, import)

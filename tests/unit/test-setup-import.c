@@ -228,6 +228,16 @@ START_TEST(torchtitan_has_stages)
 }
 END_TEST
 
+/* To be one of the words that it may be does not make an argument mean something. */
+START_TEST(words_alone_are_ignored)
+{
+	g_autoptr(PipesimImport) import =
+		parse(PIPESIM_FROM_MEGATRON_SHELL, "--bf16 --normalization RMSNorm", NULL);
+
+	ck_assert(lists(import->ignored, "normalization"));
+}
+END_TEST
+
 /* A word that is a variable is said, not refused. */
 START_TEST(variables_are_noted)
 {
@@ -285,6 +295,7 @@ Suite *setup_import_suite(void)
 	tcase_add_test(cases, models_are_described);
 	tcase_add_test(cases, torchtitan_is_read);
 	tcase_add_test(cases, torchtitan_has_stages);
+	tcase_add_test(cases, words_alone_are_ignored);
 	tcase_add_test(cases, variables_are_noted);
 	tcase_add_test(cases, what_is_none_is_refused);
 	suite_add_tcase(suite, cases);
