@@ -379,6 +379,14 @@ static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
 	}
 }
 
+/* Whether layers over @used ranks of TP, CP and a pipeline run in BF16 where parameters are shared over @ranks: beside TP or a
+ * pipeline torchtitan computes in FP32 unless FSDP casts. So it runs where the user asks for it. */
+static gboolean casts(const PipesimWish *wish, gint64 used, gint64 ranks)
+{
+	return !pipesim_framework(wish)->eager || wish->training.dp > 0 ||
+	       wish->training.cp > 0 || ranks > 1 || used == 1;
+}
+
 /* What is left of the GPUs is data parallel. A rank has 2048 tokens of a sequence at least where context parallelism is
  * searched: half of the 4096 of NVIDIA's recipes, which makes room where hardly anything else would fit. */
 static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
@@ -399,11 +407,8 @@ static void add_contexts(Ways *ways, PipesimTraining *training, guint ranks)
 			continue;
 		training->cp = cp;
 		training->dp = wish->gpus / used;
-		/* Beside TP or a pipeline torchtitan computes in FP32 unless FSDP casts. */
-		if (pipesim_framework(wish)->eager && wish->training.dp == 0 && given == 0 &&
-			training->dp * cp == 1 && used > 1)
-			continue;
-		if (wish->training.dp == 0 || training->dp == wish->training.dp)
+		if (casts(wish, used, training->dp * cp) &&
+			(wish->training.dp == 0 || training->dp == wish->training.dp))
 			add_experts(ways, training, ranks);
 	}
 }
@@ -452,8 +457,8 @@ static gint64 nearest(gint64 value, gint64 step)
 	return MAX((value + step / 2) / step, 1) * step;
 }
 
-/* Whether TP x PP x CP x DP, searched or given, can be @gpus with a share of the batch for each DP rank. */
-static gboolean divides(const PipesimWish *wish, guint gpus)
+/* Whether TP x PP x CP x DP, searched or given, can be @gpus with a share of the batch for each DP rank. @all: in FP32 too */
+static gboolean divides(const PipesimWish *wish, guint gpus, gboolean all)
 {
 	const guint node = wish->node > 0 ? wish->node : MIN(gpus, PIPESIM_NODE_GPUS);
 	const PipesimTraining *given = &wish->training;
@@ -468,7 +473,8 @@ static gboolean divides(const PipesimWish *wish, guint gpus)
 			const gint64 used = tp * cp * ranks, dp = gpus / used;
 
 			if (gpus % used == 0 && wish->model->heads % tp == 0 &&
-				gpus % node == 0 && (given->tp > 0 || node % tp == 0) &&
+				(all || casts(wish, used, dp * cp)) && gpus % node == 0 &&
+				(given->tp > 0 || node % tp == 0) &&
 				(given->dp == 0 || dp == given->dp) &&
 				wish->batch % (size * dp) == 0)
 				return TRUE;
@@ -522,17 +528,16 @@ gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error)
 			" is no multiple of size x number of micro-batches x DP as given, "
 			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
 			wish->batch, share, nearest(wish->batch, share));
-	if (pipesim_framework(wish)->eager && divides(wish, wish->gpus))
+	if (divides(wish, wish->gpus, TRUE) && !divides(wish, wish->gpus, FALSE))
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"no way to divide %u GPUs: torchtitan computes in BF16 beside TP or a "
 			"pipeline by FSDP alone, over two ranks of DP or CP; lower --tp or "
-			"--pp, "
-			"or --dp 1 all the same",
+			"--pp, or --dp 1 all the same",
 			wish->gpus);
 	for (guint by = 1; by < MIN(wish->gpus, 64u) && near == 0; by++)
-		near = divides(wish, wish->gpus - by)   ? wish->gpus - by
-		       : divides(wish, wish->gpus + by) ? wish->gpus + by
-							: 0;
+		near = divides(wish, wish->gpus - by, FALSE)   ? wish->gpus - by
+		       : divides(wish, wish->gpus + by, FALSE) ? wish->gpus + by
+							       : 0;
 	if (near > 0)
 		g_snprintf(remedy, sizeof remedy, "nearest: %u GPUs", near);
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
