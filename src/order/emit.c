@@ -252,35 +252,43 @@ static void put_left(Trimmer *x, const PipesimOp *verbs, guint32 n, const guint8
 	}
 }
 
+/* @rounds of which all is left. */
+static void put_whole(Trimmer *x, const PipesimOp *verbs, guint32 n, guint32 rounds)
+{
+	g_autofree guint8 *every = g_new(guint8, n);
+
+	memset(every, FIRST | SECOND, n);
+	if (rounds == 1)
+		put_left(x, verbs, n, every);
+	else
+		pipesim_repeat (x->out, rounds)
+			put_left(x, verbs, n, every);
+}
+
 /* Rounds of which all is left stay a loop. */
 static void trim_loop(Trimmer *x, const PipesimLoop *loop)
 {
 	const PipesimOp *verbs = &x->padded->verbs[loop->first];
 	g_autofree guint8 *left = g_new(guint8, loop->n);
-	g_autofree guint8 *every = g_new(guint8, loop->n);
 	guint32 whole = 0; /* rounds before this one */
 
-	memset(every, FIRST | SECOND, loop->n);
-	for (guint32 round = 0; round <= loop->count; round++) {
-		gboolean all = round < loop->count;
+	for (guint32 round = 0; round < loop->count; round++) {
+		gboolean all = TRUE;
 
-		for (guint32 v = 0; v < loop->n && round < loop->count; v++) {
+		for (guint32 v = 0; v < loop->n; v++) {
 			left[v] = pass(x, &verbs[v]);
 			all &= left[v] ==
 			       (verbs[v].kind == PIPESIM_FB ? FIRST | SECOND : FIRST);
 		}
-		whole += all;
-		if (all)
+		if (all) {
+			whole++;
 			continue;
-		if (whole == 1)
-			put_left(x, verbs, loop->n, every);
-		else
-			pipesim_repeat (x->out, whole)
-				put_left(x, verbs, loop->n, every);
+		}
+		put_whole(x, verbs, loop->n, whole);
+		put_left(x, verbs, loop->n, left);
 		whole = 0;
-		if (round < loop->count)
-			put_left(x, verbs, loop->n, left);
 	}
+	put_whole(x, verbs, loop->n, whole);
 }
 
 PipesimOrder *pipesim_order_trim(
