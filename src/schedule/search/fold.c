@@ -187,10 +187,8 @@ PipesimFold *pipesim_fold_new(const PipesimInstance *x)
 	return f;
 }
 
-void pipesim_fold_free(PipesimFold *f)
+PIPESIM_FREES(PipesimFold, pipesim_fold_free, f)
 {
-	if (f == NULL)
-		return;
 	for (guint rank = 0; rank < f->x->ranks; rank++)
 		g_array_unref(f->states[rank]);
 	g_array_unref(f->next);
