@@ -461,7 +461,7 @@ static gboolean sends(PipesimTrace *const *traces, guint n, const char *name)
 {
 	return pipesim_any(t, n,
 		pipesim_any_of(const PipesimTraceSpan, span, traces[t]->spans,
-			span->message &&strstr(span->name, name) != NULL));
+			strstr(span->name, name) != NULL && span->message));
 }
 
 /* A pipeline of a run with more ranks is not of one rank, and its ranks divide those of the run: otherwise files are
