@@ -382,6 +382,22 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		put_found(json, o, found);
 }
 
+/* Of what has no runs to show: a curve, and the order of micro-batches. */
+static gboolean write_page(const Optimize *o, GError **error)
+{
+	const char *path = o->setup->text[PIPESIM_SET_REPORT];
+	g_autoptr(GString) answer = g_string_new(NULL), text = g_string_new(NULL);
+
+	if (path == NULL)
+		return TRUE;
+	if (o->curve != NULL)
+		pipesim_curve_answer(o->curve, &o->setup->scenario, answer);
+	else
+		pipesim_ordered_text(o->ordered, o->setup->text[PIPESIM_SET_OUTPUT],
+			&(PipesimStyle){.answer = answer}, text);
+	return pipesim_page_answer(o->setup->command_line, answer->str, path, error);
+}
+
 /* First the file of what has taken long to find. @comparison: of an order that was found */
 static gboolean write_all(
 	const Optimize *o, const PipesimComparison *comparison, GError **error)
@@ -421,7 +437,7 @@ static gboolean write_all(
 		return pipesim_print_drawn(o->setup, comparison, NULL, out, error);
 	return (o->curve == NULL || picture == NULL ||
 		       pipesim_curve_draw(o->curve, picture, error)) &&
-	       pipesim_print(NULL, out, error);
+	       write_page(o, error) && pipesim_print(NULL, out, error);
 }
 
 static gboolean write_found(Optimize *o, GError **error)

@@ -79,9 +79,9 @@ void pipesim_curve_csv(const GArray *curve, GString *out)
 	PIPESIM_CSV(out, curve->len, put_point, curve);
 }
 
-void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString *out)
+static PipesimTable *make_table(const GArray *curve)
 {
-	g_autoptr(PipesimTable) table =
+	PipesimTable *table =
 		pipesim_table_of("activations:of a rank|step:ms|no order below:ms|bubble:%");
 
 	for (guint i = 0; i < curve->len; i++)
@@ -89,7 +89,33 @@ void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString 
 			POINT(curve, i).activations, pipesim_ms_fixed(POINT(curve, i).step, 3),
 			pipesim_ms_fixed(POINT(curve, i).bound, 3),
 			pipesim_fixed(100 * POINT(curve, i).bubble, 2));
+	return table;
+}
+
+void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimTable) table = make_table(curve);
+
 	pipesim_table_print(table, PIPESIM_SCREEN_WIDTH, G_MAXUINT, style, out);
+}
+
+void pipesim_curve_answer(const GArray *curve, const PipesimScenario *scenario, GString *answer)
+{
+	g_autoptr(PipesimScreen) screen = pipesim_screen_new();
+	g_autoptr(GString) text = g_string_new(NULL);
+	guint least;
+
+	pipesim_skip(least, curve->len,
+		POINT(curve, least).step > POINT(curve, curve->len - 1).step);
+	g_string_append_printf(screen->asked,
+		"PP %u, %u micro-batches, the shortest order within each limit of memory",
+		scenario->ranks, scenario->microbatches);
+	pipesim_lines_say(screen->verdict,
+		"The shortest step found takes %s, from %u activation%s of a rank on.",
+		pipesim_brief_time(POINT(curve, least).step), POINT(curve, least).activations,
+		POINT(curve, least).activations == 1 ? "" : "s");
+	screen->table = make_table(curve);
+	pipesim_screen_print(screen, &(PipesimStyle){.answer = answer}, text);
 }
 
 gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **error)

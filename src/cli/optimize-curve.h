@@ -14,5 +14,9 @@ void pipesim_curve_members(PipesimJson *json, const GArray *curve);
 void pipesim_curve_text(const GArray *curve, const PipesimStyle *style, GString *out);
 void pipesim_curve_csv(const GArray *curve, GString *out);
 
+/** pipesim_curve_answer: what a page shows of one, for pipesim_page_answer(). */
+void pipesim_curve_answer(
+	const GArray *curve, const PipesimScenario *scenario, GString *answer);
+
 /** pipesim_curve_draw: at @path, a picture by gnuplot; errors as of pipesim_gnuplot_draw(). */
 gboolean pipesim_curve_draw(const GArray *curve, const char *path, GError **error);
